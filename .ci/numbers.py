@@ -57,12 +57,12 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "public names": (31, 36),
-    "parameters of FairClassifier": (20, 21),
+    "public names": (32, 36),
+    "parameters of FairClassifier": (22, 21),
     "modules at the top": (8, None),
-    "depth, imports at import": (25, None),
-    "depth, imports anywhere": (28, None),
-    "questions about kinds": (4, 0),
+    "depth, imports at import": (26, None),
+    "depth, imports anywhere": (29, None),
+    "questions about kinds": (3, 0),
     "lines": (62_600, None),
     "lines of code": (42_700, None),
     "parameters of type Any": (601, None),

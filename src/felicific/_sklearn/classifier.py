@@ -8,17 +8,14 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from weakref import WeakSet
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_regressor
+from sklearn.base import ClassifierMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from felicific._audit.band import Band, band_of
 from felicific._audit.beside import fitted_notes
@@ -35,7 +32,7 @@ from felicific._fit.tryout import Tryout
 from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
-from felicific._people.columns import Columns, ordered_groups, stacked
+from felicific._people.columns import Columns
 from felicific._people.fingerprint import held_labels
 from felicific._people.folds import FOLDS
 from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
@@ -67,8 +64,9 @@ from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
 from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._program.signals import Individual, Score, Signal
-from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
-from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
+from felicific._shown.parts import LINES, Lines, Part, as_html
+from felicific._sklearn.base import FairEstimator
+from felicific._sklearn.beliefs import check_given
 from felicific._sklearn.blindness import Blindness
 from felicific._sklearn.inputs import (
     Intake,
@@ -117,7 +115,7 @@ FITTED = "print(fair), fair.verdict_ and fair.policy_ say more."
 DIAGRAM = 4
 
 
-class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # untyped bases
     """Change a classifier's decisions as little as needed to bring groups' happiness together.
 
     Solves, over policies q(decision given signal, group), the linear program: least expected loss subject to
@@ -278,6 +276,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     (300,)
     """
 
+    _says_more = FITTED
     _clustered = False
     _today: Any = None
     _chosen: str | None = None
@@ -450,7 +449,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             rows, fit_params = replace(rows.take(present), y=held), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
         if self.confidence is None:
-            self._seen: tuple[Remembered, ...] = (Remembered.of(self._shown(rows)),)
+            self._remembered = (Remembered.of(self._shown(rows)),)
             people, kind = self._score_rows(rows, problem, kind, fit_params)
             self._keep(self._fit_policy(problem, people, kind, salt))
         else:
@@ -531,17 +530,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         odds = () if missing is None else missing.columns
         return Intake(self.key, self.sensitive_features_, seen, self.missing_group, columns, odds, self.today)
 
-    def _today_in(self, X: Table, today: Any) -> Any:
-        """What is decided today: as it is passed, else as the constructor says; None where nobody does."""
-        if today is not None or not callable(self.today):
-            return self.today if today is None else today
-        return self.today(X)
-
-    def today_of(self, X: Table) -> Any:
-        """What the constructor says of today's decisions about other people; None where it or they say nothing."""
-        named = isinstance(self.today, str) and self.today in column_names(X)
-        return self._today_in(X, None) if named or callable(self.today) else None
-
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
         constraints = check_constraints(self.constraints)
@@ -572,7 +560,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         told["change_cost"] = check_change_cost(self.change_cost)
         inferred = people.group_proba is not None and self.group_proba is None
         told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
-        told["fitted_on"] = self._seen[0].sha256
+        told["fitted_on"] = self._remembered[0].sha256
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.see_group:
             told["change_cost"] = fitted.policy.change_cost
@@ -601,7 +589,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
         fitting, held = rows.halves(salt)
-        self._seen = (Remembered.of(self._shown(fitting), self._shown(rows)),)
+        self._remembered = (Remembered.of(self._shown(fitting), self._shown(rows)),)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people, kind = self._score_rows(
             fitting, problem, kind, parts_of(fit_params, places, len(rows.numbers))
@@ -624,11 +612,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
         self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
         self._verdict = self._judged_on(Tryout(problem, others.with_scores), sure)
-
-    def _shown(self, rows: Rows) -> Shown:
-        """Rows by which they are recognised later."""
-        told = (rows.x, np.asarray(rows.group), rows.y, rows.weight, rows.cluster)
-        return Shown(*told, keys=rows.keys, key=self.key)
 
     def _judged_on(self, held_out: Tryout, confidence: float) -> Verdict:
         """The verdict on what people held out show, among whom one of several policies was chosen."""
@@ -715,50 +698,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         auto = check_change_cost(self.change_cost) == "auto"
         return auto and self.decisions is None and kind.weighs_changes(len(self.classes_))
 
-    def _beliefs(self, rows: Rows, features: Table, cv: Any) -> Floats:
-        """How likely each of the fitted people is of each group, by nobody who was fitted on them."""
-        groups = find_groups(rows.group)
-        refuse_identifiers(groups, len(rows.group), None if rows.weight is None else float(rows.weight.sum()))
-        if self.group_proba is not None:
-            if not isinstance(self.group_proba, Mapping):
-                self.group_model_ = self.group_proba
-            return self._chances(rows.x, groups)
-        self.group_model_, chances = fit_group_model(
-            features,
-            encode_groups(rows.group, groups),
-            groups,
-            names=column_names(features) if is_frame(features) else None,
-            cv=cv,
-            n_jobs=self.n_jobs,
-            weight=rows.weight,
-            cluster=rows.cluster,
-        )
-        return chances
-
-    def _chances(self, X: Table, groups: Sequence[Any]) -> Floats:
-        """How likely each person is of each group."""
-        if isinstance(self.group_proba, Mapping):
-            return stacked(X, ordered_groups(self.group_proba, groups))
-        features = self._intake.features(X, self.group_model_, self._columns)
-        return believed_by(self.group_model_, features, groups)
-
-    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """Parameters for the estimator's own fit."""
-        given = dict(fit_params)
-        if sample_weight is not None:
-            given["sample_weight"] = sample_weight
-        if get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", **given).estimator.fit)
-        if not has_fit_parameter(self.estimator, "sample_weight"):
-            given.pop("sample_weight", None)
-        return given
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Route what ``fit`` is given: to itself as requested, and to the estimator."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return router.add(estimator=self.estimator, method_mapping=mapping)
-
     # -----------------------------------------------------------------------------------------------------
     # What holds for other people
 
@@ -771,11 +710,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         check_is_fitted(self, "policy_")
         return self.policy_.expected_gaps()
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        settings = super().__repr__(N_CHAR_MAX)
-        lines = wrap(settings, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-        return as_text([Lines(lines, "get_params()."), *self._summary()], FITTED)
 
     def _summary(self) -> list[Part]:
         """What was fitted, for whoever prints the object or shows it in a notebook; nothing before that."""
@@ -970,34 +904,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         told = (people.x, people.group, held_labels(people), people.weight, people.cluster)
         return self._recognised(Shown(*told, keys=self._keys_in(people.x), key=self.key))
 
-    def _in_sample(
-        self,
-        X: Table,
-        y: Array | None,
-        group: Array,
-        keys: Array | None = None,
-        *,
-        weight: Floats | None = None,
-        cluster: Array | None = None,
-    ) -> tuple[float, float]:
-        """Which share of some rows it was fitted on, and which it was recalibrated for.
-
-        Keys are those of the column ``key`` of X, where it is there and none are passed. Rows are recognised by the
-        table's SHA-256, else by keys, else by what they hold; see :mod:`felicific._people.remembered`.
-        """
-        X = self._intake.check(self, X, reset=False)
-        keys = self._keys_in(X) if keys is None else keys
-        return self._recognised(Shown(X, group, y, weight, cluster, keys=keys, key=self.key))
-
-    def _keys_in(self, X: Table) -> Array | None:
-        """The keys of people, where the table says them."""
-        return self._intake.keys(X) if self.key is not None and self.key in column_names(X) else None
-
-    def _recognised(self, rows: Shown) -> tuple[float, float]:
-        """Which share of rows it was fitted on, and which it was recalibrated for."""
-        fitted, *recalibrated = (seen.share(rows) for seen in self._seen)
-        return fitted, sum(recalibrated)
-
     def _tryout(
         self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
     ) -> Tryout:
@@ -1157,7 +1063,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
         people = self._people(X_new, group)
         shown = Shown(people.x, people.group, keys=self._keys_in(people.x), key=self.key)
-        fresh._seen = (self._seen[0], Remembered.of(shown))
+        fresh._remembered = (self._remembered[0], Remembered.of(shown))
         fitted, fresh.recalibration_ = self._fitted.recalibrated(people)
         fresh._notes = tuple(fitted.policy.cautions())
         if fitted is not self._fitted:
@@ -1301,11 +1207,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             without=self._fitted.without_each,
         )
 
-    @property
-    def _columns(self) -> Sequence[str] | None:
-        """Columns of the fit, where they had names."""
-        return getattr(self, "feature_names_in_", None)
-
     def _odds(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
         """Probability of every decision, and the table as it was checked."""
         if "policy_" not in vars(self):
@@ -1426,8 +1327,3 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def __str__(self) -> str:
         fitted = getattr(self, "_fitted", None)
         return "\n".join([repr(self), *([] if fitted is None else fitted.policy.story())])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, is_classifier
+from sklearn.base import RegressorMixin, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import r2_score
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from felicific._amounts.calibration import check_method
 from felicific._amounts.fit import FittedAmounts, fit_amounts
@@ -30,7 +27,7 @@ from felicific._amounts.tryout import AmountTryout
 from felicific._audit.beside import fitted_notes
 from felicific._fit.certificate import Certificate, no_certificate
 from felicific._people.checks import as_amounts, check_weights
-from felicific._people.columns import Columns, ordered_groups, stacked
+from felicific._people.columns import Columns
 from felicific._people.remembered import KEYS, Remembered, Shown
 from felicific._people.weights import WeightKind
 from felicific._policy.amount_individual import IndividualAmountPolicy
@@ -40,13 +37,14 @@ from felicific._policy.solve import Kind, check_inference
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Requirement
 from felicific._program.signal_names import Sight, resolve_sight
-from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
-from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
+from felicific._shown.parts import LINES, Part, as_html
+from felicific._sklearn.base import FairEstimator
+from felicific._sklearn.beliefs import check_given
 from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.codes import Entries
-from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
+from felicific._tables.groups import encode_groups, find_groups, named_columns
 from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
 from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 from felicific.exceptions import DataError, PolicyWarning
@@ -64,7 +62,7 @@ FITTED = "print(fair.policy_) says more."
 DIAGRAM = 4
 
 
-class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # untyped bases
     """Change a regressor's amounts as little as needed to bring together what groups of people get.
 
     Finds, for every group, a line from the prediction to the amount: of least expected loss subject to every gap
@@ -153,6 +151,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     (300,)
     """
 
+    _says_more = FITTED
     _notes: tuple[str, ...] = ()
     missing_labels = None  # of which amounts know nothing
 
@@ -274,7 +273,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight, fresh=True)
         check_given(self.group_proba, find_groups(group if present is None else group[present]), X)
-        now = self._today_in(table, today)
+        now = self._amounts_today(table, today)
         if kind.individual and today is not None and any("today" in part.asks for part in problem.happiness):
             raise DataError(
                 "Happiness looks at today's amounts, and an individual policy has to know those of new people too.",
@@ -287,7 +286,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             rows, fit_params = rows.take(present), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
         if self.confidence is None:
-            self._remembered: tuple[Remembered, ...] = (Remembered.of(self._shown(rows)),)
+            self._remembered = (Remembered.of(self._shown(rows)),)
             self._keep(self._fitted_to(rows, fit_params, kind, problem, salt))
         else:
             self._fit_safely(rows, fit_params, kind, problem, salt)
@@ -301,7 +300,11 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         prediction = self._model_predictions(rows, fit_params)
         out_of_fold = not isinstance(self.estimator, FrozenEstimator)
         if kind.individual:
-            chances = None if problem.see_group else self._beliefs(rows)
+            chances = (
+                None
+                if problem.see_group
+                else self._beliefs(rows, self._intake.features(rows.x), getattr(self, "_cv", self.cv))
+            )
             people = self._people_of(rows, prediction, group_proba=chances)
             return fit_individual_amounts(
                 problem,
@@ -360,28 +363,6 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         certified, self._certificate = certify_amounts(fitted, others, sure)
         self._keep(certified)
 
-    def _shown(self, rows: Rows) -> Shown:
-        """Rows by which they are recognised later."""
-        return Shown(rows.x, np.asarray(rows.group), rows.y, rows.weight, keys=rows.keys, key=self.key)
-
-    def _in_sample(
-        self,
-        X: Table,
-        y: Array | None,
-        group: Array,
-        keys: Array | None = None,
-        *,
-        weight: Floats | None = None,
-        cluster: Array | None = None,
-    ) -> tuple[float, float]:
-        """Which share of some rows it was fitted on, and which it was recalibrated for."""
-        x = self._intake.check(self, X, reset=False)
-        if keys is None and self.key is not None and self.key in column_names(x):
-            keys = self._intake.keys(x)
-        rows = Shown(x, group, y, weight, cluster, keys=keys, key=self.key)
-        fitted, *recalibrated = (seen.share(rows) for seen in self._remembered)
-        return fitted, sum(recalibrated)
-
     def _refuse_classifier(self) -> None:
         """Refuse a model of classes."""
         if is_classifier(self.estimator):
@@ -418,14 +399,9 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             see_group=bool(self.group_at_predict),
         )
 
-    def _today_in(self, table: Table, today: Any) -> Array | None:
+    def _amounts_today(self, table: Table, today: Any = None) -> Array | None:
         """The amounts of today, where somebody said what they are."""
-        said = self.today if today is None else today
-        if said is None:
-            return None
-        if callable(said):
-            return as_vector(said(table), "today")
-        return Columns(today=said).column(table, "today")
+        return Columns(today=self._today_in(table, today)).column(table, "today")
 
     def _model_predictions(self, rows: Rows, fit_params: dict[str, Any]) -> Floats:
         """Fit the model unless it came fitted, and ask it about the rows."""
@@ -444,51 +420,6 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             stratified=False,
         )
         return _one_column(predicted)
-
-    def _beliefs(self, rows: Rows) -> Floats:
-        """How likely each of the fitted people is of each group, by nobody who was fitted on them."""
-        groups = find_groups(rows.group)
-        refuse_identifiers(groups, len(rows.group), None if rows.weight is None else float(rows.weight.sum()))
-        if self.group_proba is not None:
-            if not isinstance(self.group_proba, Mapping):
-                self.group_model_ = self.group_proba
-            return self._chances(rows.x, groups)
-        features = self._intake.features(rows.x)
-        self.group_model_, chances = fit_group_model(
-            features,
-            encode_groups(rows.group, groups),
-            groups,
-            names=column_names(features) if is_frame(features) else None,
-            cv=getattr(self, "_cv", self.cv),
-            n_jobs=self.n_jobs,
-            weight=rows.weight,
-            cluster=None,
-        )
-        return chances
-
-    def _chances(self, X: Table, groups: Sequence[Any]) -> Floats:
-        """How likely each person is of each group."""
-        if isinstance(self.group_proba, Mapping):
-            return stacked(X, ordered_groups(self.group_proba, groups))
-        fitted = getattr(self, "feature_names_in_", None)
-        return believed_by(self.group_model_, self._intake.features(X, self.group_model_, fitted), groups)
-
-    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """Parameters for the estimator's own fit."""
-        given = dict(fit_params)
-        if sample_weight is not None:
-            given["sample_weight"] = sample_weight
-        if get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", **given).estimator.fit)
-        if not has_fit_parameter(self.estimator, "sample_weight"):
-            given.pop("sample_weight", None)
-        return given
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Route what ``fit`` is given: to itself as requested, and to the estimator."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return router.add(estimator=self.estimator, method_mapping=mapping)
 
     def _keep(self, fitted: FittedAmounts) -> None:
         """Show what was fitted in the attributes."""
@@ -556,7 +487,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         """
         check_is_fitted(self, "policy_")
         table = X_new if is_frame(X_new) else self._intake.check(self, X_new, reset=False)
-        people = self._people(X_new, sensitive_features, today=self._today_in(table, None))
+        people = self._people(X_new, sensitive_features, today=self._amounts_today(table))
         fresh = copy(self)
         fresh.__dict__.pop("_certificate", None)
         fresh._remembered = (self._remembered[0], Remembered.of(Shown(people.x, people.group, key=self.key)))
@@ -568,7 +499,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self, X: Table, sensitive_features: Any, y: Any = None, today: Any = None, weight: Any = None
     ) -> AmountPeople:
         """People of a table after the fit."""
-        x, prediction, group = self._seen(X, sensitive_features, always=True)
+        x, prediction, group = self._looked_at(X, sensitive_features, always=True)
         return AmountPeople.of(
             x,
             prediction=prediction,
@@ -666,7 +597,8 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
         n = count_rows(X)
         labels, weight = Columns(y=y).column(X, "y"), check_weights(sample_weight, n)
-        now, alike = self._today_in(X, today), Columns(cluster=cluster).column(X, "cluster")
+        said = Columns(today=self._today_in(X, today), cluster=cluster)
+        now, alike = said.column(X, "today"), said.column(X, "cluster")
         for column in (labels, now, alike):
             refuse_length(column, n)
         people = self._people(X, sensitive_features, labels, now, weight)
@@ -709,7 +641,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             Identifies a person, string or integer; by default the ``key`` of the constructor.
         """
         check_is_fitted(self, "policy_")
-        x, prediction, group = self._seen(X, sensitive_features)
+        x, prediction, group = self._looked_at(X, sensitive_features)
         codes = (
             encode_groups(group, self.groups_)
             if self.policy_.see_group
@@ -719,7 +651,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             chances = self._chances(x, self.groups_) if self.policy_.infers_group else None
             now = None
             if self.policy_.looks_at_today:
-                said = self._today_in(X if is_frame(X) else x, None)
+                said = self._amounts_today(X if is_frame(X) else x)
                 now = None if said is None else as_amounts(said, "amount of today", n=len(prediction))
             return self.policy_.decided(prediction, codes, x, chances, now)
         keys = self._intake.keys(X if is_frame(X) else x, key)
@@ -730,7 +662,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             if self._fitted not in _TOLD:
                 _TOLD.add(self._fitted)
                 warn_keyless(stacklevel=5)
-            return content_keys(content_of(x, getattr(self, "feature_names_in_", None)), rows)
+            return content_keys(content_of(x, self._columns), rows)
 
         return self.policy_.given(prediction, codes, texts)
 
@@ -741,21 +673,16 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     def _without_policy(self, X: Table) -> Floats:
         """What the model itself predicts."""
         x = self._intake.check(self, X, reset=False)
-        features = self._intake.features(x, self.estimator_, getattr(self, "feature_names_in_", None))
+        features = self._intake.features(x, self.estimator_, self._columns)
         return as_amounts(_one_column(self.estimator_.predict(features)), "prediction")
 
-    def today_of(self, X: Table) -> Any:
-        """What the constructor says of today's amounts of other people; None where it or they say nothing."""
-        named = isinstance(self.today, str) and self.today in column_names(X)
-        return self._today_in(X, None) if named or callable(self.today) else None
-
-    def _seen(
+    def _looked_at(
         self, X: Table, sensitive_features: Any, *, always: bool = False
     ) -> tuple[Table, Floats, Entries]:
         """Rows, what the model predicts of them, and their groups where these are seen (``always``: in any case)."""
         intake = self._intake
         x = intake.check(self, X, reset=False)
-        fitted = getattr(self, "feature_names_in_", None)
+        fitted = self._columns
         features = intake.features(x, self.estimator_, fitted)
         prediction = as_amounts(_one_column(self.estimator_.predict(features)), "prediction")
         sees = always or self.policy_.see_group
@@ -776,11 +703,6 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             return []
         return [*self.policy_._parts()]
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        settings = super().__repr__(N_CHAR_MAX)
-        lines = wrap(settings, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-        return as_text([Lines(lines, "get_params()."), *self._summary()], FITTED)
-
     def __str__(self) -> str:
         return repr(self)
 
@@ -791,11 +713,6 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         if summary and "text/html" in bundle:
             bundle["text/html"] = as_html(summary, FITTED, LINES - DIAGRAM) + bundle["text/html"]
         return bundle
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _one_column(predicted: Any) -> Array:

@@ -1,0 +1,151 @@
+"""What FairClassifier and FairRegressor have in common: columns, routing, today, beliefs about groups, known rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import has_fit_parameter
+
+from felicific._people.columns import ordered_groups, stacked
+from felicific._people.remembered import Remembered, Shown
+from felicific._shown.parts import Lines, Part, as_text
+from felicific._sklearn.beliefs import believed_by, fit_group_model
+from felicific._sklearn.inputs import Intake, Rows
+from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
+from felicific._tables.memory import column_names, is_frame
+from felicific._typing import Array, Floats, Table
+
+
+class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """An estimator around another one, with a policy that decides by what that one says."""
+
+    estimator: Any
+    today: Any
+    key: Any
+    group_proba: Any
+    n_jobs: int | None
+
+    #: What it remembers of the rows that it was fitted on, and of those that it was recalibrated for.
+    _remembered: tuple[Remembered, ...]
+
+    #: Where everything is that was fitted.
+    _says_more: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def _intake(self) -> Intake:
+        """What the settings say about columns of X."""
+
+    @abstractmethod
+    def _summary(self) -> list[Part]:
+        """What was fitted, for whoever prints the object; nothing before that."""
+
+    @property
+    def _columns(self) -> Sequence[str] | None:
+        """Columns of the fit, where they had names."""
+        return getattr(self, "feature_names_in_", None)
+
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters for the estimator's own fit."""
+        given = dict(fit_params)
+        if sample_weight is not None:
+            given["sample_weight"] = sample_weight
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **given).estimator.fit)
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            given.pop("sample_weight", None)
+        return given
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Route what ``fit`` is given: to itself as requested, and to the estimator."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def _today_in(self, X: Table, today: Any) -> Any:
+        """What is decided today: as it is passed, else as the constructor says; None where nobody does."""
+        if today is not None or not callable(self.today):
+            return self.today if today is None else today
+        return self.today(X)
+
+    def today_of(self, X: Table) -> Any:
+        """What the constructor says of today's decisions about other people; None where it or they say nothing."""
+        named = isinstance(self.today, str) and self.today in column_names(X)
+        return self._today_in(X, None) if named or callable(self.today) else None
+
+    def _beliefs(self, rows: Rows, features: Table, cv: Any) -> Floats:
+        """How likely each of the fitted people is of each group, by nobody who was fitted on them."""
+        groups = find_groups(rows.group)
+        refuse_identifiers(groups, len(rows.group), None if rows.weight is None else float(rows.weight.sum()))
+        if self.group_proba is not None:
+            if not isinstance(self.group_proba, Mapping):
+                self.group_model_ = self.group_proba
+            return self._chances(rows.x, groups)
+        self.group_model_, chances = fit_group_model(
+            features,
+            encode_groups(rows.group, groups),
+            groups,
+            names=column_names(features) if is_frame(features) else None,
+            cv=cv,
+            n_jobs=self.n_jobs,
+            weight=rows.weight,
+            cluster=rows.cluster,
+        )
+        return chances
+
+    def _chances(self, X: Table, groups: Sequence[Any]) -> Floats:
+        """How likely each person is of each group."""
+        if isinstance(self.group_proba, Mapping):
+            return stacked(X, ordered_groups(self.group_proba, groups))
+        features = self._intake.features(X, self.group_model_, self._columns)
+        return believed_by(self.group_model_, features, groups)
+
+    def _shown(self, rows: Rows) -> Shown:
+        """Rows by which they are recognised later."""
+        told = (rows.x, np.asarray(rows.group), rows.y, rows.weight, rows.cluster)
+        return Shown(*told, keys=rows.keys, key=self.key)
+
+    def _keys_in(self, X: Table) -> Array | None:
+        """The keys of people, where the table says them."""
+        return self._intake.keys(X) if self.key is not None and self.key in column_names(X) else None
+
+    def _in_sample(
+        self,
+        X: Table,
+        y: Array | None,
+        group: Array,
+        keys: Array | None = None,
+        *,
+        weight: Floats | None = None,
+        cluster: Array | None = None,
+    ) -> tuple[float, float]:
+        """Which share of some rows it was fitted on, and which it was recalibrated for.
+
+        Keys are those of the column ``key`` of X, where it is there and none are passed. Rows are recognised by the
+        table's SHA-256, else by keys, else by what they hold; see :mod:`felicific._people.remembered`.
+        """
+        X = self._intake.check(self, X, reset=False)
+        keys = self._keys_in(X) if keys is None else keys
+        return self._recognised(Shown(X, group, y, weight, cluster, keys=keys, key=self.key))
+
+    def _recognised(self, rows: Shown) -> tuple[float, float]:
+        """Which share of rows it was fitted on, and which it was recalibrated for."""
+        fitted, *recalibrated = (seen.share(rows) for seen in self._remembered)
+        return fitted, sum(recalibrated)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        settings = super().__repr__(N_CHAR_MAX)
+        lines = wrap(settings, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        return as_text([Lines(lines, "get_params()."), *self._summary()], self._says_more)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -208,7 +208,7 @@ def holds_amounts(path: Path | str) -> bool:
     except (ValueError, OSError):
         return False
     kind = content.get("policy")
-    return isinstance(kind, dict) and kind.get("kind") == AmountPolicy.kind
+    return isinstance(kind, dict) and kind.get("kind") in AmountPolicy.kinds
 
 
 def amounts_of(path: Path, prediction: str | None) -> AmountPolicy | None:
@@ -216,6 +216,11 @@ def amounts_of(path: Path, prediction: str | None) -> AmountPolicy | None:
     if holds_amounts(path):
         policy = read_any_policy(path)
         assert isinstance(policy, AmountPolicy), "its file says so"
+        if policy.kind != AmountPolicy.kind:
+            raise DataError(
+                f"This policy is of kind {policy.kind!r}, which looks at the people themselves.",
+                "Apply it in Python, where their columns are at hand: policy.amounts(...).",
+            )
         if prediction is None:
             raise DataError(
                 "This policy gives amounts by what a model predicts.", "Name the column with --prediction."

@@ -41,12 +41,9 @@ def checked(**settings):
 @pytest.mark.filterwarnings("ignore::scipy.sparse.linalg.MatrixRankWarning")
 @parametrize_with_checks(
     [checked(happiness="distributional_parity", gap=0.0), checked(happiness="decision", gap=0.0)],
-    expected_failed_checks=lambda estimator: {
-        "check_dataframe_column_names_consistency": "further columns, in any order, do no harm"
-    },
 )
 def test_estimator_checks(estimator, check):
-    """Every check of scikit-learn for regressors passes at gap 0, but for the order of columns."""
+    """Every check of scikit-learn for regressors passes at gap 0."""
     check(estimator)
 
 

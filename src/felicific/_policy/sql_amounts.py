@@ -46,7 +46,8 @@ def amount_expression(policy: AmountPolicy, dialect: Dialect, names: AmountNames
     return _Amounts(policy, dialect, names).text()
 
 
-#: Knots from which on a database that finds a place in a list does so: it plans thousands of conditions slowly, or not.
+#: Knots from which on a database that finds a place in a list does so: PostgreSQL compiles thousands of conditions for
+#: longer than it computes them.
 MANY = 32
 
 

@@ -1211,7 +1211,10 @@ def test_the_shell_names_people_without_a_label(folder, felicific, scores):
         "scores.csv", index=False
     )
     women = (scores["sex"][:10] == "Female").sum()
-    for line in (FIT, f"{FIT} --policy individual", AUDIT):
+    code, out, err = felicific(AUDIT)  # of which only the loss looks at labels, and nobody asked for it
+    assert code == 0, err
+    assert "The loss needs labels, and they are missing in 10 rows: say --missing-labels explained" in out
+    for line in (FIT, f"{FIT} --policy individual"):
         code, _, err = felicific(line)
         assert code == 1, err
         told = " ".join(err.split())

@@ -102,7 +102,13 @@ CAPABILITIES: tuple[Capability, ...] = (
     ),
     _row(
         "decisions without today",
-        "the same where nobody says what is decided today: gains and losses are left out, and so is what compares",
+        "the same where nobody says what is decided today: gains and losses are left out, and a report compares with "
+        "the least loss without requirements",
+        "memory engine sites files shell report",
+    ),
+    _row(
+        "drawn decisions without today",
+        "the same of policies that see a label drawn by lot, policy='soft-label'",
         "memory engine sites files shell",
         report=No("DataError", "Pass today=, the column of what was really decided."),
     ),

@@ -238,8 +238,11 @@ class Choice:
                 "people": 27,
                 "today": len(self.decisions) - 1,
                 "then": 0,
+                "drawn": len(self.decisions) - 1,
                 "chance": 0.0,
-                "other": {"group": n - 1, "then": None, "chance": 0.25} if n > 1 else None,
+                "other": {"group": n - 1, "then": None, "drawn": len(self.decisions) - 1, "chance": 0.25}
+                if n > 1
+                else None,
                 "changes": [-550_900.0 * self.size] * len(self.components),
             },
             "policy_sha256": None if today else f"{i:02d}" * 32,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Interval, RequirementAudit
+from felicific._problem.baseline import TODAY, Baseline
 from felicific._problem.change import ROUNDING
 from felicific._problem.happiness import Component
 
@@ -150,6 +151,8 @@ class Facts:
         Other measures whose gap is shown to grow.
     labels : str or None
         "all", "selected" or "modelled"; None where nobody said it; empty where nothing looks at labels.
+    baseline : Baseline
+        What stands in the place of today's decisions where nobody said what is decided today.
     """
 
     groups: tuple[str, ...]
@@ -179,6 +182,7 @@ class Facts:
     majority: float | None = None
     others: tuple[str, ...] = ()
     labels: str | None = ""
+    baseline: Baseline = TODAY
 
     @property
     def closed(self) -> list[Shift]:

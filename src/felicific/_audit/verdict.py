@@ -136,7 +136,7 @@ def verdict_of(facts: Facts) -> Verdict:
     return Verdict(
         kind,
         reason,
-        words.headline(kind, reason),
+        words.headline(kind, reason, facts.baseline),
         words.sentence(facts, kind, reason),
         words.remedy(facts, kind, reason),
         tuple(sorted(find_flags(facts, kind), key=lambda flag: -flag.level)),

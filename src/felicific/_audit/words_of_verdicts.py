@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from felicific._audit.names import clean, isolated, listed
 from felicific._audit.quantity import PER_THOUSAND, SPACE, Quantity, count, counts, percent
 from felicific._audit.result import ComponentAudit, Interval, RequirementAudit
+from felicific._problem.baseline import TODAY, Baseline
 from felicific._problem.happiness import Component
 
 if TYPE_CHECKING:
@@ -33,6 +34,19 @@ BY_KIND = {
     "unpromised": "It shrinks the gap. Nothing is promised.",
 }
 
+#: The same beside the least loss without requirements, where there is no today to be left as it is.
+HEADLINES_WITHOUT_TODAY = {
+    ("leave", "same"): "The requirements change nothing.",
+    ("leave", "met"): "The least loss meets what was asked without being required to.",
+    ("leave", "grows"): "The gap would be smaller without requirements.",
+    ("takes", "everybody"): "The gap is smaller than without requirements by taking from everybody.",
+    ("takes", "nobody gains"): "The gap is smaller than without requirements by taking. No group gains.",
+}
+BY_KIND_WITHOUT_TODAY = BY_KIND | {
+    "certified": "The gap is smaller than without requirements, and that is certified.",
+    "unpromised": "The gap is smaller than without requirements. Nothing is promised.",
+}
+
 OTHER_PEOPLE = "Look at people it was not fitted to: fair.report(X_test, y_test)."
 FITTED = (
     "These are the people the policy was fitted to. On them the gap closes by construction. "
@@ -52,37 +66,40 @@ UNSTATED = (
 )
 
 
-def headline(kind: str, reason: str) -> str:
+def headline(kind: str, reason: str, baseline: Baseline = TODAY) -> str:
     """The verdict in one line."""
+    if not baseline.is_today:
+        return HEADLINES_WITHOUT_TODAY.get((kind, reason)) or BY_KIND_WITHOUT_TODAY[kind]
     return HEADLINES.get((kind, reason)) or BY_KIND[kind]
 
 
 def sentence(facts: Facts, kind: str, reason: str) -> str:
     """The same with numbers."""
     sure = f"with {sureness(facts.confidence)} confidence"
-    closed = facts.closed or list(facts.shifts)
+    closed, baseline = facts.closed or list(facts.shifts), facts.baseline
     match reason:
         case "same":
-            everybody = "Everybody is decided about as today."
-            return everybody if facts.kept else "None of these people is decided about otherwise than today."
+            everybody = f"Everybody is decided about as {baseline.name}."
+            nobody = f"None of these people is decided about otherwise than {baseline.name}."
+            return everybody if facts.kept else nobody
         case "in-sample":
             return FITTED if facts.in_sample.startswith("These are") else f"{facts.in_sample} {PARTLY}"
         case "met":
             return _met(facts, sure)
         case "grows":
             growing = [shift for shift in closed if shift.grows]
-            return f"This policy makes the gap larger: {_grows(growing, named=len(closed) > 1)}."
+            return f"This policy makes the gap larger: {_grows(growing, baseline, named=len(closed) > 1)}."
         case "unpaired":
             return UNPAIRED
         case "no gap":
             return (
-                f"No gap was to be closed. {_goes(closed)} on these people."
+                f"No gap was to be closed. {_goes(closed, baseline)} on these people."
                 if closed
                 else "No gap was to be closed."
             )
         case "chance":
             return (
-                f"{_goes(closed)} on these people. Chance alone could do that: "
+                f"{_goes(closed, baseline)} on these people. Chance alone could do that: "
                 f"{listed([*_changes(closed)])} {sure}."
             )
     shrinking = [shift for shift in closed if shift.shrinks]
@@ -90,7 +107,7 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
     left = f" For {listed([shift.title for shift in unclear[:SPELLED]])} we cannot tell." if unclear else ""
     within = [shift.title for shift in closed if shift.kept and not shift.shrinks]
     left += f" For {listed(within[:SPELLED])} it stays within what was asked." if within else ""
-    told = _goes(shrinking, named=len(closed) > 1)
+    told = _goes(shrinking, baseline, named=len(closed) > 1)
     if kind == "takes":
         return f"{told}.{left} {_per_person(facts, [s for s in shrinking if s.takes])}"
     if kind == "certified":
@@ -105,7 +122,8 @@ def remedy(facts: Facts, kind: str, reason: str) -> str:
         if not facts.see_group and not facts.infers_group:
             return "It may not see the group, so it can only take. What that costs stands below."
         name = next(shift.component.name for shift in facts.closed if shift.takes)
-        return f'To close it without taking, fit again with Floor({name!r}, at_least="today").'
+        least = '"today"' if facts.baseline.is_today else "..."
+        return f"To close it without taking, fit again with Floor({name!r}, at_least={least})."
     if reason == "in-sample":
         return OTHER_PEOPLE
     if kind == "unpromised":
@@ -124,7 +142,7 @@ def _unpromised(facts: Facts) -> str:
         return "Another position was certified, and not this one."
     above = [shift for shift in facts.closed if shift.bound is not None and not shift.certified]
     if facts.promise and above:
-        what = f"What is certified, at most {_bound(facts, above[0])}, is not less than today's gap"
+        what = f"What is certified, at most {_bound(facts, above[0])}, is not less than {facts.baseline.of('gap')}"
         other = "fit with confidence=0.95" if facts.promise == A_PRIORI else "fit for a smaller one"
         return f"{what}: {other}."
     return "To have it promised, fit with confidence=0.95 and a gap above 0."
@@ -148,14 +166,17 @@ def sureness(confidence: float) -> str:
 # Parts of sentences
 
 
-def _goes(shifts: Sequence[Shift], *, named: bool = False) -> str:
+def _goes(shifts: Sequence[Shift], baseline: Baseline, *, named: bool = False) -> str:
     """From where to where gaps go; ``named`` where there are others."""
+    by = "" if baseline.is_today else f" {baseline.name}"
     if len(shifts) == 1 and not named:
         one = shifts[0]
         texts = one.quantity.texts([one.before.estimate, one.after.estimate])
         gap = "The gap between all groups" if one.asked_otherwise else "The gap"
         alike = texts[0] == texts[1]
-        return f"{gap} stays at about {texts[0]}" if alike else f"{gap} goes from {texts[0]} to {texts[1]}"
+        return (
+            f"{gap} stays at about {texts[0]}" if alike else f"{gap} goes from {texts[0]}{by} to {texts[1]}"
+        )
     parts = []
     for shift in shifts[:SPELLED]:
         texts = shift.quantity.texts([shift.before.estimate, shift.after.estimate])
@@ -163,17 +184,18 @@ def _goes(shifts: Sequence[Shift], *, named: bool = False) -> str:
         parts.append(
             f"in {shift.title} stays at about {texts[0]}"
             if alike
-            else f"in {shift.title} goes from {texts[0]} to {texts[1]}"
+            else f"in {shift.title} goes from {texts[0]}{by} to {texts[1]}"
         )
     more = len(shifts) - SPELLED
     return f"The gap {listed([*parts, f'{more} more move' if more > 1 else 'one more moves'] if more > 0 else parts)}"
 
 
-def _grows(shifts: Sequence[Shift], *, named: bool) -> str:
+def _grows(shifts: Sequence[Shift], baseline: Baseline, *, named: bool) -> str:
     several = named or len(shifts) > 1
     parts = [
         (f"in {shift.title} " if several else "")
-        + f"{shift.quantity(shift.before.estimate)} today, {shift.quantity(shift.after.estimate)} then"
+        + f"{shift.quantity(shift.before.estimate)} {baseline.name}, "
+        f"{shift.quantity(shift.after.estimate)} {baseline.then}"
         for shift in shifts[:SPELLED]
     ]
     return "; ".join(parts)
@@ -215,10 +237,12 @@ def _met(facts: Facts, sure: str) -> str:
         one = asked[0]
         today, most = (one.quantity(number) for number in (one.before.estimate, one.before.high))
         return (
-            f"Today's gap is {today}, at most {most} {sure}. You asked for at most {one.quantity.given(one.asked)}: "
-            "there is nothing to repair."
+            f"{facts.baseline.begins('gap')} is {today}, at most {most} {sure}. "
+            f"You asked for at most {one.quantity.given(one.asked)}: there is nothing to repair."
         )
-    return f"All that was asked for is shown to hold today, {sure}: there is nothing to repair."
+    return (
+        f"All that was asked for is shown to hold {facts.baseline.name}, {sure}: there is nothing to repair."
+    )
 
 
 def _each(facts: Facts, shift: Shift) -> str:
@@ -277,10 +301,11 @@ def _apart_from_asked(shift: Shift, number: float) -> str:
 def flipped(facts: Facts, shift: Shift, ends: tuple[int, int], groups: tuple[int, int]) -> str:
     """That who was on top is now at the bottom; ``ends`` are their places among those compared."""
     top, bottom = ends
-    return (
-        f"{facts.groups[groups[0]]} had more {shift.title} than {facts.groups[groups[1]]}, and would have less: "
-        f"{shift.quantity(shift.then[top])} and {shift.quantity(shift.then[bottom])}."
-    )
+    one, other = (facts.groups[z] for z in groups)
+    turned = f"{one} had more {shift.title} than {other}, and would have less"
+    if not facts.baseline.is_today:
+        turned = f"{one} would have more {shift.title} than {other} {facts.baseline.name}, and has less"
+    return f"{turned}: {shift.quantity(shift.then[top])} and {shift.quantity(shift.then[bottom])}."
 
 
 def tiny(facts: Facts, places: Sequence[int], few: int) -> str:
@@ -291,7 +316,7 @@ def tiny(facts: Facts, places: Sequence[int], few: int) -> str:
             # To three digits: the step is that of the tiny group, which is left out here.
             today, then = Quantity.of(shift.component.unit, (), shift.without).texts(shift.without)
             where = f" in {shift.title}" if len(facts.closed) > 1 else ""
-            text += f" Without groups under {few}{where}: {today} today, {then} then."
+            text += f" Without groups under {few}{where}: {today} {facts.baseline.name}, {then} {facts.baseline.then}."
     return text
 
 
@@ -332,7 +357,7 @@ def lots(facts: Facts) -> str:
 
 def numbers(facts: Facts) -> list[tuple[str, str]]:
     """Gap, cost and people, one line each."""
-    found = []
+    found = [] if facts.baseline.is_today else [("compared", f"with {facts.baseline.whole}")]
     for shift in facts.shifts[:SPELLED]:
         today, then = shift.quantity.texts([shift.before.estimate, shift.after.estimate])
         text = f"{today} -> {then}"

@@ -391,6 +391,7 @@ class Assessment:
             majority=self.majority if accuracy else None,
             others=self.others if proposed else (),
             labels=self._label_source,
+            baseline=self.tried.baseline,
         )
 
     def _plain(self, words: str) -> bool:

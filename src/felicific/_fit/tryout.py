@@ -19,18 +19,22 @@ from felicific._audit.persons import (
     rates_of,
     revalued,
 )
+from felicific._capabilities import remedy
 from felicific._fit.effect import Effect
 from felicific._fit.fitted import achieved, outcome_of
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
+from felicific._problem.baseline import TODAY, UNCONSTRAINED, Baseline
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping, known_groups
 from felicific._program.crowd import Ledger
 from felicific._program.moments import Outcome, divided, gaps_of
+from felicific._tables.memory import row_argmax
 from felicific._typing import Codes, Floats
+from felicific.exceptions import DataError
 
 #: Most numbers that the decision probabilities of several policies take up at a time.
 TOGETHER = 1 << 22
@@ -41,11 +45,24 @@ class Tryout:
     """People with labels on whom many policies of one frontier are tried.
 
     Happiness and loss are evaluated once: what they are expected to be, by which individual policies decide, and what
-    they really are.
+    they really are. The ``baseline`` is what policies are compared with: today's decisions, or what stands in their
+    place.
     """
 
     problem: Problem
     people: People
+    baseline: Baseline = TODAY
+
+    def beside_least_loss(self, policy: Policy) -> Tryout:
+        """Where nobody said what is decided today: beside the best such policy of which nothing is required."""
+        odds = self.odds(policy.unrequired)
+        if faces_lottery(odds).any():
+            raise DataError(
+                "Nobody said what is decided today, and the least loss without requirements draws lots here, which is "
+                "nothing to compare people's decisions with.",
+                remedy("drawn decisions without today", "report"),
+            )
+        return Tryout(self.problem, replace(self.people, today=row_argmax(odds)), UNCONSTRAINED)
 
     def odds(self, policy: Policy) -> Floats:
         """Decision probabilities of a policy; what those of the same sight see of people is looked at once."""

@@ -116,6 +116,12 @@ class CellPolicy(Policy):
         kept = self.q[:, np.arange(self.q.shape[1]), self.signal.today(len(self.classes))]
         return np.asarray((kept >= 1.0).all(axis=1))
 
+    @property
+    def unrequired(self) -> Self:
+        """By the table that was found without requirements."""
+        assert self.unconstrained is not None, "a policy that was fitted here has it"
+        return replace(self, q=self.unconstrained, explore=())
+
     def share_explored(self, one: Explored) -> float | None:
         """By the weight of the cells with just that chance; not where a person's signal is drawn by lot."""
         if self.signal.drawn:

@@ -9,7 +9,7 @@ import numpy as np
 
 from felicific._policy.explanation import Weighed
 from felicific._policy.grounds import Counterfactual, Grounds, Person, percent, required
-from felicific._program.crowd import CHOOSES, LIKELY, Ledger, Mixture, choose, fixed_decisions
+from felicific._program.crowd import CHOOSES, LIKELY, Ledger, choose, fixed_decisions
 from felicific._typing import Floats
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def grounds_of_individual(policy: IndividualPolicy, person: Person) -> Grounds:
         score=None if seen.score is None else float(seen.score[0]),
         weighed=rules,
         words=_words(policy, seen, rules),
-        unconstrained=Counterfactual(
-            _odds(replace(policy, mixture=_by_loss(policy.mixture), explore=()), seen)
-        ),
+        unconstrained=Counterfactual(_odds(policy.unrequired, seen)),
         without=_without(policy, seen),
     )
 
@@ -42,16 +40,6 @@ def _shares(policy: IndividualPolicy, seen: Seen) -> Floats:
 def _odds(other: IndividualPolicy, seen: Seen) -> Floats:
     """What another policy of the same sight decides about the person."""
     return np.asarray(other.rounded(type(other).follow([other], seen)[0])[0])
-
-
-def _by_loss(mixture: Mixture) -> Mixture:
-    """One rule that takes the least expected loss, whatever that does to happiness."""
-    return Mixture(
-        np.array([CHOOSES]),
-        np.ones(1),
-        np.zeros((1, *mixture.kappa.shape[1:])),
-        np.ones((len(mixture.share), 1)),
-    )
 
 
 def _without(policy: IndividualPolicy, seen: Seen) -> dict[str, Floats]:

@@ -134,6 +134,11 @@ class IndividualPolicy(Policy):
         """Whether some group follows more than one policy, or people keep a chance whatever these say."""
         return self.randomize and bool(self.explore or faces_lottery(self.mixture.share).any())
 
+    @property
+    def unrequired(self) -> Self:
+        """One rule that takes the least expected loss, whatever that does to happiness."""
+        return replace(self, mixture=self.mixture.by_loss, explore=())
+
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
         """Columns that its functions look at."""
         return columns_seen(engine, Columns(group=group), self.problem)

@@ -287,6 +287,11 @@ class Policy(Displayed, ABC):
         return np.zeros(len(self.groups), dtype=bool)
 
     @property
+    @abstractmethod
+    def unrequired(self) -> Self:
+        """The policy of the same sight that has the least loss on the fitted people, of which nothing is required."""
+
+    @property
     def best(self) -> int:
         """Position of the favourable decision."""
         last = len(self.decisions) - 1

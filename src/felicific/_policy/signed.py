@@ -12,6 +12,7 @@ from typing import Any
 
 from felicific._documents import read_json
 from felicific._policy.policy import Policy
+from felicific._problem.baseline import TODAY, UNCONSTRAINED
 from felicific.exceptions import PolicyFileError, SignedError
 
 FORMAT = "felicific decision"
@@ -48,10 +49,12 @@ class Signed:
         What the page said.
     today : bool
         Whether everything stays as it is decided today.
+    unconstrained : bool
+        Whether it is the least loss without requirements, which stands in the place of today on some pages.
     gaps : dict of component to gap
         Otherwise, what was aimed at.
     policy_sha256 : str, or None
-        Of the policy at that position; None where that is today.
+        Of the policy at that position; None where that is today, or stands in its place.
     people_sha256 : str, or None
         Of the people that the page is about.
     name, role, date, next_audit, why, objections : str
@@ -61,6 +64,7 @@ class Signed:
     path: str
     title: str | None
     today: bool
+    unconstrained: bool
     gaps: dict[str, float]
     verdict: str
     reason: str
@@ -98,7 +102,8 @@ class Signed:
         parts = {name: content[name] for name in PARTS if name not in ("position", "flags", "signed")}
         return cls(
             path=where,
-            today="today" in content["position"],
+            today=TODAY.key in content["position"],
+            unconstrained=UNCONSTRAINED.key in content["position"],
             gaps={name: float(gap) for name, gap in content["position"].get("gap", {}).items()},
             flags=tuple(content["flags"]),
             **parts,
@@ -116,6 +121,13 @@ class Signed:
             raise SignedError(
                 f"In {self.path!r} it was signed to leave everything as it is today: there is no policy to apply.",
                 "Decide as today, or sign a policy on the page.",
+            )
+
+        if self.unconstrained:
+            raise SignedError(
+                f"In {self.path!r} the least loss without requirements was signed, with which the policies of the page "
+                "are compared: there is no policy to apply.",
+                "Fit one of which nothing is required, or sign a policy on the page.",
             )
 
     def check(self, policy: Policy) -> None:
@@ -139,7 +151,11 @@ class Signed:
         return {
             "file": self.path,
             "title": self.title,
-            "position": {"today": True} if self.today else {"gap": self.gaps},
+            "position": {TODAY.key: True}
+            if self.today
+            else {UNCONSTRAINED.key: True}
+            if self.unconstrained
+            else {"gap": self.gaps},
             "verdict": self.verdict,
             "reason": self.reason,
             "sentence": self.sentence,
@@ -179,9 +195,10 @@ def _wrong_sha256(content: Mapping[str, Any]) -> str:
 
 
 def _wrong_position(position: dict[str, Any], sha256: str | None) -> str:
-    """What is wrong with where the slider stood: today has no policy, and any other place has one."""
-    if position == {"today": True} and position["today"] is True:
-        return "" if sha256 is None else "it says today, and names a policy"
+    """What is wrong with where the slider stood: today, or what stands in its place, has no policy."""
+    for name in (TODAY.key, UNCONSTRAINED.key):
+        if position == {name: True} and position[name] is True:
+            return "" if sha256 is None else f"it says {name}, and names a policy"
     gaps = position.get("gap")
     if set(position) != {"gap"} or not isinstance(gaps, dict):
         return "its position is neither today nor a gap of each component"

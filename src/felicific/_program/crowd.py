@@ -95,6 +95,13 @@ class Mixture:
         parts = zip(self.alpha.tolist(), self.kappa, self.fixed.tolist(), strict=True)
         return [(alpha, kappa, fixed) for alpha, kappa, fixed in parts]
 
+    @property
+    def by_loss(self) -> Mixture:
+        """One rule that takes the least expected loss, whatever that does to happiness."""
+        groups = len(self.share)
+        kappa = np.zeros((1, *self.kappa.shape[1:]))
+        return Mixture(np.array([CHOOSES]), np.ones(1), kappa, np.ones((groups, 1)))
+
     def followed(self, q: Floats) -> Mixture:
         """Those policies that some group follows; ``q`` has the shape (groups, 1, M)."""
         used = np.flatnonzero(q[:, 0, :].max(axis=0) > 0)

@@ -21,7 +21,6 @@ from felicific._audit.band import Band, band_of
 from felicific._audit.beside import fitted_notes
 from felicific._audit.decided import decision_values, predict_proba
 from felicific._audit.verdict import FITTED_ONLY, Verdict
-from felicific._capabilities import remedy
 from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
@@ -598,12 +597,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         aimed = problem.cautious(partial(held.margin, sure), 1.0 - HELD_OUT)
         self._keep(self._fit_policy(aimed, people, kind, salt))
         others = self._people(held.x, held.group, **held.known)
-        if not others.knows_today:
-            raise DataError(
-                "confidence= comes with a verdict, which compares with what is decided today, and nobody said what "
-                "that is: not every class is a decision.",
-                remedy("decisions without today", "report"),
-            )
         # What decisions are worth to people is asked once, and not for every policy that is tried on them.
         fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
         if not all(part.plain for part in problem.comparisons):
@@ -611,7 +604,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             trial = Trial(self.method, sure, problem.comparisons, fitted(self.policy_))
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
         self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
-        self._verdict = self._judged_on(Tryout(problem, others.with_scores), sure)
+        tried = Tryout(problem, others.with_scores)
+        if not others.knows_today:
+            tried = tried.beside_least_loss(self.policy_)
+        self._verdict = self._judged_on(tried, sure)
 
     def _judged_on(self, held_out: Tryout, confidence: float) -> Verdict:
         """The verdict on what people held out show, among whom one of several policies was chosen."""
@@ -965,7 +961,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             As for :func:`felicific.audit`.
         today : array of shape (n,) or column name, optional
             What the existing system decides, the baseline; by default the column that was named so at the fit, if X has
-            it, else what the model predicts.
+            it, else what the model predicts. Where that is no decision, the least loss without requirements is the
+            baseline, and the page says so.
         also : happiness, list or dict of them, optional
             Other measures of the policy: gaps that nobody asked to close, and whether they grow.
         names : dict of decision to str, optional
@@ -987,12 +984,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         today, *unlike = self._baseline(X, today)
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
-        if not tried.people.knows_today or self.frontier_.today is None:
+        known = tried.people.knows_today
+        if known != (self.frontier_.today is not None):
+            here, there = ("here", "at the fit")[:: 1 if known else -1]
             raise DataError(
-                "A report compares with what is decided today, and nobody said what that is: not every class is a "
-                "decision.",
-                remedy("decisions without today", "report"),
+                f"What is decided today is known {here} and not {there}: positions of the page lie between the two.",
+                "Pass today= to both, the column of what was really decided; or to neither.",
             )
+        if not known:
+            tried = tried.beside_least_loss(self.policy_)
         shares = self._shares_seen(tried.people)
         notes = fitted_notes(*shares, self.policy_.basis.out_of_fold)
         told = module.Told(

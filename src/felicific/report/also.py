@@ -29,7 +29,7 @@ def measured_also(assessment: Assessment, also: Any) -> tuple[list[dict[str, Any
     )
     people = replace(assessment.tried.people, decisions=own.decisions)
     beside = Assessment(
-        tried=Tryout(problem, people),
+        tried=Tryout(problem, people, assessment.tried.baseline),
         policy=assessment.policy,
         closed=tuple(range(len(problem.components))),
         confidence=assessment.confidence,

@@ -8,7 +8,7 @@ from typing import Any
 from felicific._audit.names import clean, labels, listed
 from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific.report.places import Places
-from felicific.report.words import TWO_WORDS, Content, Name, Names, counts, named, spans, texts, totals
+from felicific.report.words import Content, Name, Names, counts, named, spans, texts, totals
 
 #: How ratios are written, and of how many groups at most besides the highest.
 RATIO, FURTHEST = Quantity("", 0.001), 12
@@ -67,9 +67,9 @@ def _position_rows(content: Content, names: Names, places: Places) -> list[dict[
     return [
         {
             "at": places.short[i],
-            "names": ", ".join(name for name in place["names"] if name != "today"),
+            "names": ", ".join(name for name in place["names"] if name != names.baseline.name),
             "kind": place["verdict"]["kind"],
-            "verdict": TWO_WORDS[place["verdict"]["kind"]],
+            "verdict": names.two_words[place["verdict"]["kind"]],
             "cost": costs[i],
             "good": goods[i],
             "changed": changed[i],

@@ -13,7 +13,7 @@ from felicific.report.charts import Scale, band_path, label_width, line_path
 from felicific.report.effects import gaps_then
 from felicific.report.places import Places
 from felicific.report.slider import Moving, strip, track
-from felicific.report.words import TWO_WORDS, Content, Names, confidence_text, ends, spans, texts
+from felicific.report.words import Content, Names, confidence_text, ends, spans, texts
 
 
 def choice(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def choice(content: Content, names: Names, places: Places, moving: Moving) -> di
         content,
         moving,
         "cost",
-        names.cost_unit[:1].upper() + names.cost_unit[1:] + ", against today",
+        names.cost_unit[:1].upper() + names.cost_unit[1:] + f", against {names.baseline.whole}",
         names.costs,
         [_scaled(place["cost_today"]["estimate"], factor) for place in positions],
         [_limits(place["every"] and place["every"]["cost"], factor) for place in positions],
@@ -37,7 +37,7 @@ def choice(content: Content, names: Names, places: Places, moving: Moving) -> di
     return {
         "panels": [cost, *(_gap_panel(content, names, moving, j, at) for j in names.shown)],
         "strip": strip(positions, track(positions)),
-        "kinds": [(kind, TWO_WORDS[kind]) for kind in kinds],
+        "kinds": [(kind, names.two_words[kind]) for kind in kinds],
         "ends": [places.short[0], places.last],
         "banded": any(place["every"] is not None for place in positions),
         "notes": _notes(content, names, places),
@@ -65,7 +65,7 @@ def _gap_panel(content: Content, names: Names, moving: Moving, j: int, at: Seque
         content,
         moving,
         f"gap-{j}",
-        f"Gap{what} on these people, against today" + (f", in {named}" if named else ""),
+        f"Gap{what} on these people, against {names.baseline.whole}" + (f", in {named}" if named else ""),
         Quantity(unit, quantity.step * factor),
         [_scaled(place["components"][j]["gap"]["change"]["estimate"], factor) for place in positions],
         [_limits(place["every"] and place["every"]["gaps"][j], factor) for place in positions],
@@ -131,8 +131,8 @@ def _notes(content: Content, names: Names, places: Places) -> list[str]:
     ]
     if fitted and len(names.shown) == 1:
         found.append(
-            f"Among the people that the policies were fitted to, today's gap is {fitted[0]}. So a gap aimed at is not "
-            "the gap found."
+            f"Among the people that the policies were fitted to, {names.baseline.of('gap')} is {fitted[0]}. "
+            "So a gap aimed at is not the gap found."
         )
     return found
 
@@ -150,7 +150,7 @@ def promise(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     moving.add(
         "interval-for",
         [
-            "people like these, decided as today"
+            f"people like these, decided as {names.baseline.name}"
             if place["today"]
             else "people like these, at a position chosen before looking"
             if place["proposed"]
@@ -176,12 +176,13 @@ def _stated(content: Content, names: Names, moving: Moving, j: int) -> None:
     quantity = names.quantities[j]
     gaps = gaps_then(content, j)
     bounds = [place["components"][j]["bound"] for place in content["positions"]]
+    none = "none at today's" if names.baseline.is_today else f"none {names.baseline.name}"
     moving.add(f"found-{j}", texts(quantity, [gap["estimate"] for gap in gaps]))
     moving.add(f"interval-{j}", spans(quantity, ends(gaps)))
     moving.add(
         f"band-{j}",
         [
-            f"at most {text}" if bound is not None else "none at today's" if place["today"] else "none"
+            f"at most {text}" if bound is not None else none if place["today"] else "none"
             for place, bound, text in zip(content["positions"], bounds, texts(quantity, bounds), strict=True)
         ],
     )
@@ -207,7 +208,7 @@ def _certificate(content: Content, names: Names, moving: Moving) -> dict[str, An
         held += f", {count(found['smallest'])} or more of every group"
     another = "another position: the certificate is of the proposed policy only"
     # One that promises no less than today's gap is none, also where it belongs.
-    idle = "the policy as fitted, but it promises no less than today's gap"
+    idle = f"the policy as fitted, but it promises no less than {names.baseline.of('gap')}"
     said = [("on", held) if i == own else ("off", another) for i in range(n)]
     if own is None:
         said[content["proposed"]] = ("none", idle)

@@ -39,7 +39,7 @@ from felicific.report.data import (
     word,
 )
 from felicific.report.scored import TICKS, Scored, values_at
-from felicific.report.stops import HARMLESS, TODAY, Place, find_places
+from felicific.report.stops import HARMLESS, Place, find_places, fitted_baseline
 from felicific.report.told import Told
 
 #: Most sentences that a position spells out.
@@ -75,7 +75,7 @@ def describe_choice(
         The assessment has the verdict on the policy that is proposed.
     """
     told.check(tried.problem.decisions.tolist())
-    places = find_places(line, policy, along)
+    places = find_places(line, policy, along, tried.baseline)
     assessment = Assessment.of(
         tried,
         line,
@@ -120,6 +120,7 @@ class Choice:
             "components": self._components(),
             "loss": self._loss(),
             "policy": self._policy(),
+            "baseline": self.tried.baseline.key,
             "today": audited(self.assessment.before),
             "best": self._best(),
             "positions": positions,
@@ -136,7 +137,7 @@ class Choice:
             "story": policy.story(),
             "methods": methods_of([self.assessment.before, self.assessment.after], self.assessment.titles),
             "caveats": self._caveats(),
-            "fitted_today": None if self.line.today is None else self.line.today.gaps.tolist(),
+            "fitted_today": fitted_baseline(self.line, policy, self.tried.baseline).gaps.tolist(),
             "premises": policy.premises(),
             "outlook": outlook(policy),
             "fingerprints": {"people": people_sha256(self.tried.people)},
@@ -344,7 +345,7 @@ class Choice:
     def _hash(self, place: Place) -> str:
         """How the address of the page names a position."""
         if place.policy is None:
-            return TODAY
+            return self.tried.baseline.key
         numbers = self._numbers(place)
         return f"gap={numbers.pop() if len(numbers) == 1 else place.tau!r}"
 

@@ -18,6 +18,7 @@ from felicific._audit.result import Audit, Interval, interval_to_dict, plain
 from felicific._fit.assessment import Known
 from felicific._fit.effect import Effect
 from felicific._policy.policy import Policy, Wording
+from felicific._problem.baseline import TODAY
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Component, Counted, Happiness
 from felicific._problem.problem import Problem
@@ -224,6 +225,26 @@ def number_of(value: float) -> float | None:
 def numbers_of(values: Floats) -> list[float | None]:
     """Numbers as JSON can hold them."""
     return [number_of(value) for value in values.tolist()]
+
+
+#: Keys of what the baseline does.
+OF_BASELINE = ("today", "cost_today", "fitted_today")
+
+
+def named_by_baseline(content: Any) -> Any:
+    """Data for others, in which no key says today where that is not known: it is what stands in its place."""
+    key = content.get("baseline", TODAY.key)
+    return content if key == TODAY.key else _renamed(content, key)
+
+
+def _renamed(part: Any, key: str) -> Any:
+    """The same with another word for today in every key."""
+    if isinstance(part, dict):
+        return {
+            name.replace(TODAY.key, key) if name in OF_BASELINE else name: _renamed(one, key)
+            for name, one in part.items()
+        }
+    return [_renamed(one, key) for one in part] if isinstance(part, list) else part
 
 
 # ---------------------------------------------------------------------------------------------------------

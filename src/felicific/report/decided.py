@@ -131,7 +131,7 @@ def _persons(content: Content, names: Names) -> list[str]:
     texts = []
     for i, (place, one) in enumerate(zip(content["positions"], found, strict=True)):
         if place["today"]:
-            texts.append("Nobody is decided otherwise than today.")
+            texts.append(f"Nobody is decided otherwise than {names.baseline.name}.")
         elif one is None:
             texts.append(
                 f"At this position there is no {_what(content)} at which many are decided otherwise."
@@ -151,12 +151,13 @@ def _person(content: Content, names: Names, found: Content) -> str:
     """What is decided about a person, and about one of the same score in another group."""
     group = names.groups[found["group"]].said
     text = f"Somebody in group {group} with a {_between(content, found['low'], found['high'])}: "
-    text += f"today {names.decisions[found['today']].said}, then {_then(content, names, found)}."
+    now, then = names.decisions[found["today"]].said, _then(names, found)
+    text += f"{names.baseline.name} {now}, {names.baseline.then} {then}."
     other = found["other"]
     if other is None:
         return text
     there = names.groups[other["group"]].said
-    return f"{text} The same {_what(content)} in group {there}: then {_then(content, names, other)}."
+    return f"{text} The same {_what(content)} in group {there}: {names.baseline.then} {_then(names, other)}."
 
 
 def _between(content: Content, low: float | None, high: float | None) -> str:
@@ -175,9 +176,9 @@ def _between(content: Content, low: float | None, high: float | None) -> str:
     return f"{what} above {low:.4g} and at most {high:.4g}"
 
 
-def _then(content: Content, names: Names, found: Content) -> str:
+def _then(names: Names, found: Content) -> str:
     """What is decided, or with which odds."""
     if found["then"] is not None:
         return names.decisions[found["then"]].said
-    good = names.decisions[content["favourable"]].said
-    return f"{good} with a chance of {percent(found['chance'])}, by lot"
+    drawn = names.decisions[found["drawn"]].said
+    return f"{drawn} with a chance of {percent(found['chance'])}, by lot"

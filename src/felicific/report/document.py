@@ -24,6 +24,7 @@ from felicific.exceptions import DataError
 from felicific.report.amounts_content import describe_amounts
 from felicific.report.audited import describe_audit
 from felicific.report.content import describe_choice
+from felicific.report.data import named_by_baseline
 from felicific.report.told import Told
 
 
@@ -55,7 +56,7 @@ class Report:
 
     def to_json(self) -> str:
         """The plain data as JSON."""
-        return json.dumps(self.content, indent=1, allow_nan=False) + "\n"
+        return json.dumps(named_by_baseline(self.content), indent=1, allow_nan=False) + "\n"
 
     def to_html(self) -> str:
         """One HTML page that needs no other file; the same content always gives the same text."""

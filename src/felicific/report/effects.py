@@ -60,7 +60,7 @@ def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, An
     moving.add(
         f"{key}-span",
         [
-            _interval("then", text, place["proposed"] or place["today"])
+            _interval(names.baseline.then, text, place["proposed"] or place["today"])
             for place, text in zip(content["positions"], spans(quantity, ends(then)), strict=True)
         ],
     )
@@ -74,7 +74,7 @@ def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, An
         "name": names.components[j],
         "key": key,
         "today": quantity(today["estimate"]),
-        "span": _interval("today", quantity.span(today["low"], today["high"])),
+        "span": _interval(names.baseline.name, quantity.span(today["low"], today["high"])),
         "width": scale.across(today["estimate"]),
         "low": low,
         "high": high,
@@ -127,11 +127,11 @@ def _cost(content: Content, names: Names, places: Places, moving: Moving) -> dic
     moving.add(
         "cost-span",
         [
-            "These are today's decisions."
+            f"These are {names.baseline.of('decisions')}."
             if place["today"]
-            else "Against today; how sure that is, is not known."
+            else f"Against {names.baseline.whole}; how sure that is, is not known."
             if cost["low"] is None and cost["high"] is None
-            else f"Against today ({span}), {how}."
+            else f"Against {names.baseline.whole} ({span}), {how}."
             for place, cost, span, how in zip(positions, today, limits, _compared(content), strict=True)
         ],
     )
@@ -163,7 +163,7 @@ def _prices(content: Content, names: Names, places: Places) -> list[str]:
     quantity = Quantity.of("", (), sizes)
     written = changes(quantity, [None if price is None else price * factor for price in prices])
     return [
-        "these are today's decisions"
+        f"these are {names.baseline.of('decisions')}"
         if place["today"]
         else "no policy has a smaller one"
         if price is None

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from felicific._audit.names import listed
 from felicific._audit.quantity import SPACE, Quantity, percent
+from felicific._problem.baseline import Baseline
 from felicific._shown.drawing import nice
 from felicific.report.words import SHOWN, Content, Names
-
-#: What is said where nothing changes.
-TODAY = ("Keep", "today's decisions", "", "Today's decisions, unchanged", "today's decisions")
 
 
 @dataclass(frozen=True)
@@ -52,11 +50,11 @@ class Places:
         # Of two gaps that are one, one is named.
         closed = [j for j in names.alone if content["components"][j]["closed"]]
         aims = [aimed_texts(names.quantities[j], [place["aimed"][j] for place in positions]) for j in closed]
-        after, whole, last, little = "", "", "today", (1.0, "step of one")
+        after, whole, last, little = "", "", names.baseline.name, (1.0, "step of one")
         if len(closed) == 1:
             fitted = content["fitted_today"][closed[0]]
             little = _little(content, names, closed[0])
-            last = f"today, {aimed_texts(names.quantities[closed[0]], [fitted])[0]}"
+            last = f"{names.baseline.name}, {aimed_texts(names.quantities[closed[0]], [fitted])[0]}"
             numbers, label, where = aims[0], "Aim for a gap of at most", "a gap of at most"
         elif closed:
             numbers = [_per_cent(place["tau"]) for place in positions]
@@ -75,12 +73,20 @@ class Places:
                 signed += f": {_listed_few([f'{aim[i]} in {names.components[j].said}' for aim, j in each])}"
             signed += called
             rows.append(
-                TODAY
+                _unchanged(names.baseline)
                 if place["today"]
                 else (label, numbers[i], after, f"At {where} {number}{called}", signed)
             )
         columns = [list(column) for column in zip(*rows, strict=True)]
         return cls(columns[0], columns[1], columns[2], columns[3], columns[4], last, whole, *little)
+
+
+def _unchanged(baseline: Baseline) -> tuple[str, str, str, str, str]:
+    """What is said where everybody is decided about as by the baseline."""
+    decisions = baseline.of("decisions")
+    if baseline.is_today:
+        return "Keep", decisions, "", "Today's decisions, unchanged", decisions
+    return "Decide", baseline.name, "", baseline.begins("decisions"), decisions
 
 
 def _little(content: Content, names: Names, j: int) -> tuple[float, str]:
@@ -106,7 +112,8 @@ def _of_what(content: Content, names: Names, closed: Sequence[int]) -> tuple[str
     def equal(others: dict[int, float | None]) -> bool:
         return all(math.isclose(widths[j], other or 0.0, rel_tol=1e-6) for j, other in others.items())
 
-    of = "of those asked for" if equal(asked) else "of today's" if equal(today) else "of all gaps"
+    of_baseline = "of today's" if names.baseline.is_today else f"of those {names.baseline.name}"
+    of = "of those asked for" if equal(asked) else of_baseline if equal(today) else "of all gaps"
     parts = [f"{aimed_texts(names.quantities[j], [widths[j]])[0]} in {names.components[j]}" for j in closed]
     return of, f"Several gaps are closed together, in proportion: 100{SPACE}% stands for {listed(parts)}."
 

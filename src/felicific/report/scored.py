@@ -109,8 +109,8 @@ class Scored:
             **self._between(float(cell / CELLS), float((cell + 1) / CELLS)),
             "people": float(count[z, cell]),
             "today": today,
-            **self._then(mean[z, cell]),
-            "other": None if other is None else {"group": other, **self._then(mean[other, cell])},
+            **self._then(effect, int(z), int(cell)),
+            "other": None if other is None else {"group": other, **self._then(effect, other, int(cell))},
             "changes": [float(number) for number in weight @ change[rows] / weight.sum()],
         }
 
@@ -127,13 +127,17 @@ class Scored:
             "high": self.cuts[above][1] if above < len(self.cuts) else None,
         }
 
-    def _then(self, chance: float) -> dict[str, Any]:
-        """The decision at a chance of the favourable one; None where it is drawn by lot."""
-        sure = chance >= CERTAIN or chance <= 1.0 - CERTAIN
-        return {
-            "then": (self.best if chance > 0.5 else 1 - self.best) if sure else None,
-            "chance": float(chance),
-        }
+    def _then(self, effect: Effect, z: int, cell: int) -> dict[str, Any]:
+        """The decision about people of a group and a cell; None where it is drawn by lot.
+
+        Then one that may be drawn is told with its chance: the favourable one, or the likeliest where nobody gets that.
+        """
+        rows = (self._cell == cell) & (self.tried.people.codes == z)
+        odds = np.average(effect.odds[rows], axis=0, weights=self._weights[rows])
+        likely = int(np.argmax(odds))
+        sure = bool(odds[likely] >= CERTAIN)
+        drawn = self.best if sure or odds[self.best] > 1.0 - CERTAIN else likely
+        return {"then": likely if sure else None, "drawn": drawn, "chance": float(odds[drawn])}
 
     @cached_property
     def _weights(self) -> Floats:

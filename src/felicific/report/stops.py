@@ -9,17 +9,13 @@ from dataclasses import dataclass, replace
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
+from felicific._problem.baseline import TODAY, Baseline
+from felicific._program.moments import Outcome
 
 #: Most places of the slider, and how many of them are round numbers at most.
 PLACES, ROUND = 40, 33
 
-LEAST, HALF, PROPOSED, BEST, TODAY = (
-    "least gap",
-    "half of today's",
-    "proposed",
-    "best, gaps ignored",
-    "today",
-)
+LEAST, PROPOSED, BEST = "least gap", "proposed", "best, gaps ignored"
 HARMLESS = "no group worse off here"
 
 
@@ -39,13 +35,15 @@ class Place:
 
 
 def find_places(
-    line: Frontier, policy: Policy, along: Callable[[Sequence[float]], list[Policy]]
+    line: Frontier,
+    policy: Policy,
+    along: Callable[[Sequence[float]], list[Policy]],
+    baseline: Baseline = TODAY,
 ) -> list[Place]:
-    """From the least gap on; today is the last. ``along`` are the policies at some places of the frontier."""
-    ray = line.ray
-    assert line.today is not None, "a report compares with today"
-    tau_today, tau_policy = tau_of(line.today, ray), tau_of(policy.outcome, ray)
-    marked = mark(line.points[0].tau, line.points[-1].tau, tau_today, tau_policy)
+    """From the least gap on; the baseline is the last. ``along`` are the policies at some places of the frontier."""
+    ray, fitted = line.ray, fitted_baseline(line, policy, baseline)
+    tau_today, tau_policy = tau_of(fitted, ray), tau_of(policy.outcome, ray)
+    marked = mark(line.points[0].tau, line.points[-1].tau, tau_today, tau_policy, baseline)
     solved = None if line.mixes else line.tau.tolist()
     if solved is not None:  # between two that were solved for there is nothing to be said
         marked = {name: tau if name == PROPOSED else _tighter(tau, solved) for name, tau in marked.items()}
@@ -57,14 +55,24 @@ def find_places(
     others = [place for place in places if not place.proposed]
     found = iter(along([_position(line, place.aimed, place.tau) for place in others]))
     places = [place if place.proposed else replace(place, policy=next(found)) for place in places]
-    now = tuple(gap if math.isfinite(unit) else None for gap, unit in zip(line.today.gaps, ray, strict=True))
-    return [*places, Place(max([tau_today, *(place.tau for place in places)]), (TODAY,), now, None)]
+    now = tuple(gap if math.isfinite(unit) else None for gap, unit in zip(fitted.gaps, ray, strict=True))
+    return [*places, Place(max([tau_today, *(place.tau for place in places)]), (baseline.name,), now, None)]
 
 
-def mark(least: float, most: float, tau_today: float, tau_policy: float) -> dict[str, float]:
+def fitted_baseline(line: Frontier, policy: Policy, baseline: Baseline) -> Outcome:
+    """What the baseline does to the people that the policies were fitted to."""
+    found = line.today if baseline.is_today else policy.basis.unconstrained
+    assert found is not None, "a report compares with something"
+    return found
+
+
+def mark(
+    least: float, most: float, tau_today: float, tau_policy: float, baseline: Baseline = TODAY
+) -> dict[str, float]:
     """Places that have a name; but for the policy that is proposed, none has a larger gap than today."""
     rounding = 1e-9 * max(most, tau_policy, tau_today)
-    marked = {LEAST: least, PROPOSED: tau_policy, HALF: max(tau_today / 2.0, least), BEST: most}
+    half = "half of today's" if baseline.is_today else f"half of that {baseline.name}"
+    marked = {LEAST: least, PROPOSED: tau_policy, half: max(tau_today / 2.0, least), BEST: most}
     offered = {name: tau for name, tau in marked.items() if name == PROPOSED or tau < tau_today - rounding}
     # What differs from another by rounding alone is that one.
     return {

@@ -14,7 +14,6 @@ from felicific.report.places import Places
 from felicific.report.slider import Moving, aims, decision, dock
 from felicific.report.words import (
     KINDS,
-    TWO_WORDS,
     Content,
     Name,
     Names,
@@ -38,10 +37,12 @@ def choice_view(content: Content) -> dict[str, Any]:
     view = {
         "moving": moving,
         "names": names,
+        "now": names.baseline.name,
+        "then": names.baseline.then,
         "title": title_of(content, names),
         "kicker": kicker_of(content, "Fairness report"),
         "lead": _lead(content, names),
-        "verdict": _verdict(content, places, moving),
+        "verdict": _verdict(content, names, places, moving),
         "dock": dock(content, places, moving),
         "card": card(content, names, places, moving),
         "who": who(content, names, moving),
@@ -49,7 +50,7 @@ def choice_view(content: Content) -> dict[str, Any]:
         "promise": promise(content, names, moving),
         "decided": decided(content, names, moving),
         "also": _also(content, names, moving),
-        "sign": _sign(content, places, moving),
+        "sign": _sign(content, names, places, moving),
         "more": _more(content, names, places),
         "confidence": confidence_text(content),
         "start": start,
@@ -61,6 +62,7 @@ def choice_view(content: Content) -> dict[str, Any]:
         "at": view["dock"]["at"],
         "hashes": [place["hash"] for place in content["positions"]],
         "decision": decision(content, str(view["title"])),
+        "baseline": names.baseline.key,
         **aims(content),
     }
     return view
@@ -88,6 +90,8 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
         " and the group" if policy["see_group"] else ", not the group"
     )
     sees += f", because {policy['chosen']}" if policy["chosen"] else ""
+    if not names.baseline.is_today:
+        first.append(f" Nobody said what is decided now: policies are compared with {names.baseline.whole}.")
     found = [first, happiness, [f"The policy sees {sees}."], *_asked(content, names)]
     if not policy["randomize"]:
         found.append(["Nobody is decided by lot."])
@@ -125,16 +129,17 @@ def _asked(content: Content, names: Names) -> list[list[Any]]:
 # The verdict, other measures, and the block that is signed
 
 
-def _verdict(content: Content, places: Places, moving: Moving) -> dict[str, Any]:
+def _verdict(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
     """The verdict at every position, and its flags as a list."""
     found = [place["verdict"] for place in content["positions"]]
     moving.add("verdict", [one["kind"] for one in found])
     moving.add("verdict-at", [f"Verdict. {full}" for full in places.full])
     for name in ("headline", "sentence", "remedy", "reason"):
         moving.add(name, [one[name] for one in found])
+    same = "Nothing changes" if names.baseline.is_today else "Changes nothing"
     moving.add(
         "verdict-words",
-        ["Nothing changes" if one["reason"] == "same" else TWO_WORDS[one["kind"]] for one in found],
+        [same if one["reason"] == "same" else names.two_words[one["kind"]] for one in found],
     )
     moving.lists["flags"] = [
         [[str(flag["level"]), flag["kind"], flag["name"], flag["sentence"]] for flag in one["flags"]]
@@ -194,17 +199,15 @@ def _sign_of(change: float | None, step: float) -> str:
     return "same" if change is None or abs(change) < step / 2 else "gains" if change > 0 else "loses"
 
 
-def _sign(content: Content, places: Places, moving: Moving) -> dict[str, Any]:
+def _sign(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
     """Every fact that whoever signs puts a name to."""
     positions = content["positions"]
+    none = "none: nothing changes" if names.baseline.is_today else "none: only compared with"
     moving.add("signed-at", places.signed)
     moving.add("sha", [place["policy_sha256"] or "" for place in positions])
     moving.add(
         "sha-text",
-        [
-            place["policy_sha256"] or ("none: nothing changes" if place["today"] else "not known")
-            for place in positions
-        ],
+        [place["policy_sha256"] or (none if place["today"] else "not known") for place in positions],
     )
     moving.add("python", [place["python"] or "no policy is applied" for place in positions])
     return {

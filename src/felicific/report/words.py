@@ -9,6 +9,7 @@ from typing import Any
 from felicific._audit.names import clean, isolated, labels, listed
 from felicific._audit.quantity import SHARE, SPACE, SUFFIXES, Quantity, count, percent
 from felicific._audit.quantity import counts as all_counts
+from felicific._problem.baseline import BASELINES, TODAY, Baseline
 from felicific._problem.criteria import CRITERIA
 
 Content = dict[str, Any]
@@ -33,6 +34,9 @@ TWO_WORDS = {
     "certified": "Shrinks, certified",
     "unpromised": "Shrinks, unpromised",
 }
+
+#: The same beside the least loss without requirements, where there is nothing to be left as it is.
+UNCONSTRAINED_WORDS = TWO_WORDS | {"leave": "Not needed"}
 
 #: What a policy of each kind sees.
 KINDS = {
@@ -82,6 +86,8 @@ class Names:
         Components that have a gap, and of those that say the same, one.
     shown, folded : list of int
         Those of them that are shown at once, and the others: of two that say the same one suffices.
+    baseline : Baseline
+        What policies are compared with.
     costs : Quantity
         How costs are written, in ``cost_unit``, once they are multiplied by ``cost_factor``.
     """
@@ -96,6 +102,7 @@ class Names:
     folded: list[int]
     accuracy: bool
     loss_step: float
+    baseline: Baseline
 
     @classmethod
     def of(cls, content: Content) -> Names:
@@ -119,7 +126,13 @@ class Names:
             folded=sorted([*alone[SHOWN:], *twins]),
             accuracy=content["loss"]["accuracy"],
             loss_step=content["loss"]["step"],
+            baseline=BASELINES[content.get("baseline", TODAY.key)],
         )
+
+    @property
+    def two_words(self) -> dict[str, str]:
+        """How the kinds of a verdict are called where there is room for two words."""
+        return TWO_WORDS if self.baseline.is_today else UNCONSTRAINED_WORDS
 
     @property
     def cost_factor(self) -> float:

@@ -109,6 +109,10 @@ CURRENCIES = "$€£¥₹"
 _PART = re.compile(r"\(decision=(.+?)(?:, label=(.+))?\)", re.DOTALL)
 
 
+#: A text in quotation marks, as Python writes it.
+_QUOTED = re.compile(r"^(['\"])(.*)\1", re.DOTALL)
+
+
 @dataclass(frozen=True)
 class Component:
     """What moments, policies and files remember of a happiness: everything but the function.
@@ -169,7 +173,7 @@ class Component:
         if self.part is None:
             named = self.name.removeprefix("counted by ").strip("'")
             return self.name.replace("_", " ").replace("'", "") if named in CRITERIA else self.name
-        decision, label = (text and text.strip("'\"") for text in self.part)
+        decision, label = (text and _QUOTED.sub(r"\2", text) for text in self.part)
         return f"decided {decision}" + (f", truly {label}" if label else "")
 
     @property

@@ -105,6 +105,9 @@ LOSES = "loses"
 CURRENCIES = "$€£¥₹"
 
 
+#: Text in quotes, with what is said after them.
+_QUOTED = re.compile(r"^(['\"])(.*)\1", re.DOTALL)
+
 #: What a component of a criterion is called after the criterion's own name.
 _PART = re.compile(r"\(decision=(.+?)(?:, label=(.+))?\)", re.DOTALL)
 
@@ -169,7 +172,7 @@ class Component:
         if self.part is None:
             named = self.name.removeprefix("counted by ").strip("'")
             return self.name.replace("_", " ").replace("'", "") if named in CRITERIA else self.name
-        decision, label = (text and text.strip("'\"") for text in self.part)
+        decision, label = (text and _QUOTED.sub(r"\2", text) for text in self.part)
         return f"decided {decision}" + (f", truly {label}" if label else "")
 
     @property

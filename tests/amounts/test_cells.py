@@ -307,3 +307,33 @@ def test_cells_hold_everybody():
         assert (cells.most[run][:-1] < cells.least[run][1:]).all()
         assert (cells.mass[z, run] > 0).all()
         assert np.delete(cells.mass[z], np.r_[run]).sum() == 0
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Lots
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_what_is_stated_of_lots_is_what_they_do_on_average(loss):
+    """However likely an amount is, gap and loss are those expected, and the gap asked for is met to the letter."""
+    x, _, prediction, y, group = world(400, seed=3)
+    people = people_of(
+        x, prediction, y, group, weight=np.random.default_rng(3).integers(1, 4, 400).astype(float)
+    )
+    asked = {"decisions": [0, 4, 7, 10], "loss": loss, "see_group": False}
+    gap = 0.37 * fitted(people, "decision", 9.0, **asked).policy.gap
+    policy = fitted(people, "decision", gap, **asked).policy
+    assert policy.share_randomized > 0
+    line, lots = policy.lines[0], (np.arange(100_000) + 0.5) / 100_000
+    place, amount = line.drawing(prediction), line.at(prediction)
+    cost = (amount - y) ** 2 if loss == "squared" else np.abs(amount - y)
+    for k, atom in enumerate(line.atoms):
+        drawn, chance = np.unique(atom.drawn(lots), return_counts=True)
+        chance = chance / len(lots)
+        amount[place == k] = drawn @ chance
+        far = drawn - y[place == k, None]
+        cost[place == k] = (far**2 if loss == "squared" else np.abs(far)) @ chance
+    means = [np.average(amount[group == z], weights=people.weights[group == z]) for z in (0, 1)]
+    assert policy.gap == pytest.approx(abs(means[1] - means[0]), abs=1e-4)
+    assert policy.gap <= gap * (1 + 1e-9)
+    assert policy.loss == pytest.approx(np.average(cost, weights=people.weights), abs=1e-3)

@@ -294,6 +294,20 @@ def test_lots_are_what_is_stated():
     assert np.abs(shares[0] - shares[1]).max() == pytest.approx(fit.policy.gap, abs=0.02)
 
 
+def test_only_those_draw_of_whom_it_is_asked():
+    """Of a share above a limit, lots are drawn where the limit is: not by everybody, for want of a finer program."""
+    people = people_of(*leaves())
+    free = fitted(people, "decision >= 0.4", 1.0)
+    fit = fitted(people, "decision >= 0.4", 0.05)
+    assert free.policy.gap > 0.2
+    assert fit.policy.gap == pytest.approx(0.05, abs=1e-6)
+    assert 0 < fit.policy.share_randomized < 0.25
+    for line in fit.policy.lines:
+        assert len(line.atoms) <= 1
+        for atom in line.atoms:
+            assert atom.amounts[0] < 0.4 <= atom.amounts[-1]
+
+
 def test_means_need_no_lots():
     """With means alone, people of one prediction get one amount: the mean costs no more than a lottery."""
     people = people_of(*leaves())

@@ -638,6 +638,7 @@ def test_lookup_without_a_default_names_the_unknown_value():
         ("statistical_parity", [0, 1], ["decided 0", "decided 1"]),
         ("equalized_odds", ["no", "yes"], ["decided no, truly no", "decided yes, truly no"]),
         ({"fair": "equalized_odds"}, [0, 1], ["decided 0, truly 0", "decided 1, truly 0"]),
+        ("distributional_parity", ["no", "yes"], ["decided yes or better"]),
         ("equal_opportunity", [0, 1], ["equal opportunity"]),
         ({"my_loan": "decision * loan"}, [0, 1], ["my_loan"]),
         ({"f(decision=1)": "decision * loan"}, [0, 1], ["f(decision=1)"]),

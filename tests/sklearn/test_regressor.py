@@ -336,6 +336,8 @@ def test_safe_fits_hold():
         ({"decisions": [1, True]}, DataError, "no finite number"),
         ({"decisions": (5.0, 1.0)}, DataError, "smaller one first"),
         ({"decisions": 2.5}, DataError, "number of levels"),
+        ({"decisions": 10**6}, DataError, "at most 4,096"),
+        ({"decisions": list(range(5_000))}, DataError, "at most 4,096"),
         ({"gap": -1.0}, ConstraintError, "gap"),
         ({"happiness": "distributional_parity", "gap": 5.0}, ConstraintError, "no gap of it is larger"),
         ({"constraints": [Losers(0.0)]}, ConstraintError, "Losers"),
@@ -352,6 +354,13 @@ def test_settings_refused(hours, settings, error, words):
     X, y, model = hours
     with pytest.raises(error, match=words):
         fair_of(model, **settings).fit(X[1_000:], y[1_000:])
+
+
+def test_lengths_are_called_by_their_name(hours):
+    """Of a column of another length it is said which one it is."""
+    X, y, model = hours
+    with pytest.raises(DataError, match="There are 2 amounts of today for 2000 rows"):
+        fair_of(model).fit(X[1_000:], y[1_000:], today=[1.0, 2.0])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, None, "ten"])

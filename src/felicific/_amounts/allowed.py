@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from felicific._amounts.scale import FINE
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 
@@ -50,6 +52,11 @@ class Allowed:
                 raise DataError(
                     f"decisions is {decisions!r}, a number of levels.", "Use at least 2. " + _REMEDY
                 )
+            if decisions > FINE:
+                raise DataError(
+                    f"decisions is {decisions!r}, a number of levels.",
+                    f"Use at most {FINE:,}: predictions are told apart in as many steps. " + _REMEDY,
+                )
             return cls(levels=int(decisions))
         try:
             values = list(decisions)
@@ -62,10 +69,15 @@ class Allowed:
             return cls(bounds=(numbers[0], numbers[1]))
         if len(numbers) < 2:
             raise DataError(f"decisions lists {len(numbers)} amounts.", "List at least 2. " + _REMEDY)
-        repeated = [value for value in numbers if numbers.count(value) > 1]
+        ordered = sorted(numbers)
+        repeated = [one for one, after in pairwise(ordered) if one == after]
         if repeated:
             raise DataError(f"decisions lists {repeated[0]:g} twice.", "List every amount once.")
-        ordered = sorted(numbers)
+        if len(ordered) > FINE:
+            raise DataError(
+                f"decisions lists {len(ordered):,} amounts.",
+                f"List at most {FINE:,}, or give their bounds, ({ordered[0]:g}, {ordered[-1]:g}), and round.",
+            )
         return cls((ordered[0], ordered[-1]), len(ordered), tuple(ordered))
 
     def within(self, calibrated: tuple[float, float]) -> Allowed:

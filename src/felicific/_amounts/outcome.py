@@ -14,13 +14,16 @@ from felicific._people.worth import loss_of_amounts, worth_of_amounts
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amount_outcome import AmountOutcome, distance_between
 from felicific._policy.amounts import AmountPolicy
-from felicific._policy.lines import Line
+from felicific._policy.lines import Atom, Line
 from felicific._problem.unions import known_groups
 from felicific._program.moments import gaps_of
 from felicific._typing import Array, Codes, Floats
 
-#: Lots at which a loss that is not the squared error is looked at, of people who draw.
-LOTS = 32
+#: A stretch of lots along which amounts rise is looked at in so many pieces, were it as wide as all lots.
+PIECES = 16
+
+#: Where a piece is looked at, two places of equal weight: exact for squared errors.
+GAUSS = 0.5 + np.array([-0.5, 0.5]) / np.sqrt(3.0)
 
 #: An amount that differs from today's by less than this share of the range is today's.
 SAME = 1e-9
@@ -52,14 +55,15 @@ def outcome_of_lines(
             drawn[rows] = line.drawing(people.prediction[rows])
     if (drawn < 0).all():
         return outcome_of_amounts(problem, people, amounts)
-    # Everybody who draws stands for as many as there are lots, each of whom has got one.
+    # Everybody who draws stands for as many as there are amounts to draw, each as heavy as it is likely.
     certain, lucky = np.flatnonzero(drawn < 0), np.flatnonzero(drawn >= 0)
-    lots = (np.arange(LOTS) + 0.5) / LOTS
-    copies = people.take(np.concatenate([certain, lucky.repeat(LOTS)]))
-    weight = np.concatenate([people.weights[certain], people.weights[lucky].repeat(LOTS) / LOTS])
-    tables = {(z, k): atom.drawn(lots) for z, line in enumerate(lines) for k, atom in enumerate(line.atoms)}
+    tables = {(z, k): chances_of(atom) for z, line in enumerate(lines) for k, atom in enumerate(line.atoms)}
     draws = [tables[z, k] for z, k in zip(people.codes[lucky].tolist(), drawn[lucky].tolist(), strict=True)]
-    given = np.concatenate([amounts[certain], *draws])
+    times = np.array([len(amount) for amount, _ in draws])
+    copies = people.take(np.concatenate([certain, lucky.repeat(times)]))
+    chances = np.concatenate([np.ones(len(certain)), *(chance for _, chance in draws)])
+    weight = copies.weights * chances
+    given = np.concatenate([amounts[certain], *(amount for amount, _ in draws)])
     outcome = outcome_of_amounts(problem, replace(copies, weight=weight), given, distance=False)
     if not problem.parity:
         return outcome
@@ -75,6 +79,20 @@ def outcome_of_lines(
         [amounts[rows] for rows in own], [people.weights[rows] for rows in own], atoms, _known(people)
     )
     return replace(outcome, distance=far)
+
+
+def chances_of(atom: Atom) -> tuple[Floats, Floats]:
+    """Amounts that are drawn, and how likely each is: exactly where they are levels, else by places along the line."""
+    amounts, chances = [], []
+    for k, wide in enumerate(np.diff(atom.lots).tolist()):
+        first, last = atom.amounts[k : k + 2].tolist()
+        if wide <= 0:
+            continue  # a step
+        pieces = 1 if first == last else int(np.ceil(PIECES * wide))
+        at = np.array([0.5]) if first == last else ((np.arange(pieces)[:, None] + GAUSS) / pieces).ravel()
+        amounts.append(first + (last - first) * at)
+        chances.append(np.full(len(at), wide / len(at)))
+    return np.concatenate(amounts), np.concatenate(chances)
 
 
 def outcome_of_amounts(

@@ -89,12 +89,13 @@ class Ranks:
         mass = np.bincount(place, weight, len(x)) / weight.sum()
         after = mass.cumsum()
         after[-1] = 1.0
-        middle = after - mass / 2
+        before = np.append(0.0, after[:-1])
+        middle = (before + after) / 2
         large = mass > LARGE
         bins = scale.bins(x[large])
         atoms = [
-            (int(number), float(end - share), float(end))
-            for number, end, share in zip(bins, after[large], mass[large], strict=True)
+            (int(number), float(start), float(end))
+            for number, start, end in zip(bins, before[large], after[large], strict=True)
         ]
         kept = np.diff((middle * KNOTS).astype(np.intp), prepend=-1) > 0
         kept[[0, -1]] = True
@@ -108,7 +109,7 @@ class Thresholds:
 
     ``values`` are the happiness of every level, of shape (groups, components, levels).
     ``straight``: amounts lie anywhere between thresholds, not at levels only, so that means are those of broken lines;
-    happiness is then a straight line of the amount.
+    happiness is then a straight line of the amount. ``parted``: how far groups are apart matters at every threshold.
     """
 
     sums: AmountSums
@@ -119,6 +120,7 @@ class Thresholds:
     draws: bool
     ordered: bool
     ranks: tuple[Ranks, ...]
+    parted: bool = False
     rounds: int = 5
 
     @property
@@ -215,13 +217,29 @@ class Thresholds:
         """The line of every group, from its shares above thresholds."""
         lines = []
         for z, ranks in enumerate(self.ranks):
-            lots, amounts = self._quantiles(np.minimum.accumulate(np.clip(u[z], 0.0, 1.0)))
+            below = 1.0 - np.minimum.accumulate(np.clip(u[z], 0.0, 1.0))
+            lots, amounts = self._quantiles(self._settled(z, below))
             lines.append(self._line(ranks, lots, amounts))
         return tuple(lines)
 
-    def _quantiles(self, above: Floats) -> tuple[Floats, Floats]:
+    def _settled(self, z: int, below: Floats) -> Floats:
+        """Shares that nothing is asked of, at the end of an atom where they nearly are.
+
+        People of one prediction are then not told apart by how finely the program looks.
+        """
+        ends = np.unique([end for _, *both in self.ranks[z].atoms for end in both])
+        asked = self.parted or (self.coefficients[z] != 0).any(axis=0)
+        if self.straight or not len(ends) or np.all(asked):
+            return below
+        after = np.searchsorted(ends, below).clip(1, max(len(ends) - 1, 1))
+        near = np.where(below - ends[after - 1] <= ends[after] - below, ends[after - 1], ends[after])
+        moved = np.where(asked | (np.abs(near - below) > MOVED), below, near)
+        least = np.maximum.accumulate(np.where(asked, below, 0.0))
+        most = np.minimum.accumulate(np.where(asked, below, 1.0)[::-1])[::-1]
+        return np.asarray(np.clip(moved, least, most))
+
+    def _quantiles(self, below: Floats) -> tuple[Floats, Floats]:
         """The amount at every rank."""
-        below = 1.0 - above
         if self.straight:
             ranks = np.concatenate([[0.0], below, [1.0]])
             return ranks, np.concatenate([self.levels[:1], self.taus, self.levels[-1:]])

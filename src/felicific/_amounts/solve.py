@@ -156,6 +156,7 @@ def solve_lines(
             draws=not mean_will_do,
             ordered=not (straight and problem.convex),
             ranks=ranks,
+            parted=distance is not None,
         )
     compared = np.array(known_groups(sums.groups, sums.attributes, sums.unknown), dtype=np.intp)
     answer = minimise(shape, rows, distance=distance, compared=compared)

@@ -105,6 +105,9 @@ LOSES = "loses"
 CURRENCIES = "$€£¥₹"
 
 
+#: Text in quotes, with what is said after them.
+_QUOTED = re.compile(r"^(['\"])(.*)\1", re.DOTALL)
+
 #: What a component of a criterion is called after the criterion's own name.
 _PART = re.compile(r"\(decision=(.+?)(?:, label=(.+))?\)", re.DOTALL)
 

@@ -301,10 +301,10 @@ def odds_in(X: Table, missing: MissingLabels) -> Floats | None:
     return odds
 
 
-def refuse_length(cluster: Array | None, n: int) -> None:
-    """Insist on one cluster for each of n rows, if there are any."""
-    if cluster is not None and len(cluster) != n:
-        raise DataError(f"There are {len(cluster)} clusters for {n} rows.", "Pass one for every row.")
+def refuse_length(values: Array | None, n: int, what: str = "clusters") -> None:
+    """Insist on one value for each of n rows, if there are any."""
+    if values is not None and len(values) != n:
+        raise DataError(f"There are {len(values)} {what} for {n} rows.", "Pass one for every row.")
 
 
 def check_labels(

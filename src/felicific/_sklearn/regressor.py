@@ -279,7 +279,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 "Happiness looks at today's amounts, and an individual policy has to know those of new people too.",
                 "Name their column in the constructor, today='...', instead of passing them to fit.",
             )
-        refuse_length(now, n)
+        refuse_length(now, n, "amounts of today")
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), attributes=attributes, keys=intake.keys(X))
         if present is not None:
@@ -599,8 +599,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         labels, weight = Columns(y=y).column(X, "y"), check_weights(sample_weight, n)
         said = Columns(today=self._today_in(X, today), cluster=cluster)
         now, alike = said.column(X, "today"), said.column(X, "cluster")
-        for column in (labels, now, alike):
-            refuse_length(column, n)
+        for column, what in ((labels, "labels"), (now, "amounts of today"), (alike, "clusters")):
+            refuse_length(column, n, what)
         people = self._people(X, sensitive_features, labels, now, weight)
         named = self.key is not None and self.key in column_names(people.x)
         # Who is only measured draws by row where nobody is told apart: people who are alike draw each for themselves.

@@ -70,7 +70,7 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "fit: hops": (408, 60),
     "audit: hops": (327, 60),
     # Every one of up to 40 positions has limits, a verdict in words and a checksum.
-    "report: hops": (4_700, 600),
+    "report: hops": (4_813, 600),
     "report: calls of check_proba": (1, 1),
     "report: calls of check_weights": (1, 1),
     "report: calls of encode_groups": (1, 1),

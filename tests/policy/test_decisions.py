@@ -379,3 +379,22 @@ def test_the_shell_lists_decisions(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert run(["fit", *roles, "--decisions", "0:1:.3", *levels[2:], "--out", "x.json"]) != 0
     assert "is no range" in capsys.readouterr().err
+
+
+def test_recalibrated_from_what_is_decided_about_the_new_people_today():
+    """Whoever asks for few changes is recalibrated from the column that the constructor names."""
+    one, other = people(700, 1), people(700, 2)
+    model = FrozenEstimator(LogisticRegression().fit(one[["ability"]], one["repaid"]))
+    fair = FairClassifier(
+        model, decisions=REFER, loss="changes", happiness="distributional_parity", gap=0.03,
+        sensitive_features="sex", today="decided", key="id", random_state=0,
+    )  # fmt: skip
+    fair.fit(one, one["repaid"])
+    again = fair.recalibrate(other)
+    odds = again.predict_proba(other)
+    changed = 1.0 - odds[np.arange(700), [REFER.index(word) for word in other["decided"]]]
+    assert again.loss_ == pytest.approx(changed.mean(), abs=1e-9)
+    assert max(again.gaps_.values()) <= 0.03 + 1e-9
+    assert fair.recalibrate(one).loss_ == pytest.approx(fair.loss_, abs=1e-9)
+    with pytest.raises(HappinessError, match="today"):
+        fair.recalibrate(other.drop(columns="decided"))

@@ -97,6 +97,13 @@ class Allowed:
         return np.linspace(*self.bounds, self.levels) if self.listed is None else np.array(self.listed)
 
     @property
+    def said(self) -> Any:
+        """As a user writes it: decisions=."""
+        if self.listed is not None:
+            return list(self.listed)
+        return self.bounds if self.bounds is not None else self.levels
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The bounds, once they are known."""
         assert self.bounds is not None, "the bounds are known"

@@ -178,7 +178,7 @@ class AmountMoments:
         if not isinstance(other, AmountMoments):
             return NotImplemented
         for what, one, two in (
-            ("decisions", self.asked.allowed, other.asked.allowed),
+            ("decisions", self.asked.allowed.said, other.asked.allowed.said),
             ("names of parity", self.asked.parity, other.asked.parity),
             ("happiness", _said(self.asked), _said(other.asked)),
         ):

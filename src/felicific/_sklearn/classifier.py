@@ -1061,7 +1061,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """
         check_is_fitted(self, "policy_")
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
-        people = self._people(X_new, group)
+        now = Columns(today=self.today_of(X_new)).column(X_new, "today")
+        people = self._people(X_new, group, today=now)
         shown = Shown(people.x, people.group, keys=self._keys_in(people.x), key=self.key)
         fresh._remembered = (self._remembered[0], Remembered.of(shown))
         fitted, fresh.recalibration_ = self._fitted.recalibrated(people)

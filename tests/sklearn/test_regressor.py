@@ -205,6 +205,17 @@ def test_calibration(hours):
     assert losses["isotonic"] <= losses["affine"] * 1.02
 
 
+def test_limits_without_the_group(hours):
+    """A share above a limit is a matter of levels: without the group, cells of the prediction are taken."""
+    X, y, model = hours
+    fair = fair_of(model, happiness="decision >= 40", gap=0.2, group_at_predict=False, policy="auto")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)
+        fair.fit(X[1_000:], y[1_000:])
+    assert not fair.policy_.see_group
+    assert fair.gaps_["decision >= 40"] <= 0.2 + 1e-6
+
+
 def test_calibration_refused():
     """A calibration that there is not is refused."""
     with pytest.raises(DataError, match="calibration='lines'"):

@@ -75,7 +75,7 @@ class Ranks:
         kept = np.column_stack([np.ones(len(held), dtype=bool), apart])
         atoms = [
             (int(held[k]), float(before[k]), float(after[k]))
-            for k in np.flatnonzero(~apart & (mass > LARGE)).tolist()
+            for k in np.flatnonzero(~apart & (mass > np.maximum(LARGE, 1.5 / sums.rows[z]))).tolist()
         ]
         return cls(np.maximum.accumulate(x[kept]), r[kept], atoms)
 
@@ -91,7 +91,9 @@ class Ranks:
         after[-1] = 1.0
         before = np.append(0.0, after[:-1])
         middle = (before + after) / 2
-        large = mass > LARGE
+        # One person alone draws no lot, however small the group is; weight 2 is the row twice.
+        several = (np.bincount(place, minlength=len(x)) > 1) | (np.bincount(place, weight, len(x)) >= 2.0)
+        large = (mass > LARGE) & several
         bins = scale.bins(x[large])
         atoms = [
             (int(number), float(start), float(end))

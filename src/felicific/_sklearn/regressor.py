@@ -377,9 +377,10 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             looks_at_x = any("x" in part.asks for part in problem.happiness)
             looks_at_y = any("y" in part.asks for part in problem.happiness)
             asks_more = looks_at_x or not problem.see_group
-            # What only cells of the prediction can do: ranks, labels, listed amounts and other losses.
+            # What only cells of the prediction can do: ranks, labels, limits, listed amounts and other losses.
             of_cells = problem.parity or looks_at_y or not problem.squared or problem.allowed.listed
-            return Sight(bool(asks_more and not of_cells))
+            limits = any(part.rate for part in problem.happiness)
+            return Sight(bool(asks_more and not of_cells and not limits))
         return resolve_sight(self.policy)
 
     @property

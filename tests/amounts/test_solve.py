@@ -460,3 +460,15 @@ def test_sums_add():
         assert getattr(both, name) == pytest.approx(getattr(whole, name), rel=1e-12, abs=1e-12), name
     with pytest.raises(MomentsError, match="scales"):
         whole + sum_amounts(people, Scale(-5.0, 7.0))
+
+
+def test_unit_of_weights():
+    """Weights that are a million times smaller say the same of everybody."""
+    prediction, y, group = world(600)
+    weight = np.random.default_rng(5).uniform(0.5, 2.0, 600)
+    one, other = (
+        fitted(people_of(prediction, y, group, weight * unit), "distributional_parity", 0.1).policy
+        for unit in (1.0, 1e-6)
+    )
+    assert one.loss == pytest.approx(other.loss, rel=1e-9)
+    assert one.gap == pytest.approx(other.gap, abs=1e-12)

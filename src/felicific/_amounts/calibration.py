@@ -52,7 +52,7 @@ def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Ca
         return Calibration((line,) * n_groups, falling)
     lines, falling_groups = [], []
     for z in range(n_groups):
-        few = sums.people[z] < FEWEST_PEOPLE
+        few = max(sums.rows[z], sums.people[z]) < FEWEST_PEOPLE  # weights may be in any unit
         slope = _slope(pooled) if few else _slope(moments[z])
         if slope <= 0 and sums.ends[z, 0] < sums.ends[z, 1]:
             falling_groups.append(z)

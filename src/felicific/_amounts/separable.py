@@ -201,25 +201,9 @@ def _solve(windows: _Windows, rows: Sequence[Row], distance: float | None, compa
         owners += [place] * len(own)
         level += len(row.levels)
     n_required = len(written)
-    if distance is not None:
-        groups = np.arange(n_groups) if compared is None else compared
-        for t in range(n_numbers):
-            for z in groups.tolist():
-                columns, numbers, constant = windows.number(z, t)
-                columns, numbers = np.append(columns, level + t), np.append(numbers, -1.0)
-                written.append(ModelRow(columns, numbers, -constant, distance - constant))
-    if shape.ordered:
-        for z in range(n_groups):
-            for t in range(n_numbers - 1):
-                one, other = windows.number(z, t), windows.number(z, t + 1)
-                written.append(
-                    ModelRow(
-                        np.concatenate([one[0], other[0]]),
-                        np.concatenate([one[1], -other[1]]),
-                        other[2] - one[2],
-                        np.inf,
-                    )
-                )
+    groups = np.arange(n_groups) if compared is None else compared
+    close = [] if distance is None else _close(windows, groups, distance, level)
+    written += close + (_falling(windows) if shape.ordered else [])
     values, duals = _run(cost, lower, upper, written)
     if values is None:
         return Solved(False, windows.start, {})
@@ -231,9 +215,30 @@ def _solve(windows: _Windows, rows: Sequence[Row], distance: float | None, compa
         own_levels = values[firsts[place] : firsts[place] + len(row.levels)]
         price = row.price([written[i] for i in mine], [float(duals[i]) for i in mine], own_levels, unit)
         prices[row.name] = prices.get(row.name, 0.0) + price
-    n_compared = n_numbers * (n_groups if compared is None else len(compared)) if distance is not None else 0
-    parity = np.maximum(-duals[n_required : n_required + n_compared], 0.0).sum() * unit
+    parity = np.maximum(-duals[n_required : n_required + len(close)], 0.0).sum() * unit
     return Solved(True, u, prices, float(parity))
+
+
+def _close(windows: _Windows, groups: Codes, distance: float, level: int) -> list[ModelRow]:
+    """At every number, groups at most so far apart: each between a free level, from column ``level`` on, and beyond."""
+    rows = []
+    for t in range(windows.start.shape[1]):
+        for z in groups.tolist():
+            columns, numbers, constant = windows.number(z, t)
+            columns, numbers = np.append(columns, level + t), np.append(numbers, -1.0)
+            rows.append(ModelRow(columns, numbers, -constant, distance - constant))
+    return rows
+
+
+def _falling(windows: _Windows) -> list[ModelRow]:
+    """No number of a group is larger than the one before it."""
+    rows, (n_groups, n_numbers) = [], windows.start.shape
+    for z in range(n_groups):
+        for t in range(n_numbers - 1):
+            (columns, numbers, constant), after = windows.number(z, t), windows.number(z, t + 1)
+            both = np.concatenate([columns, after[0]]), np.concatenate([numbers, -after[1]])
+            rows.append(ModelRow(*both, after[2] - constant, np.inf))
+    return rows
 
 
 def _run(

@@ -294,6 +294,25 @@ def test_confidence(hours):
         fair_of(model, gap=0.0, confidence=0.9).fit(X, y)
 
 
+def test_weights_in_safe_fits(hours):
+    """Weights that may be no counts have to be named; sampling weights show no more than the rows there are."""
+    X, y, model = hours
+    weight = np.full(len(X), 1_000.0)
+    fair = fair_of(model, happiness="distributional_parity", gap=0.15, confidence=0.9)
+    with pytest.raises(DataError, match="weight_kind"):
+        fair.fit(X, y, sample_weight=weight)
+    tight = fair_of(model, happiness="distributional_parity", gap=0.02, confidence=0.9)
+    with pytest.raises(CertificateError):
+        tight.fit(X, y, sample_weight=weight, weight_kind="sampling")
+    counted = fair_of(model, happiness="distributional_parity", gap=0.15, confidence=0.9)
+    counted.fit(X, y, sample_weight=weight, weight_kind="frequency")
+    plain = fair_of(model, happiness="distributional_parity", gap=0.25, confidence=0.9)
+    sampled = clone(plain).fit(X, y, sample_weight=weight, weight_kind="sampling")
+    assert sampled.gaps_["distributional_parity"] <= 0.25
+    with pytest.raises(DataError):
+        fair.fit(X, y, sample_weight=weight, weight_kind="guessed")
+
+
 def test_safe_fits_hold():
     """What is returned violates the gap no more often than it may, at a distance that binds."""
     rng = np.random.default_rng(0)

@@ -21,6 +21,7 @@ from felicific._audit.persons import EachPerson, persons_of
 from felicific._fit.certificate import Certificate, tested
 from felicific._fit.safety import Shown, Trial
 from felicific._people.people import People
+from felicific._people.weights import WeightKind
 from felicific._policy.amounts import AmountPolicy
 from felicific._problem.amounts import parity_component
 from felicific._problem.happiness import written
@@ -71,17 +72,20 @@ class _Test:
 
 
 def certify_amounts(
-    fitted: FittedAmounts, held: AmountPeople, confidence: float
+    fitted: FittedAmounts, held: AmountPeople, confidence: float, weight_kind: WeightKind = None
 ) -> tuple[FittedAmounts, Certificate]:
-    """The loosest of some policies that is shown on people held out to keep the gaps that were asked for."""
+    """The loosest of some policies that is shown on people held out to keep the gaps that were asked for.
+
+    Sampling weights (``weight_kind``) make no people: what they show is what so many unequal ones tell.
+    """
     problem = fitted.problem
     assert fitted.people is not None, "people are there while they are fitted to"
-    before = _persons(problem, fitted.people, fitted.policy)
+    before = _persons(problem, fitted.people, fitted.policy, weight_kind)
     trial = Trial("auto", confidence, problem.comparisons, before)
     chosen: _Test | None = None
     for aim in AIMS.tolist():
         candidate = fitted.moved({name: aim * width for name, width in problem.widths_asked.items()})
-        test = _tried(candidate, problem, held, trial)
+        test = _tried(candidate, problem, held, trial, weight_kind)
         if test.failed(trial.level):
             if chosen is None:
                 raise _failure(problem, test, trial, held)
@@ -91,18 +95,27 @@ def certify_amounts(
     return chosen.fitted, _certificate(problem, chosen, trial, held)
 
 
-def _tried(candidate: FittedAmounts, problem: LinesProblem, held: AmountPeople, trial: Trial) -> _Test:
-    persons = _persons(problem, held, candidate.policy)
+def _tried(
+    candidate: FittedAmounts,
+    problem: LinesProblem,
+    held: AmountPeople,
+    trial: Trial,
+    weight_kind: WeightKind,
+) -> _Test:
+    persons = _persons(problem, held, candidate.policy, weight_kind)
     shown = trial.shows(persons, candidate.policy.salt)
     if problem.distance is None:
         return _Test(candidate, persons, shown, 0.0, 0.0)
     amounts = amounts_given(candidate.policy, held)
-    every = Distributions.of(amounts, held.codes, len(held.groups), held.weight)
+    sampling = weight_kind == "sampling"
+    every = Distributions.of(amounts, held.codes, len(held.groups), held.weight, sampling=sampling)
     known = every.only(np.array(known_groups(held.groups, held.attributes, held.unknown), dtype=np.intp))
     return _Test(candidate, persons, shown, known.furthest.distance, known.p_values(problem.distance)[1])
 
 
-def _persons(problem: LinesProblem, people: AmountPeople, policy: AmountPolicy) -> EachPerson:
+def _persons(
+    problem: LinesProblem, people: AmountPeople, policy: AmountPolicy, weight_kind: WeightKind
+) -> EachPerson:
     """What a policy does to everybody."""
     decided = People.of(
         people.x if people.x is not None else np.empty((len(people), 0)),
@@ -111,6 +124,7 @@ def _persons(problem: LinesProblem, people: AmountPeople, policy: AmountPolicy) 
         decided=amounts_given(policy, people),
         y=people.y,
         weight=people.weight,
+        weight_kind=weight_kind,
         today=people.today,
         rows=people.rows,
         groups=people.groups,

@@ -29,7 +29,7 @@ from felicific._fit.certificate import Certificate, no_certificate
 from felicific._people.checks import as_amounts, check_weights
 from felicific._people.columns import Columns
 from felicific._people.remembered import KEYS, Remembered, Shown
-from felicific._people.weights import WeightKind
+from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
@@ -206,6 +206,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         *,
         sensitive_features: Any = None,
         sample_weight: Any = None,
+        weight_kind: WeightKind = None,
         today: Any = None,
         **fit_params: Any,
     ) -> Self:
@@ -220,6 +221,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             The groups, when the constructor does not name them.
         sample_weight : array of shape (n,), optional
             Weight 2 is the row twice, weight 0 the row absent.
+        weight_kind : {"frequency", "sampling"}, optional
+            What weights are, as for :func:`felicific.audit`. The policy does not depend on it; what ``confidence`` can
+            show does, so it has to be said there where weights are not plainly counts.
         today : array of shape (n,) or column name, optional
             The amounts of today, any finite numbers; by default those that the constructor names, else the predictions.
         **fit_params :
@@ -229,7 +233,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         learnt = ("_fitted", "_notes", "_cv", "_certificate", "_remembered")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
-        trial._fit(X, y, sensitive_features, sample_weight, today, fit_params)
+        check_weight_kind(weight_kind)
+        trial._fit(X, y, sensitive_features, sample_weight, weight_kind, today, fit_params)
         self.__dict__.clear()
         self.__dict__.update(trial.__dict__)
         return self
@@ -240,6 +245,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         y: Any,
         sensitive_features: Any,
         sample_weight: Any,
+        weight_kind: WeightKind,
         today: Any,
         fit_params: dict[str, Any],
     ) -> None:
@@ -281,7 +287,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             )
         refuse_length(now, n, "amounts of today")
         attributes = intake.attributes(table, sensitive_features)
-        rows = Rows(X, labels, group, weight, now, np.arange(n), attributes=attributes, keys=intake.keys(X))
+        rows = Rows(X, labels, group, weight, now, np.arange(n), weight_kind, attributes=attributes)
+        rows = replace(rows, keys=intake.keys(X))
         if present is not None:
             rows, fit_params = rows.take(present), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
@@ -360,7 +367,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         groups, infers = fitted.policy.groups, fitted.policy.infers_group
         chances = self._chances(held.x, groups) if infers else None
         others = self._people_of(held, prediction, groups, chances)
-        certified, self._certificate = certify_amounts(fitted, others, sure)
+        certified, self._certificate = certify_amounts(fitted, others, sure, rows.weight_kind)
         self._keep(certified)
 
     def _refuse_classifier(self) -> None:

@@ -337,7 +337,7 @@ def test_safe_fits_hold():
         shares = [np.searchsorted(np.sort(amounts[others == z]), grid) / (others == z).sum() for z in (0, 1)]
         wrong += np.abs(shares[0] - shares[1]).max() > gap + 0.01
     assert returned >= 10
-    assert wrong <= 3 + 0.1 * returned
+    assert wrong <= 1  # of 18 that are returned; without its margin, most would be
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -85,6 +85,28 @@ def test_what_a_policy_states_is_what_its_odds_do(kind, today):
     assert np.array_equal(back.odds(scores, table["sex"], table), odds)
 
 
+@pytest.mark.parametrize("kind", ["score", Score(monotone=False)])
+@pytest.mark.parametrize("see_group", [True, False])
+@pytest.mark.parametrize(("gap", "floor"), [(2.0, 60.0), (40.0, 95.0), (1.0, 110.0)])
+def test_prices_of_listed_decisions_are_the_slopes_of_the_loss(kind, see_group, gap, floor):
+    """Prices of a gap and of a floor lie between what a little less and a little more of each change the loss by."""
+    sums = moments(people(), policy=kind, happiness=funding, decisions=REFER, loss=COSTS, **ROLES)
+
+    def at(gap, floor):
+        asked = {"gap": gap, "constraints": [Floor("funding", floor)]}
+        return solve(sums, group_at_predict=see_group, change_cost=0.0, random_state=0, **asked)
+
+    here, step = at(gap, floor), 0.05
+    assert any(here.prices.values())
+    floors = sum(price for name, price in here.prices.items() if name != "funding")
+    for price, tighter, looser in (
+        (here.prices["funding"], (gap - step, floor), (gap + step, floor)),
+        (floors, (gap, floor + step), (gap, floor - step)),
+    ):
+        rise, fall = at(*tighter).loss - here.loss, here.loss - at(*looser).loss
+        assert fall / step * 0.99 - 1e-9 <= price <= rise / step * 1.01 + 1e-9
+
+
 @pytest.mark.parametrize("kind", ["score", "individual"])
 def test_decisions_that_are_the_classes_in_their_order_change_nothing(kind):
     """Listing the classes themselves finds the policy that is found without a list."""

@@ -110,8 +110,9 @@ def _solver(model: Model, method: str, presolve: str) -> Any:
 
 
 def _duals(solution: Any, model: Model) -> Floats:
-    """Duals of the requirements' rows, which are the last."""
-    return np.array(solution.row_dual)[len(model.row_lower) - len(model.written) :]
+    """Duals of the requirements' rows, which are the last; a solver may hold further rows in front of the model's."""
+    duals = np.array(solution.row_dual)
+    return duals[len(duals) - len(model.written) :]
 
 
 class Ray:

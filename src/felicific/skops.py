@@ -16,7 +16,7 @@ _TYPES = {
     "felicific._fit.certificate": ["Certificate"],
     "felicific._fit.individual": ["FittedIndividual"],
     "felicific._people.labels": ["LabelBeliefs"],
-    "felicific._people.remembered": ["Remembered"],
+    "felicific._people.sketch": ["RowSketch"],
     "felicific._policy.basis": ["Basis"],
     "felicific._policy.calibration": ["Calibration"],
     "felicific._policy.cells": ["CellPolicy"],
@@ -45,7 +45,6 @@ _TYPES = {
     "felicific._sklearn.classifier": ["FairClassifier"],
     "felicific._sklearn.label_odds": ["LabelModel"],
     "felicific._statistics.labels": ["LabelCurve"],
-    "felicific._tables.seen": ["SeenRows"],
     # The model of the group that a policy without the group fits is scikit-learn's gradient boosting. This part of it
     # is compiled and checks nothing: a forged one runs no code, and could still crash or read what it should not.
     "sklearn.ensemble._hist_gradient_boosting.predictor": ["TreePredictor"],

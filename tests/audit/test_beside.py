@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from felicific._people.fingerprint import people_sha256
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -27,7 +28,6 @@ from felicific import (
     moments,
     solve,
 )
-from felicific._people.fingerprint import people_sha256
 from felicific.exceptions import FittedRowsWarning
 
 FUNDING = Happiness("decision * loan", name="funding", unit="$")

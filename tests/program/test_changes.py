@@ -13,10 +13,6 @@ from strategies import examples
 
 from felicific import Gap, Policy, Score, frontier, moments, solve
 from felicific._documents import read_document, write_document
-from felicific._people.folds import folds_by_key
-from felicific._program.changes import GRID, WIDE, Closed
-from felicific._program.model import changed_by
-from felicific._program.solution import solve_program
 from felicific.exceptions import DataError, InfeasibleError, MomentsError, PolicyFileError
 
 ROLES = {"sensitive_features": "sex", "y": "repaid"}
@@ -158,116 +154,23 @@ def test_engines_count_the_same_who_gain_and_lose(make, named):
     assert here.loses[..., 0].sum() > 0
 
 
-@examples(30)
-@given(SEEDS, st.sampled_from([2, 3]), st.booleans(), st.booleans())
-def test_closed_form_is_the_program_without_requirements(seed, n_classes, monotone, see_group):
-    """The policy that folds try, found in closed form, costs what the program finds."""
-    rng = np.random.default_rng(seed)
-    n = 80
-    proba = rng.dirichlet(np.ones(n_classes), n).round(1) + 1e-3
-    proba /= proba.sum(axis=1, keepdims=True)
-    sums = moments(
-        np.zeros((n, 1)), proba=proba, y=rng.integers(0, n_classes, n), sensitive_features=rng.integers(0, 2, n),
-        happiness="statistical_parity", policy=Score(9, monotone=monotone), classes=range(n_classes),
-        today=rng.integers(0, n_classes, n),
-    ).joined()  # fmt: skip
-    cost = sums.loss + 0.2 * changed_by(sums)
-    q = Closed.of(sums, see_group=see_group).least(cost)
-    best = solve_program(sums, (), see_group=see_group, change_cost=0.2)
-    worth = np.einsum("zsd,zsd->", cost, q)
-    assert worth == pytest.approx(np.einsum("zsd,zsd->", cost, best.q), abs=1e-9)
-    for chain, decision in sums.signal.chains(n_classes):
-        assert (np.diff(q[:, chain.start : chain.stop, decision], axis=1) >= 0).all()
-    assert see_group or (q == q[:1]).all()
-
-
-def naive_auto(table, reach, cost_of, grid):
-    """The largest cost within one paired standard error of the best on folds left out, all by plain loops."""
-    fold = folds_by_key(table["id"], 5)
-    levels = sorted(set(table["score"].tolist()))
-    losses = np.zeros((len(grid), 5))
-    for f in range(5):
-        for c, share in enumerate(grid):
-            for g in ("f", "m"):
-                mine = [i for i in range(len(fold)) if table["sex"][i] == g]
-                fit, out = ([i for i in mine if (fold[i] == f) == here] for here in (False, True))
-
-                def charge(i, d, share=share):
-                    return cost_of(table["repaid"][i], d) + share * reach * (d != (table["score"][i] > 0.5))
-
-                tries = []
-                for k, cut in enumerate([*levels, np.inf]):
-                    total = sum(charge(i, int(table["score"][i] >= cut)) for i in fit)
-                    tries.append((round(total, 9), abs(k - sum(level <= 0.5 for level in levels)), cut))
-                cut = min(tries)[2]
-                losses[c, f] += sum(cost_of(table["repaid"][i], int(table["score"][i] >= cut)) for i in out)
-    weight = np.bincount(fold, minlength=5)
-    best = losses[losses.sum(axis=1).argmin()]
-    found = 0.0
-    for c, share in enumerate(grid):
-        apart = losses[c] - best
-        mean = apart.sum() / weight.sum()
-        error = np.sqrt(5 / 4 * ((apart - mean * weight) ** 2).sum()) / weight.sum()
-        if mean <= error + 1e-12:
-            found = share * reach
-    return found
-
-
-@examples(12)
-@given(SEEDS, st.sampled_from([((0, 1), (1, 0)), ((0, 1), (10, 0)), ((0, 3), (1, 0))]))
-def test_auto_is_the_largest_cost_as_good_as_the_best_on_folds(seed, matrix):
-    """What "auto" takes is what loops over folds, costs, groups and thresholds find."""
-    table = people(seed, n=240)
-    sums = moments(
-        table,
-        proba="score",
-        happiness="decision * loan",
-        folds=5,
-        key="id",
-        loss=np.array(matrix, float),
-        **ROLES,
-    )
-    policy = solve(sums, gap={}, change_cost="auto")
-    reach = float(np.max(matrix))
-    assert policy.change_cost == pytest.approx(naive_auto(table, reach, lambda y, d: matrix[y][d], WIDE))
-    # Where today's decisions do not do, higher costs would outweigh the loss.
-    bound = solve(sums, gap=0.0, change_cost="auto")
-    grid = GRID if sums.today.gaps[0] > 0 else WIDE
-    assert bound.change_cost == pytest.approx(naive_auto(table, reach, lambda y, d: matrix[y][d], grid))
-
-
-def test_auto_leaves_a_good_threshold_alone_and_moves_a_wrong_one():
-    """Calibrated scores keep today's decisions; where a mistake costs ten times the other, changes are cheap."""
-    rng = np.random.default_rng(0)
-    n = 4000
-    score = rng.beta(2, 2, n)
-    table = {"id": np.arange(n), "sex": rng.integers(0, 2, n), "score": score}
-    table["repaid"] = (rng.random(n) < score).astype(int)
-    roles = {"proba": "score", "happiness": "decision", "folds": 5, "key": "id", **ROLES}
-    fair = solve(moments(table, **roles), gap={}, change_cost="auto")
-    assert fair.change_cost >= 0.1
-    assert fair.outcome.changed.max() < 0.02
-    wrong = moments(table, loss=[[0.0, 1.0], [10.0, 0.0]], **roles)
-    moved, free = solve(wrong, gap={}, change_cost="auto"), solve(wrong, gap={})
-    assert moved.change_cost <= 0.1 * 10
-    assert moved.loss - free.loss < 0.05 * (moved.outcomes["today"].loss - free.loss)
-
-
-def test_auto_needs_folds_where_it_looks_for_a_cost():
-    """Sums without folds are refused by name with what to do; where the cost is 0 anyway, nothing is needed."""
-    table = people(1)
-    asked = {"proba": "score", "happiness": "decision", **ROLES}
-    sums = moments(table, **asked)
-    for door in (solve, frontier):
-        with pytest.raises(
-            MomentsError, match=r"these moments have none\. Sum up with moments\(\.\.\., folds=5\)"
-        ):
-            door(sums, change_cost="auto")
-    for policy in ("label", "soft-label"):
-        assert solve(moments(table, policy=policy, **asked), change_cost="auto").change_cost == 0.0
-    assert solve(table, gap=1.0, change_cost="auto", **asked).change_cost >= 0.0
-    with pytest.raises(DataError, match=r"nothing says who they are\. Name the column"):
-        solve(as_duckdb(table), change_cost="auto", **asked)
+def test_auto_is_a_fixed_cost_for_the_score_of_two_classes_and_the_error_rate():
+    """Through every door, and for nothing else: no other loss, signal, or decisions that are listed."""
+    table, asked = people(1), {"happiness": "decision", **ROLES}
+    scored = asked | {"proba": "score"}
+    sums = moments(table, **scored)
+    for found in (sums, moments(as_duckdb(table), **scored), sums + sums):
+        assert solve(found, gap=1.0, change_cost="auto").change_cost == 0.1
+        assert frontier(found, change_cost="auto").change_cost == 0.1
+    assert solve(table, gap=1.0, change_cost="auto", **scored).change_cost == 0.1
+    for changed in (
+        {"policy": "label"},
+        {"policy": "soft-label"},
+        {"loss": [[0.0, 1.0], [10.0, 0.0]]},
+        {"loss": "changes"},
+        {"decisions": [5, 7], "loss": [[0.0, 1.0], [1.0, 0.0]]},
+    ):
+        assert solve(moments(table, **scored | changed), gap=1.0, change_cost="auto").change_cost == 0.0
 
 
 @pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf"), "none", True, None, [1.0]])

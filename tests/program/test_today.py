@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from felicific._people.folds import folds_by_content, folds_by_key
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import DASK, LAZY, MEMORY, Part, as_dask, as_pandas, cases
@@ -13,7 +14,6 @@ from strategies import examples
 
 from felicific import FairClassifier, Happiness, Moments, Policy, audit, moments, solve
 from felicific._documents import write_document
-from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._program.sum_names import OPTIONAL, SUMS
 from felicific.exceptions import DataError, HappinessError, MomentsError
 

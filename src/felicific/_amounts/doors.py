@@ -27,7 +27,7 @@ from felicific.exceptions import DataError, MomentsError
 #: What speaks of classes, and what is said where there are none: an empty argument.
 _OF_CLASSES: dict[str, tuple[Any, ...]] = {
     "proba": (None,), "predicted": (None,), "classes": (None,), "favourable": (None,), "group_proba": (None,),
-    "missing_labels": (None,), "hidden": (None,), "key": (None,), "folds": (0,), "move": (None,),
+    "missing_labels": (None,), "hidden": (None,), "move": (None,),
     "weight_kind": (None,), "change_cost": (0.0,), "group_at_predict": (True,),
 }  # fmt: skip
 

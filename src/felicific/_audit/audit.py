@@ -22,7 +22,7 @@ from felicific._audit.amounts import (
     reason_on_engine,
     with_parity,
 )
-from felicific._audit.beside import Beside, beside_policy, is_fitted_table, means_without
+from felicific._audit.beside import Beside, beside_policy, means_without
 from felicific._audit.decided import (
     amounts_by,
     as_decisions,
@@ -218,7 +218,7 @@ def audit(
     check_scores(policy, columns)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
-    engine, beside, lottery, labels, fitted = find_engine(X), Beside(), False, None, False
+    engine, beside, lottery, labels = find_engine(X), Beside(), False, None
     if engine is not None:
         persons, problem, means = _on_engine(engine, policy, decisions, columns, asked)
     else:
@@ -227,7 +227,6 @@ def audit(
                 people, problem, beside, scored = by_decisions(decisions, X, columns, asked)
             else:
                 people, problem, scored = by_policy(policy, X, columns, asked)
-                fitted = is_fitted_table(policy, people, columns)
             if people.missing is not None:
                 people, labels = with_beliefs(people, problem, scored or Scored())
             persons = persons_of(people, problem)
@@ -240,9 +239,7 @@ def audit(
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
     widths, spared = _judged(problem, persons.idle)
     if means is not None:
-        beside = (
-            replace(beside, means=means) if policy is None else beside_policy(policy, persons, means, fitted)
-        )
+        beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
         beside = replace(beside, today=today is not None)
     found = measure(
         persons,
@@ -594,7 +591,7 @@ def by_decisions(
     elif array is None:
         array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
     if fair:
-        own, shares = without_policy(decisions, table, y, group, weight=weight, cluster=cluster)
+        own, shares = without_policy(decisions, table)
         decider = None if regressor else settings.policy_
         if decider is not None and own is not None and settings.decisions is not None:
             # Else nobody said what is decided today.

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from felicific._audit.persons import Persons, known_groups, persons_of
-from felicific._people.columns import Columns
-from felicific._people.fingerprint import digests_of, of_x, sha256_of
 from felicific._people.people import People
 from felicific._policy.policy import Policy
 from felicific._problem.change import every_group_loses, nothing_to_repair
@@ -79,27 +77,8 @@ def _these(share: float) -> str:
     return "These are" if share > 0.99 else f"About {share:.0%} of these rows are"
 
 
-def is_fitted_table(policy: Policy, people: People, columns: Columns) -> bool:
-    """Whether a policy was fitted on just this table, by its SHA-256.
-
-    A classifier is fitted on a table that may have neither the label nor the scores, nor the group, which are columns
-    of the one that a policy is audited on.
-    """
-    if policy.basis.fitted_on is None:
-        return False
-    digests, roles = digests_of(people), columns.named_in(people.x)
-    beside = [name for name in roles if name not in columns.group_names]
-    return any(
-        sha256_of(digests, [of_x(name) for name in names]) == policy.basis.fitted_on
-        for names in ((), beside, roles)
-    )
-
-
-def beside_policy(policy: Policy, persons: Persons, means: Floats, fitted: bool) -> Beside:
-    """Beside an audit of a policy; the same means, also without it, are those of the rows that it was fitted on.
-
-    ``fitted`` where their table is known to be that.
-    """
+def beside_policy(policy: Policy, persons: Persons, means: Floats) -> Beside:
+    """Beside an audit of a policy; the same means, also without it, are those of the rows that it was fitted on."""
     today, names = policy.basis.today, [component.name for component in policy.components]
     same = (
         today is not None
@@ -108,7 +87,7 @@ def beside_policy(policy: Policy, persons: Persons, means: Floats, fitted: bool)
         and _same(policy.outcome.means, persons.means)
         and _same(today.means, means)
     )
-    share = 1.0 if fitted or (same and not policy.expected) else 0.0
+    share = 1.0 if same and not policy.expected else 0.0
     return Beside(means, share, out_of_fold=policy.basis.out_of_fold)
 
 

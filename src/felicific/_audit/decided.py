@@ -10,7 +10,6 @@ import numpy as np
 from felicific._audit.missing import Scored
 from felicific._capabilities import remedy
 from felicific._people.checks import check_proba
-from felicific._tables.codes import Entries
 from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
@@ -101,17 +100,15 @@ def amounts_by(estimator: Any, X: Table, sensitive_features: Any) -> Array:
     return as_vector(estimator.amounts_of(X, **passed), "amounts")
 
 
-def without_policy(
-    estimator: Any, X: Table, y: Array | None, group: Entries, **known: Any
-) -> tuple[Array, tuple[float, float]]:
+def without_policy(estimator: Any, X: Table) -> tuple[Array, tuple[float, float]]:
     """What the model of a FairClassifier decides by itself, and the shares of rows fitted on and recalibrated for.
 
-    Of a pipeline, its last step sees the rows as the steps before make them. ``known`` are weights and clusters.
+    Of a pipeline, its last step sees the rows as the steps before make them.
     """
     fair = estimator
     if hasattr(estimator, "steps"):
         fair, X = estimator[-1], estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
-    return fair._without_policy(X), fair._in_sample(X, y, np.asarray(group), **known)
+    return fair._without_policy(X), fair._shares_fitted(X)
 
 
 def decided_by(estimator: Any, X: Table, sensitive_features: Any, *, by_odds: bool) -> Array:

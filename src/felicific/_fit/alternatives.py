@@ -35,6 +35,7 @@ from felicific._frontier.at_loss import least_gap_at, widths_of
 from felicific._people.columns import Columns
 from felicific._people.missing import missing_first
 from felicific._people.people import People
+from felicific._people.sketch import row_hashes
 from felicific._people.weights import WeightKind, number_clusters
 from felicific._policy.calibration import fit_calibration
 from felicific._policy.lottery import make_salt
@@ -48,7 +49,6 @@ from felicific._program.summing import sum_whole
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import find_engine
 from felicific._tables.memory import column_names, count_rows, null_rows
-from felicific._tables.seen import row_hashes
 from felicific._typing import Array, Codes, Floats, LossLike, Table
 from felicific.exceptions import CertificateError, ConstraintError, DataError, GroupError
 

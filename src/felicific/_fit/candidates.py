@@ -103,8 +103,7 @@ def read_candidate(name: str, value: Any, people: People, problem: Problem, n: i
     last, classes = last_step(value), problem.decisions
     if has_policy(last):
         passed = people.group if last.sensitive_features_ is None else None
-        known = {"weight": people.weight, "cluster": people.cluster}
-        shares = without_policy(value, people.x, people.y, people.group, **known)[1]
+        shares = without_policy(value, people.x)[1]
         fitted_notes(*shares, last.policy_.basis.out_of_fold)
         odds = _aligned(decided_by(value, people.x, passed, by_odds=True), last.classes_, classes)
         return Candidate(name, odds, None, last.policy_.draws_lots)

@@ -18,7 +18,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES
 from felicific._problem.problem import Problem
 from felicific._problem.rows import rows_of
-from felicific._program.changes import ChangeCost
+from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
 from felicific._program.generation import mixed_outcome
 from felicific._program.moments import Moments
@@ -72,7 +72,6 @@ class FittedCells(Fitted):
         compared.check_complete()
         moments = compared.of(with_ends(problem, compared))
         solved = _solved(problem, moments, salt, change_cost)
-        compared = replace(compared, fold_mass=None, fold_loss=None, fold_today=None)  # a cost is found now
         policy = replace(solved, randomize=randomize)
         if raw.unlabelled is None:
             policy = stated(problem, people, policy)
@@ -98,10 +97,9 @@ class FittedCells(Fitted):
         cost = self.policy.change_cost
         solved = _solved(self.problem, moments, self.policy.salt, cost)
         old = self.policy.basis
-        basis = replace(solved.basis, out_of_fold=old.out_of_fold, fitted_on=old.fitted_on)
+        basis = replace(solved.basis, out_of_fold=old.out_of_fold)
         solved = replace(solved, randomize=self.policy.randomize, basis=basis)
         policy = _rounded(self.problem, self.people, solved, moments)
-        compared = replace(compared, fold_mass=None, fold_loss=None, fold_today=None)
         return replace(
             self,
             policy=policy,
@@ -131,7 +129,6 @@ class FittedCells(Fitted):
             salt=self.policy.salt,
             expected=self.policy.expected,
             out_of_fold=self.policy.basis.out_of_fold,
-            fitted_on=self.policy.basis.fitted_on,
             change_cost=self.policy.change_cost,
             favourable=self.problem.favourable,
         )

@@ -13,7 +13,7 @@ from felicific._people.people import People
 from felicific._people.weights import are_counts
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
-from felicific._program.changes import ChangeCost
+from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
 from felicific._program.signals import Individual, Signal
 
@@ -27,17 +27,13 @@ def fit_policy(
     randomize: bool = True,
     out_of_fold: bool = False,
     change_cost: ChangeCost = 0.0,
-    fitted_on: str | None = None,
 ) -> Fitted:
-    """Fit a policy of this kind to people with labels, whose probabilities may be ``out_of_fold``.
-
-    ``fitted_on`` is the SHA-256 of all who were given for it.
-    """
+    """Fit a policy of this kind to people with labels, whose probabilities may be ``out_of_fold``."""
     fit: Callable[..., Fitted] = FittedIndividual.fit if kind.sees_x else FittedCells.fit
     fitted = fit(problem, people, kind, salt=salt, randomize=randomize, change_cost=change_cost)
     evidence = _evidence(problem, people, fitted.policy)
     old = fitted.policy.basis
-    basis = replace(old, out_of_fold=out_of_fold, evidence=evidence, fitted_on=fitted_on)
+    basis = replace(old, out_of_fold=out_of_fold, evidence=evidence)
     return replace(fitted, policy=replace(fitted.policy, basis=basis))
 
 

@@ -277,7 +277,7 @@ def carried(policy: P, labelled: Policy) -> P:
     evidence, old = policy.basis.evidence, labelled.basis.evidence
     if evidence is not None and old is not None:
         evidence = evidence.carried(old, policy.components)
-    basis = replace(policy.basis, evidence=evidence, fitted_on=labelled.basis.fitted_on)
+    basis = replace(policy.basis, evidence=evidence)
     return replace(policy, basis=basis)
 
 

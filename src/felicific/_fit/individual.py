@@ -15,7 +15,7 @@ from felicific._policy.fit_individual import fit_individual, ground_of, recalibr
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
-from felicific._program.changes import ChangeCost
+from felicific._program.change_cost import ChangeCost
 from felicific._program.crowd import Ledgers
 from felicific._program.generation import mixed_outcome
 from felicific._program.signals import Individual

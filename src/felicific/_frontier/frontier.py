@@ -582,12 +582,8 @@ def cell_frontier(
     out_of_fold: bool = False,
     change_cost: float = 0.0,
     favourable: Any = None,
-    fitted_on: str | None = None,
 ) -> Frontier:
-    """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured.
-
-    ``fitted_on`` is the SHA-256 of the people, where it is known.
-    """
+    """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
     sight: dict[str, Any] = {"see_group": see_group, "change_cost": change_cost}
     if change_cost:
@@ -625,7 +621,6 @@ def cell_frontier(
                 unconstrained=free.outcome,
                 change_cost=change_cost,
                 least_loss=None if joined.least_loss is None else joined.least_of(point.q),
-                fitted_on=fitted_on,
             ),
         )
 

@@ -16,19 +16,19 @@ from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
-from felicific._policy.solve import Kind, Said, check_sums, fitted_on, is_of_amounts, sha256_if_known
+from felicific._policy.solve import Kind, Said, check_sums, is_of_amounts
 from felicific._problem.asked import check_constraints
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, rows_of
-from felicific._program.changes import ChangeCost, check_change_cost, cost_by_sums
+from felicific._program.change_cost import ChangeCost, check_change_cost, cost_of_changes
 from felicific._program.crowd import Ledgers
 from felicific._program.model import check_asked
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal
 from felicific._program.sums import compute_moments
-from felicific._typing import Array, LossLike, RandomState, Table
+from felicific._typing import LossLike, RandomState, Table
 from felicific.exceptions import DataError, InfeasibleError
 
 
@@ -56,7 +56,6 @@ def frontier(
     sample_weight: Any = None,
     missing_group: str | None = None,
     group_proba: Mapping[Any, Any] | None = None,
-    key: str | Array | None = None,
     missing_labels: MissingLabelsLike = None,
     hidden: float | None = None,
 ) -> Frontier | Any:
@@ -81,7 +80,7 @@ def frontier(
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
     policy, prediction, proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today,
-    sample_weight, missing_group, group_proba, key, missing_labels :
+    sample_weight, missing_group, group_proba, missing_labels :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
     hidden : number of 1 or more, optional
         As for :func:`felicific.solve`: the frontier is then one of worst cases.
@@ -110,7 +109,7 @@ def frontier(
             random_state=random_state, policy=policy, prediction=prediction, proba=proba, y=y,
             sensitive_features=sensitive_features, happiness=happiness, loss=loss, classes=classes,
             decisions=decisions, favourable=favourable, predicted=predicted, today=today, sample_weight=sample_weight,
-            missing_group=missing_group, group_proba=group_proba, key=key, missing_labels=missing_labels,
+            missing_group=missing_group, group_proba=group_proba, missing_labels=missing_labels,
             hidden=hidden, move=move,
         )  # fmt: skip
     said = Said(
@@ -127,7 +126,6 @@ def frontier(
         sample_weight,
         missing_group,
         group_proba,
-        key,
         missing_labels,
         decisions,
     )
@@ -141,7 +139,7 @@ def frontier(
         closing = Closing.of(gap, listed, joined.components, move)
         return _cells(joined, closing, group_at_predict, salt, cost)
     kind = said.kind(source, group_at_predict)
-    with said.people(source, kind, cost, constraints=listed, see_group=group_at_predict) as (people, problem):
+    with said.people(source, kind, constraints=listed, see_group=group_at_predict) as (people, problem):
         # All that is measured is closed, not what only a constraint speaks of.
         everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap
@@ -152,8 +150,7 @@ def frontier(
             return _individual(people, problem, cast(Individual, kind), salt, closing, cost)
         joined = compute_moments(people, problem, cast(Signal, kind)).completed(hidden).joined()
         joined.check_complete()
-        about = {"favourable": problem.favourable, "fitted_on": sha256_if_known(people)}
-        return _cells(joined, closing, group_at_predict, salt, cost, **about)
+        return _cells(joined, closing, group_at_predict, salt, cost, favourable=problem.favourable)
 
 
 def _cells(
@@ -165,7 +162,7 @@ def _cells(
     **about: Any,
 ) -> Frontier:
     """The frontier of policies that see a signal."""
-    found = cost_by_sums(joined, cost, closing.requirements, see_group=see_group)
+    found = cost_of_changes(joined, cost)
     # What is wrong with the requirements is said at once.
     check_asked(joined, rows_of(closing.requirements, joined), see_group=see_group)
     return cell_frontier(joined, closing, see_group=see_group, salt=salt, change_cost=found, **about)
@@ -188,7 +185,7 @@ def _individual(
     sums = compute_moments(people, problem, Label())
     sums.check_complete()
     known = people.with_scores
-    fitted = fitted_on(_seed(problem, known, kind, salt, closing, cost), people)
+    fitted = _seed(problem, known, kind, salt, closing, cost)
 
     def ground() -> Ledgers:
         return ground_of(problem, known, fitted.calibration, fitted.origin, change_cost=fitted.change_cost)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from felicific._people.checks import check_weights
-from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import as_classes
@@ -40,7 +39,6 @@ PURPOSES = {
     "decided": "the decisions",
     "weight": "sample_weight",
     "cluster": "cluster",
-    "key": "key",
     "group_proba": "group_proba",
     "odds": "odds",
 }
@@ -96,8 +94,6 @@ class Columns:
     group_proba: Any = None
     columns_only: bool = False
     weight_kind: WeightKind = None
-    key: Any = None
-    folds: int = 0
     missing_group: str | None = None
     missing_labels: MissingLabels | None = None
     odds: tuple[Any, ...] = ()
@@ -225,7 +221,6 @@ class Columns:
             "unknown": self.missing_group,
             "group_proba": self.group_chances(table),
             **self.read_missing(table, labels),
-            **self.read_folds(table),
         }
 
     def read_missing(self, table: Table, y: Entries | None) -> dict[str, Any]:
@@ -257,18 +252,6 @@ class Columns:
     def _groups(self, table: Table, weight: Floats | None) -> Entries:
         return groups_of_present(table, self.group, weight, self.columns_only, self.missing_group, fresh=True)
 
-    def read_folds(self, table: Table) -> dict[str, Any]:
-        """The fold of every row, for :meth:`People.of`; nothing where people are not divided."""
-        if not self.folds:
-            return {}
-        keys = self.column(table, "key")
-        if keys is None:
-            known = frozenset(name for name, role in self.named.items() if role not in ("proba", "predicted"))
-            fold = folds_by_content(table, self.folds, known)
-        else:
-            fold = folds_by_key(keys, self.folds)
-        return {"fold": fold, "n_folds": self.folds}
-
     def group_chances(self, table: Table) -> Any:
         """How likely each person is of each group, by group; as one array once the order of the groups is known."""
         given = self.group_proba
@@ -281,7 +264,7 @@ class Columns:
 
     def names_only(self) -> Columns:
         """The same, when every role is the name of a column; else an error that says which is not."""
-        for role in ("y", "predicted", "today", "decided", "weight", "cluster", "key"):
+        for role in ("y", "predicted", "today", "decided", "weight", "cluster"):
             value = getattr(self, role)
             if value is not None and not isinstance(value, str):
                 what = PURPOSES[role]
@@ -289,11 +272,6 @@ class Columns:
                     f"{what} is a {type(value).__name__}, and the table is not in memory.",
                     f"Name a column of the table in {what}=, or collect the table first.",
                 )
-        if self.folds and self.key is None:
-            raise DataError(
-                "People of a table that is not in memory are divided into folds, and nothing says who they are.",
-                "Name the column that identifies people in key=, or collect the table first.",
-            )
         for name in self.odds:
             if not isinstance(name, str):
                 raise DataError(

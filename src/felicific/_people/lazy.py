@@ -113,8 +113,6 @@ class LazyPeople:
             group_proba=None if columns.group_proba is None else np.empty((0, len(columns.group_proba))),
             groups=self.groups,
             first_row=0,
-            fold=None if not columns.folds else np.empty(0, dtype=np.intp),
-            n_folds=columns.folds,
             missing=columns.missing_labels,
             label_odds=np.empty(0) if columns.odds else None,
         )
@@ -164,7 +162,6 @@ class Reader:
             groups=self.groups,
             first_row=place.start,
             **columns.read_missing(table, y),
-            **columns.read_folds(table),
         )
 
 

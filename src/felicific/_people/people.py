@@ -79,9 +79,6 @@ class People:
         What may be decided, where some function asks for what is decided today.
     decided_as : array of shape (L,), or None
         Position of every label among the decisions, -1 where it is none; None where the decisions are the labels.
-    fold, n_folds : array of shape (n,), or None, and int
-        Which of so many parts each belongs to when a choice is tried on people it was not made for; see
-        :mod:`felicific._people.folds`.
     attributes : tuple of str or int
         What the groups are made of.
     unknown : str, or None
@@ -120,8 +117,6 @@ class People:
     checked: bool = False
     decisions: Array | None = None
     decided_as: Codes | None = None
-    fold: Codes | None = None
-    n_folds: int = 0
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
     missing: MissingLabels | None = None
@@ -149,8 +144,6 @@ class People:
         first_row: int | None = None,
         group_proba: Any = None,
         rows: Codes | None = None,
-        fold: Codes | None = None,
-        n_folds: int = 0,
         attributes: tuple[Attribute, ...] = (),
         unknown: str | None = None,
         missing: MissingLabels | None = None,
@@ -182,8 +175,6 @@ class People:
             p(group given x).
         rows : array of shape (n,), optional
             Or what messages call each of them, where rows of weight 0 were left out, and weights checked, before.
-        fold, n_folds :
-            As in the class.
         """
         n = count_rows(x)
         given: dict[str, Any] = {
@@ -195,7 +186,6 @@ class People:
             "decisions": None if decided is None else _decisions(decided),
             "clusters": None if cluster is None else _vector(cluster, "cluster"),
             "group probabilities": None if group_proba is None else _by_group(group_proba),
-            "folds": fold,
             "odds": None if label_odds is None else _vector(label_odds, "odds"),
         }
         for what, column in given.items():
@@ -250,8 +240,6 @@ class People:
             group_proba=_chances(given["group probabilities"], group_proba, known, rows),
             decisions=decisions if problem.looks_at_today else None,
             decided_as=problem.decided_as,
-            fold=given["folds"],
-            n_folds=n_folds,
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
             unknown=unknown,
             missing=missing,
@@ -277,11 +265,6 @@ class People:
         """One weight per row."""
         return np.ones(len(self)) if self.weight is None else self.weight
 
-    @property
-    def folds(self) -> int:
-        """In how many parts they are summed up; 0 for none."""
-        return 0 if self.fold is None else self.n_folds
-
     def take(self, rows: Codes) -> People:
         """Some of them."""
         names = (
@@ -299,7 +282,6 @@ class People:
             "amounts",
             "amounts_today",
             "group_proba",
-            "fold",
             "label_odds",
             "chances",
         )

@@ -17,7 +17,6 @@ from felicific._documents import (
     read_number,
     read_numbers,
     read_prices,
-    read_sha256,
     read_values,
     refused,
     write_means,
@@ -63,10 +62,6 @@ class Basis:
         The loss at its best, where hidden reasons leave it open and the loss that is stated is its worst.
     evidence : Evidence, or None
         How much values vary, and of how many people that is known; None in files that do not say it.
-    fitted_on : str, or None
-        The SHA-256 of the people it was fitted on, those whom a safe fit held out included, see
-        :mod:`felicific._people.fingerprint`; None where nobody had their rows in memory. A policy that was recalibrated
-        keeps that of the labelled people.
     steered : tuple of str
         Of a policy that holds the controls of a moment (:meth:`felicific.Steering.policy`): what is known of it. Nobody
         measured it, so its outcome holds no numbers.
@@ -81,7 +76,6 @@ class Basis:
     change_cost: float = 0.0
     evidence: Evidence | None = None
     least_loss: float | None = None
-    fitted_on: str | None = None
     steered: tuple[str, ...] = ()
 
     def reached(self, components: Sequence[Component], means: Floats) -> list[str]:
@@ -125,7 +119,6 @@ class Basis:
             asked=self.asked,
             requirements=self.requirements,
             change_cost=self.change_cost,
-            fitted_on=self.fitted_on,
             steered=known,
         )
 
@@ -156,7 +149,6 @@ class Basis:
             "change_cost": self.change_cost,
             "evidence": None if self.evidence is None else self.evidence.to_json(),
             "least_loss": self.least_loss,
-            "fitted_on": self.fitted_on,
         }
         # Others keep the checksum that they had before there was such a thing.
         return found | ({"steered": list(self.steered)} if self.steered else {})
@@ -173,7 +165,6 @@ class Basis:
             "requirements": [],
             "evidence": None,
             "least_loss": None,
-            "fitted_on": None,
             "steered": [],
         }
         if not isinstance(content, dict) or set(content) - set(later) != names:
@@ -197,8 +188,7 @@ class Basis:
         steered = content["steered"]
         if type(steered) is not list or not all(type(sentence) is str for sentence in steered):
             raise refused("what is known of its controls is no list of sentences")
-        fitted_on = read_sha256(content["fitted_on"], "people it was fitted on")
-        return cls(content["loss_name"], *told, fitted_on, tuple(steered))
+        return cls(content["loss_name"], *told, tuple(steered))
 
 
 def _asked(content: Any, shape: tuple[int, ...]) -> Asked:

@@ -26,7 +26,7 @@ from felicific._problem.explore import JUST, Explored
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Chance, Requirement, chances_of
 from felicific._program.chances import cells_of, explored_in
-from felicific._program.changes import ChangeCost, cost_by_sums
+from felicific._program.change_cost import ChangeCost, cost_of_changes
 from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
@@ -446,7 +446,7 @@ def solve_cells(
     favourable: Any = None,
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some moments."""
-    cost = cost_by_sums(joined, change_cost, requirements, see_group=see_group)
+    cost = cost_of_changes(joined, change_cost)
     if favourable is None and joined.rising is False:  # sums know which way decisions get better, and no more
         favourable = joined.classes.tolist()[0]
     solution, free = solve_beside_free(joined, requirements, see_group=see_group, change_cost=cost)

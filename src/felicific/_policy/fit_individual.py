@@ -14,10 +14,10 @@ from felicific._policy.basis import Basis
 from felicific._policy.calibration import Calibration, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
 from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, refuse_large, worst_cost
-from felicific._problem.loss import CHANGES, Loss
+from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
-from felicific._program.changes import ChangeCost, largest_as_good
-from felicific._program.crowd import Crowd, Ledgers, charged, choose, likeliest
+from felicific._program.change_cost import ChangeCost
+from felicific._program.crowd import Crowd, Ledgers, likeliest
 from felicific._program.generation import Generated, generate
 from felicific._program.known_labels import KnownLabels
 from felicific._program.signals import Individual, Score
@@ -37,7 +37,7 @@ def fit_individual(
     people, labels = _believed(problem, people)
     if problem.see_group:
         calibration = calibrated(individual, people)
-    cost = cost_by_people(problem, people, individual, change_cost)
+    cost = 0.0 if change_cost == "auto" else change_cost
     ground = ground_of(problem, people, calibration, change_cost=cost)
     policy = _policy(problem, ground, calibration, salt, labels)
     if labels is not None and labels.hidden > 1 and problem.loss.looks_at_y:
@@ -94,41 +94,6 @@ def calibrated(individual: Individual, people: People) -> Calibration:
     method = "none" if labels is None else individual.calibration
     known_labels = people.codes if labels is None else labels
     return fit_calibration(method, scores, known_labels, people.codes, len(people.groups), weight)
-
-
-def cost_by_people(problem: Problem, people: People, individual: Individual, asked: ChangeCost) -> float:
-    """What a change costs a policy that sees all of x, of people who are divided into folds if it is left to them."""
-    if asked == "auto":
-        found = individual.weighs_changes(len(problem.decisions)) and problem.loss.name != CHANGES
-        return found_by_people(problem, people, individual) if found else 0.0
-    return asked
-
-
-def found_by_people(problem: Problem, people: People, individual: Individual) -> float:
-    """The cost that "auto" finds on the folds of people: each decided about by what the others' labels say."""
-    assert people.fold is not None, "people are divided"
-    plain, bounds = replace(problem, happiness=(), requirements=()), problem.loss.bounds
-    parts: dict[int, tuple[Ledgers, Floats]] = {}
-    for f in range(people.folds):
-        out, rest = (people.take(np.flatnonzero((people.fold == f) == here)) for here in (True, False))
-        if len(out):
-            calibration = calibrated(individual, rest) if problem.see_group else None
-            ground = ground_of(plain, out, calibration, np.zeros(0))
-            parts[f] = ground, ground.real.cost * people.weights[people.fold == f, None]
-    if bounds is None:
-        every = [ground.real.cost for ground, _ in parts.values()]
-        bounds = min(part.min() for part in every), max(part.max() for part in every)
-
-    def left_out(f: int, cost: float) -> float:
-        ground, losses = parts[f]
-        likely, n = np.asarray(ground.crowd.likely), len(losses)
-        decided = choose(
-            1.0, np.zeros((1, 0)), charged(ground.plug_in.cost, likely, cost), ground.plug_in.value
-        )
-        return float(losses[np.arange(n), decided].sum())
-
-    mass = np.bincount(people.fold, people.weights, minlength=people.folds).astype(np.float64)
-    return largest_as_good(left_out, mass, float(bounds[1] - bounds[0]))
 
 
 def check_calibration(problem: Problem, individual: Individual) -> None:

@@ -24,7 +24,7 @@ from felicific._policy.individual import IndividualPolicy
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Chance
 from felicific._program.bins import FINE
-from felicific._program.changes import ChangeCost
+from felicific._program.change_cost import ChangeCost
 from felicific._program.crowd import Choice, Crowd, Ledgers, Mixture, Sums, add_sums
 from felicific._program.generation import generate
 from felicific._program.signals import Individual, Label
@@ -38,11 +38,6 @@ def fit_lazily(
     people: LazyPeople, individual: Individual, salt: str, change_cost: ChangeCost = 0.0
 ) -> IndividualPolicy:
     """Fit an individual policy by passes over a table that is not in memory."""
-    if change_cost == "auto" and individual.weighs_changes(len(people.problem.decisions)):
-        raise DataError(
-            "change_cost='auto' of an individual policy is found on people in memory.",
-            "Collect the table first, or give change_cost= a number (0: changes are free).",
-        )
     cost = 0.0 if change_cost == "auto" else change_cost
     problem = people.problem
     if people.columns.missing_labels is not None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from felicific._program.unlabelled import Unlabelled
 
 #: Sums that no label changes.
-LABEL_FREE = ("mass", "today_mass", "fold_mass", "fold_today")
+LABEL_FREE = ("mass", "today_mass")
 
 #: Sums to which what labelled people say of themselves is added, where a function looks at the label and at x.
 CORRECTED = ("loss", "value", "among", "today_loss", "today_value")

@@ -160,9 +160,7 @@ class Moments(Displayed):
     Besides them, where they are known (None where not, as in files that others wrote):
     :math:`\mathrm{today}_{zsd}`, the weight of those about whom d is decided today, and
     :math:`\mathrm{square}_{zsdj} = \sum w_i W_{is} a_j(i) (\eta_j(d; i) - o_j)^2`; ``gains`` and ``loses``, of the same
-    shape, the weight of those to whom d is worth more, or less, than what is decided today; with ``folds`` also the
-    sums of mass, loss and today in each of so many parts of the people, ``fold_mass[z, s, f]``,
-    ``fold_loss[z, s, f, d]`` and ``fold_today[z, s, f, d]``.
+    shape, the weight of those to whom d is worth more, or less, than what is decided today.
 
     ``classes`` are the labels, and ``decisions`` the decisions: the same, unless decisions are listed from the worst to
     the best for the person. ``rising`` then says whether better ones go with higher scores of the last class (or with
@@ -217,9 +215,6 @@ class Moments(Displayed):
     square: Floats | None = None
     gains: Floats | None = None
     loses: Floats | None = None
-    fold_mass: Floats | None = None
-    fold_loss: Floats | None = None
-    fold_today: Floats | None = None
     least_loss: Floats | None = None
     unlabelled: Unlabelled | None = None
     labels: KnownLabels | None = None
@@ -287,11 +282,6 @@ class Moments(Displayed):
                 "Sum up with moments(..., missing_labels=...), or leave hidden= out.",
             )
         return self
-
-    @property
-    def folds(self) -> int:
-        """In how many parts the people were summed up; 0 where they were not."""
-        return 0 if self.fold_mass is None else int(self.fold_mass.shape[2])
 
     @property
     def known_sums(self) -> dict[str, Floats]:
@@ -603,7 +593,7 @@ class Moments(Displayed):
         for name, part in parts.items():
             if part is not None and ((part > 0) & (part < least)).any():
                 parts[name] = None
-        return replace(merged, **parts, fold_mass=None, fold_loss=None, fold_today=None)
+        return replace(merged, **parts)
 
     def to_json(self) -> str:
         """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
@@ -627,7 +617,6 @@ class Moments(Displayed):
             "attributes": list(self.attributes),
             "unknown": self.unknown,
             "cells": cells.tolist(),
-            "folds": self.folds,
             **{name: array[index].tolist() for name, array in self.known_sums.items()},
         }
         if self.unlabelled is not None:
@@ -672,7 +661,7 @@ class Moments(Displayed):
         if content.get("kind") == "amounts":
             return import_module("felicific._amounts.moments").AmountMoments.read(content)
         found = cls(**read_moments(content))
-        extra = set(content) - {*SUMS, "cells", "folds", "order", *(part.name for part in fields(found))}
+        extra = set(content) - {*SUMS, "cells", "order", *(part.name for part in fields(found))}
         if extra:
             raise _no_moments(f"it holds {sorted(extra)}, which no moments have")
         labels = KnownLabels.from_json(content.get("labels"), found.groups)
@@ -701,7 +690,6 @@ _ALIKE = (
     "weight_kind",
     "attributes",
     "unknown",
-    "folds",
 )
 
 FORMAT = "felicific moments"

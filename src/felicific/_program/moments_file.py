@@ -22,7 +22,7 @@ from felicific._problem.happiness import Component, read_component
 from felicific._problem.loss import loss_bounds
 from felicific._problem.unions import read_attributes
 from felicific._program.signal_names import signal_from_json
-from felicific._program.sum_names import FOLDED, OPTIONAL, SUMS, TODAY
+from felicific._program.sum_names import OPTIONAL, SUMS, TODAY
 from felicific._typing import Codes, Floats
 
 
@@ -89,21 +89,17 @@ def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str,
     cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
     if len(np.unique(cells, axis=0)) < len(cells) or (cells >= shape).any():
         raise refused("a cell occurs twice, or is none")
-    sums, folds = {}, content.get("folds", 0)
-    if type(folds) is not int or folds < 0:
-        raise refused(f"its people are summed up in {folds!r} parts")
+    sums = {}
     for name, axes in SUMS.items():
         if name in (*OPTIONAL, *TODAY) and name not in content:
             continue
-        further = tuple((sizes | {"f": folds})[axis] for axis in axes)
+        further = tuple(sizes[axis] for axis in axes)
         numbers = read_numbers(content[name], name) if len(cells) else np.zeros(0)
         array = np.zeros((*shape, *further))
         array[tuple(cells.T)] = check_shape(
             name, numbers.reshape(-1 if len(cells) else 0, *further), (len(cells), *further)
         )
         sums[name] = array
-    if len({*FOLDED} & {*sums}) != (len(FOLDED) if folds else 0):
-        raise refused("some sums of its parts are missing")
     return sums
 
 
@@ -129,18 +125,15 @@ def _read_rest(content: dict[str, Any], n_components: int) -> dict[str, Any]:
     }
 
 
-#: Sums of parts of the people, and the sums of the people whose parts they are.
-_PARTS = (("today_mass", "mass"), ("fold_mass", "mass"), ("fold_today", "fold_mass"))
-
-
 def _check_sums(sums: dict[str, Floats], rows: Codes) -> None:
     """Refuse counts that no people have: negative ones, or parts that are no parts of the whole."""
-    for name in ("mass", "among", "today_mass", "square", "gains", "loses", "fold_mass", "fold_today"):
+    for name in ("mass", "among", "today_mass", "square", "gains", "loses"):
         if name in sums and (sums[name] < 0).any():
             raise refused(f"{name} is negative somewhere")
-    for part, whole in _PARTS:
-        if part in sums and not np.allclose(sums[part].sum(axis=-1), sums[whole], rtol=1e-9, atol=0.0):
-            raise refused("its parts do not add up to the whole")
+    if "today_mass" in sums and not np.allclose(
+        sums["today_mass"].sum(axis=-1), sums["mass"], rtol=1e-9, atol=0.0
+    ):
+        raise refused("its parts do not add up to the whole")
     if (sums["among"] > sums["mass"][:, :, None] * (1 + 1e-9)).any():
         raise refused("more people are counted than there are")
     for name in ("gains", "loses"):

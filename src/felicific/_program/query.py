@@ -48,7 +48,7 @@ def sum_lazily(people: LazyPeople, signal: Signal) -> Moments:
     engine, columns = people.engine, people.columns
     # Of folds, because engines know no hash in common; of missing labels, because functions are then asked of people
     # who have one, and of the others as if they had each.
-    by_rows = columns.folds or (columns.missing_labels is not None and columns.y is not None)
+    by_rows = columns.missing_labels is not None and columns.y is not None
     if people.plan.reason is not None or not isinstance(engine, QueryEngine) or by_rows:
         return _batchwise(people, signal)
     try:

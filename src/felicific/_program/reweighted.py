@@ -27,9 +27,7 @@ def reweighted(
     unit = _Means(labelled, alike)
     exact = {component.name: j for j, component in enumerate(fresh.components)}
     mass = fresh.mass
-    sums: dict[str, Any] = {
-        name: unit(array, mass) for name, array in labelled.known_sums.items() if not name.startswith("fold")
-    }
+    sums: dict[str, Any] = {name: unit(array, mass) for name, array in labelled.known_sums.items()}
     square = sums.get("square")
     for j, component in enumerate(labelled.components):
         if component.name in exact:

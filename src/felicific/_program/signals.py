@@ -61,10 +61,6 @@ class Individual:
     sees_x: ClassVar[bool] = True
     takes_values: ClassVar[bool] = False
 
-    def weighs_changes(self, n_classes: int) -> bool:
-        """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/policies.md."""
-        return False
-
     def __post_init__(self) -> None:
         if self.calibration not in CALIBRATIONS:
             raise DataError(
@@ -183,7 +179,7 @@ class Signal(ABC):
         return False
 
     def weighs_changes(self, n_classes: int) -> bool:
-        """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/policies.md."""
+        """Whether ``change_cost="auto"`` charges for changes; else it is 0."""
         return False
 
     def check(self, n_classes: int) -> None:  # noqa: B027  # any number of classes will do unless said

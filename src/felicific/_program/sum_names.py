@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-#: The sums that stand in cells: arrays of shape (groups, signals, ...), by what the further axes are: folds (f),
-#: decisions (d) and components (j).
+#: The sums that stand in cells: arrays of shape (groups, signals, ...), by what the further axes are: decisions
+#: (d) and components (j).
 SUMS = {
     "mass": "",
     "loss": "d",
@@ -15,22 +15,17 @@ SUMS = {
     "square": "dj",
     "gains": "dj",
     "loses": "dj",
-    "fold_mass": "f",
-    "fold_loss": "fd",
-    "fold_today": "fd",
     "least_loss": "d",
 }
 
 #: Those that moments may lack.
-FOLDED = ("fold_mass", "fold_loss", "fold_today")
-
-OPTIONAL = ("today_mass", "square", "gains", "loses", "least_loss", *FOLDED)
+OPTIONAL = ("today_mass", "square", "gains", "loses", "least_loss")
 
 #: And those that they lack only where decisions are listed and nobody said what is decided today.
 TODAY = ("today_loss", "today_value")
 
 #: Those that nobody knows where it is not known what is decided today.
-COMPARED = (*TODAY, "today_mass", "gains", "loses", *FOLDED)
+COMPARED = (*TODAY, "today_mass", "gains", "loses")
 
 #: Those that people are added up to; the others follow from them.
 ADDED = tuple(name for name in SUMS if name != "least_loss")

@@ -15,7 +15,7 @@ from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
 from felicific._program.moments_file import check_size
 from felicific._program.signals import Signal, Spread
-from felicific._program.sum_names import ADDED, COMPARED, SUMS
+from felicific._program.sum_names import ADDED, COMPARED
 from felicific._program.unlabelled import Standing, Unlabelled
 from felicific._tables.memory import as_objects
 from felicific._typing import Codes, Floats
@@ -54,8 +54,7 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
         except HappinessError:
             sums = sums.empty()  # once more, row by row, to name the row
     for part, batch in people.batches():
-        fold = None if people.fold is None else people.fold[part]
-        sums.add(worth_of(problem, batch), people.codes[part], *_seen(people, signal, part), fold)
+        sums.add(worth_of(problem, batch), people.codes[part], *_seen(people, signal, part))
     return sums.moments()
 
 
@@ -216,33 +215,29 @@ def _seen(people: People, signal: Signal, part: slice) -> tuple[Spread, Codes | 
 
 
 def _by_keys(sums: _Sums, people: People) -> Moments:
-    """Count the people of every (group, signal, fold, decision today, label), each then as one weighted row.
+    """Count the people of every (group, signal, decision today, label), each then as one weighted row.
 
     Without a function of x, all rows of such a key are alike.
     """
     problem, size = sums.problem, sums.mass.shape[1]
-    known, n_labels, n_folds = people.knows_today, len(problem.labels), max(people.folds, 1)
+    known, n_labels = people.knows_today, len(problem.labels)
     n_decisions = len(problem.decisions) if known else 1
-    counts = np.zeros(sums.mass.size * n_folds * n_decisions * n_labels)
+    counts = np.zeros(sums.mass.size * n_decisions * n_labels)
     for start in range(0, len(people), KEY_BATCH):
         part = slice(start, min(start + KEY_BATCH, len(people)))
         spread, today = _seen(people, sums.signal, part)
         labels = people.labels[part]  # type: ignore[index]  # there are labels
         for cell, share in spread:
             place = people.codes[part] * size + cell
-            if people.fold is not None:
-                place = place * n_folds + people.fold[part]
             index = (place * n_decisions + (0 if today is None else today)) * n_labels + labels
             counts += np.bincount(index, share, minlength=len(counts))
     held = np.flatnonzero(counts)
     label, now, place = held % n_labels, held // n_labels % n_decisions, held // (n_labels * n_decisions)
-    fold, place = place % n_folds, place // n_folds
     z = place // size
     group = as_objects(people.groups)[z]
     decided = problem.decisions[now] if problem.looks_at_today and known else None
     batch = Batch(None, problem.labels[label], label, group, np.arange(len(held)), decided)
-    parts = None if people.fold is None else fold
-    sums.add(worth_of(problem, batch), z, [(place % size, counts[held])], now if known else None, parts)
+    sums.add(worth_of(problem, batch), z, [(place % size, counts[held])], now if known else None)
     return sums.moments()
 
 
@@ -252,7 +247,6 @@ class _Sums:
     def __init__(self, problem: Problem, people: People, signal: Signal, whole: bool) -> None:
         self.problem, self.people, self.signal = problem, people, signal
         self.whole, groups = whole, people.groups
-        folds = self.folds = people.folds if people.knows_today else 0
         g, d, j = len(groups), len(problem.decisions), len(problem.happiness)
         s = signal.size(len(problem.labels))
         check_size(g, s, d, j)
@@ -263,8 +257,6 @@ class _Sums:
         self.today_loss, self.today_value = np.zeros((g, s)), np.zeros((j, g, s))
         self.today_mass, self.square = np.zeros((d, g, s)), np.zeros((d, j, g, s))
         self.gains, self.loses = np.zeros((d, j, g, s)), np.zeros((d, j, g, s))
-        self.fold_mass = np.zeros((folds, g, s))
-        self.fold_loss, self.fold_today = np.zeros((folds, d, g, s)), np.zeros((folds, d, g, s))
         self.rows = np.zeros(g, dtype=np.int64)
 
     def empty(self) -> _Sums:
@@ -276,19 +268,15 @@ class _Sums:
     @property
     def fits_keys(self) -> bool:
         """Whether nothing looks at x, and there are few enough keys to count."""
-        keys = self.mass.size * max(self.folds, 1) * len(self.problem.decisions) * len(self.problem.labels)
+        keys = self.mass.size * len(self.problem.decisions) * len(self.problem.labels)
         return keys <= MOST_KEYS and not self.problem.looks_at_x
 
-    def add(
-        self, worth: Worth, group: Codes, spread: Spread, today: Codes | None, fold: Codes | None = None
-    ) -> None:
+    def add(self, worth: Worth, group: Codes, spread: Spread, today: Codes | None) -> None:
         """Add some people; ``spread`` are their signals, weights included, and ``today`` is None if nobody knows it."""
         with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
-            self._add(worth, group, spread, today, fold)
+            self._add(worth, group, spread, today)
 
-    def _add(
-        self, worth: Worth, group: Codes, spread: Spread, today: Codes | None, fold: Codes | None
-    ) -> None:
+    def _add(self, worth: Worth, group: Codes, spread: Spread, today: Codes | None) -> None:
         g, s = self.mass.shape
         cells = [(group * s + cell, share) for cell, share in spread]
         place: slice | Codes = slice(None)
@@ -310,13 +298,6 @@ class _Sums:
         grow(self.mass, mass)
         for d in range(len(self.today_mass)) if today is not None else ():
             grow(self.today_mass[d], per_cell(np.asarray(today == d, dtype=np.float64)))
-        for f in range(self.folds):
-            inside = np.asarray(fold == f, dtype=np.float64)
-            grow(self.fold_mass[f], per_cell(inside))
-            for d in range(len(self.loss)):
-                grow(self.fold_today[f, d], per_cell(inside * (today == d)))
-                if worth.knows_cost:
-                    grow(self.fold_loss[f, d], per_cell(inside * worth.cost[d]))
         if worth.knows_cost:
             cost = worth.cost
             for d in range(len(cost)):
@@ -365,9 +346,7 @@ class _Sums:
             array: Floats = getattr(self, name)
             return np.moveaxis(array, (-2, -1), (0, 1))
 
-        sums: dict[str, Any] = {
-            name: cells_first(name) for name in ADDED if "f" not in SUMS[name] or self.folds
-        }
+        sums: dict[str, Any] = {name: cells_first(name) for name in ADDED}
         if not self.people.knows_today:
             sums |= dict.fromkeys(COMPARED)
         refuse_overflow(self.problem, sums["value"], sums["loss"])

@@ -11,7 +11,6 @@ import numpy as np
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
-from felicific._people.folds import check_folds
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People, changes
 from felicific._people.weights import WeightKind
@@ -56,8 +55,6 @@ def moments(
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     constraints: Iterable[Requirement] = (),
-    folds: int = 0,
-    key: Any = None,
     missing_group: str | None = None,
     missing_labels: MissingLabelsLike = None,
 ) -> Moments | Any:
@@ -108,11 +105,6 @@ def moments(
     constraints : sequence of Losers, Floor, Budget and Gap
         What will be asked of these sums, so that they hold what only requirements speak of: ``Losers``, and a happiness
         of its own. How much is asked is said again to :func:`felicific.solve`.
-    folds : int
-        Divide the people into so many parts (5 are usual) and keep some sums of each, for ``change_cost="auto"``.
-    key : column name or array, optional
-        Who somebody is, which decides the fold; by default the content of the row but for its label does. A table that
-        is not in memory needs one.
     missing_group : str, optional
         What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
         with others. By default a missing group is an error.
@@ -142,7 +134,7 @@ def moments(
             table, prediction=prediction, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
             decisions=decisions, groups=groups, today=today, sample_weight=sample_weight, missing_group=missing_group,
             policy=policy, constraints=constraints, proba=proba, predicted=predicted, classes=classes,
-            favourable=favourable, folds=folds, key=key, missing_labels=missing_labels,
+            favourable=favourable, missing_labels=missing_labels,
         )  # fmt: skip
     signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
     columns = Columns(
@@ -153,8 +145,6 @@ def moments(
         today,
         weight=sample_weight,
         weight_kind=weight_kind,
-        key=key,
-        folds=check_folds(folds),
         missing_group=missing_group,
         missing_labels=resolve_missing_labels(missing_labels),
         listed=decisions is not None,

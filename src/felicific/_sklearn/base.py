@@ -7,20 +7,19 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
 
 from felicific._people.columns import ordered_groups, stacked
-from felicific._people.remembered import Remembered, Shown
+from felicific._people.sketch import RowSketch
 from felicific._shown.parts import Lines, Part, as_text
 from felicific._sklearn.beliefs import believed_by, fit_group_model
 from felicific._sklearn.inputs import Intake, Rows
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import column_names, is_frame
-from felicific._typing import Array, Floats, Table
+from felicific._typing import Floats, Table
 
 
 class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -32,8 +31,8 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
     group_proba: Any
     n_jobs: int | None
 
-    #: What it remembers of the rows that it was fitted on, and of those that it was recalibrated for.
-    _remembered: tuple[Remembered, ...]
+    #: Sketches of the rows that it was fitted on, and of those that it was recalibrated for.
+    _sketches: tuple[RowSketch, ...]
 
     #: Where everything is that was fitted.
     _says_more: ClassVar[str]
@@ -107,37 +106,10 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
         features = self._intake.features(X, self.group_model_, self._columns)
         return believed_by(self.group_model_, features, groups)
 
-    def _shown(self, rows: Rows) -> Shown:
-        """Rows by which they are recognised later."""
-        told = (rows.x, np.asarray(rows.group), rows.y, rows.weight, rows.cluster)
-        return Shown(*told, keys=rows.keys, key=self.key)
-
-    def _keys_in(self, X: Table) -> Array | None:
-        """The keys of people, where the table says them."""
-        return self._intake.keys(X) if self.key is not None and self.key in column_names(X) else None
-
-    def _in_sample(
-        self,
-        X: Table,
-        y: Array | None,
-        group: Array,
-        keys: Array | None = None,
-        *,
-        weight: Floats | None = None,
-        cluster: Array | None = None,
-    ) -> tuple[float, float]:
-        """Which share of some rows it was fitted on, and which it was recalibrated for.
-
-        Keys are those of the column ``key`` of X, where it is there and none are passed. Rows are recognised by the
-        table's SHA-256, else by keys, else by what they hold; see :mod:`felicific._people.remembered`.
-        """
+    def _shares_fitted(self, X: Table) -> tuple[float, float]:
+        """Which share of some rows it was fitted on, and which it was recalibrated for."""
         X = self._intake.check(self, X, reset=False)
-        keys = self._keys_in(X) if keys is None else keys
-        return self._recognised(Shown(X, group, y, weight, cluster, keys=keys, key=self.key))
-
-    def _recognised(self, rows: Shown) -> tuple[float, float]:
-        """Which share of rows it was fitted on, and which it was recalibrated for."""
-        fitted, *recalibrated = (seen.share(rows) for seen in self._remembered)
+        fitted, *recalibrated = (sketch.share(X) for sketch in self._sketches)
         return fitted, sum(recalibrated)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

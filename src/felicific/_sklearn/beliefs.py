@@ -19,10 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from felicific._capacity import check_room
 from felicific._people.columns import BY_GROUP, ordered_groups
+from felicific._people.sketch import RowSketch
 from felicific._people.weights import number_clusters
 from felicific._sklearn.model import splits
 from felicific._tables.memory import column_names, count_rows, is_null, take_column
-from felicific._tables.seen import SeenRows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
 
@@ -109,7 +109,7 @@ class GroupModel:
     feature_names_in_: list[Any] | None
     coding: Coding
     models: tuple[Any, ...]
-    seen: SeenRows
+    seen: RowSketch
 
     def predict_proba(self, X: Table) -> Floats:
         """Probability of each group, of shape (n, groups)."""
@@ -147,7 +147,7 @@ def fit_group_model(
     known = np.empty(len(groups), dtype=object)
     known[:] = groups
     models = tuple(model for model, _ in fitted)
-    return GroupModel(known, names, coding, models, SeenRows.of(features)), chances
+    return GroupModel(known, names, coding, models, RowSketch.of(features)), chances
 
 
 def _threads(rows: int) -> Any:
@@ -236,7 +236,7 @@ def check_given(given: Any, groups: Sequence[Any], rows: Table) -> None:
             "Fit it to the same groups, written alike.",
         )
     seen = getattr(given, "seen", None)
-    if isinstance(seen, SeenRows) and seen.share(rows):
+    if isinstance(seen, RowSketch) and seen.share(rows):
         raise DataError(
             "The classifier of the group was fitted on these rows, so it is surer of them than of new people.",
             f"{OTHER_PEOPLE}, or leave group_proba= out: it is then fitted in folds.",

@@ -32,11 +32,9 @@ from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
-from felicific._people.fingerprint import held_labels
-from felicific._people.folds import FOLDS
 from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
 from felicific._people.people import People
-from felicific._people.remembered import KEYS, Remembered, Shown
+from felicific._people.sketch import RowSketch
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.cells import cut_people
 from felicific._policy.expected import gaps_in_words, outlook
@@ -59,7 +57,7 @@ from felicific._problem.missing_labels import (
 from felicific._problem.problem import Problem, asked_of
 from felicific._problem.rows import Requirement
 from felicific._problem.unions import known_groups
-from felicific._program.changes import ChangeCost, check_change_cost
+from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
 from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._program.signals import Individual, Score, Signal
@@ -155,10 +153,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
         Further requirements. Of several gaps of a component between all groups the smallest counts.
     change_cost : "auto" or number, default="auto"
-        What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. "auto" takes, for
-        the score of two classes, the largest cost that does as well as the best on people left out, in five folds by
-        ``key`` or the row's content; 0 for any other policy, as docs/policies.md measures, and
-        where labels are missing.
+        What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. "auto" is
+        0.1 for the score of two classes where the loss is the error rate; 0 otherwise, and where labels are missing.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
         says which of them are compared. With None, pass
@@ -448,7 +444,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             rows, fit_params = replace(rows.take(present), y=held), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
         if self.confidence is None:
-            self._remembered = (Remembered.of(self._shown(rows)),)
+            self._sketches = (RowSketch.of(rows.x, self.key),)
             people, kind = self._score_rows(rows, problem, kind, fit_params)
             self._keep(self._fit_policy(problem, people, kind, salt))
         else:
@@ -559,7 +555,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         told["change_cost"] = check_change_cost(self.change_cost)
         inferred = people.group_proba is not None and self.group_proba is None
         told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
-        told["fitted_on"] = self._remembered[0].sha256
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.see_group:
             told["change_cost"] = fitted.policy.change_cost
@@ -588,7 +583,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
         fitting, held = rows.halves(salt)
-        self._remembered = (Remembered.of(self._shown(fitting), self._shown(rows)),)
+        self._sketches = (RowSketch.of(fitting.x, self.key),)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people, kind = self._score_rows(
             fitting, problem, kind, parts_of(fit_params, places, len(rows.numbers))
@@ -661,7 +656,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             group_proba=chances,
             unknown=self.missing_group,
             **rows.known,
-            **self._intake.folds(rows.x, FOLDS if self._looks_for_cost(kind) else 0),
         )
         if of_values:
             people, kind = cut_people(cast(Score, kind), people)
@@ -688,11 +682,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             cluster=rows.cluster,
         )
         return odds
-
-    def _looks_for_cost(self, kind: Signal | Individual) -> bool:
-        """Whether the cost of changes is found on people in folds."""
-        auto = check_change_cost(self.change_cost) == "auto"
-        return auto and self.decisions is None and kind.weighs_changes(len(self.classes_))
 
     # -----------------------------------------------------------------------------------------------------
     # What holds for other people
@@ -888,17 +877,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """
         said = Columns(cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
-        self._note_fitted(tried.people)
+        fitted_notes(*self._shares_fitted(tried.people.x), self.policy_.basis.out_of_fold)
         return band_of(self.frontier_, tried.persons, confidence)
-
-    def _note_fitted(self, people: People) -> list[str]:
-        """What is to be said if these are rows that it was fitted on; a warning says it too."""
-        return fitted_notes(*self._shares_seen(people), self.policy_.basis.out_of_fold)
-
-    def _shares_seen(self, people: People) -> tuple[float, float]:
-        """Which share of people it was fitted on, and which it was recalibrated for."""
-        told = (people.x, people.group, held_labels(people), people.weight, people.cluster)
-        return self._recognised(Shown(*told, keys=self._keys_in(people.x), key=self.key))
 
     def _tryout(
         self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
@@ -993,7 +973,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             )
         if not known:
             tried = tried.beside_least_loss(self.policy_)
-        shares = self._shares_seen(tried.people)
+        shares = self._shares_fitted(tried.people.x)
         notes = fitted_notes(*shares, self.policy_.basis.out_of_fold)
         told = module.Told(
             **self._about(),
@@ -1006,7 +986,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             title=title,
             command=command,
             notes=[*unlike, *notes],
-            in_sample=" ".join(notes) if max(shares) > KEYS else "",
+            in_sample=" ".join(notes),
             losers=self._fitted.price_of_losers,
         )
         report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._fitted.along, told)
@@ -1063,8 +1043,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
         now = Columns(today=self.today_of(X_new)).column(X_new, "today")
         people = self._people(X_new, group, today=now)
-        shown = Shown(people.x, people.group, keys=self._keys_in(people.x), key=self.key)
-        fresh._remembered = (self._remembered[0], Remembered.of(shown))
+        fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
         fitted, fresh.recalibration_ = self._fitted.recalibrated(people)
         fresh._notes = tuple(fitted.policy.cautions())
         if fitted is not self._fitted:

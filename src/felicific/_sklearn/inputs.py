@@ -13,7 +13,6 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from felicific._fit.safety import margin, split
 from felicific._people.checks import refuse_missing_labels
 from felicific._people.columns import added_odds, without_missing
-from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
@@ -151,14 +150,6 @@ class Intake:
                 "Train the model without that column, or leave group_at_predict=True.",
             )
         return select_columns(X, list(names), "the model")
-
-    def folds(self, X: Table, count: int) -> dict[str, Any]:
-        """The fold of every row, by its key or else by its content, for :meth:`People.of`; nothing for none."""
-        if not count:
-            return {}
-        keys = self.keys(X)
-        fold = folds_by_content(X, count) if keys is None else folds_by_key(keys, count)
-        return {"fold": fold, "n_folds": count}
 
     def keys(self, X: Table, given: Any = None) -> Array | None:
         """The key of every row: as given, a column or values, else in the column of the settings; None without any."""

@@ -28,7 +28,7 @@ from felicific._audit.beside import fitted_notes
 from felicific._fit.certificate import Certificate, no_certificate
 from felicific._people.checks import as_amounts, check_weights
 from felicific._people.columns import Columns
-from felicific._people.remembered import KEYS, Remembered, Shown
+from felicific._people.sketch import RowSketch
 from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amounts import AmountPolicy
@@ -230,7 +230,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             For the estimator's own ``fit``.
         """
         trial = copy(self)  # a fit that fails changes nothing
-        learnt = ("_fitted", "_notes", "_cv", "_certificate", "_remembered")
+        learnt = ("_fitted", "_notes", "_cv", "_certificate", "_sketches")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         check_weight_kind(weight_kind)
@@ -293,7 +293,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             rows, fit_params = rows.take(present), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
         if self.confidence is None:
-            self._remembered = (Remembered.of(self._shown(rows)),)
+            self._sketches = (RowSketch.of(rows.x, self.key),)
             self._keep(self._fitted_to(rows, fit_params, kind, problem, salt))
         else:
             self._fit_safely(rows, fit_params, kind, problem, salt)
@@ -357,7 +357,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         sure = check_confidence(self.confidence)
         check_certifiable(problem)
         fitting, held = rows.halves(salt)
-        self._remembered = (Remembered.of(self._shown(fitting), self._shown(rows)),)
+        self._sketches = (RowSketch.of(fitting.x, self.key),)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         fitted = self._fitted_to(
             fitting, parts_of(fit_params, places, len(rows.numbers)), kind, problem, salt
@@ -498,7 +498,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         people = self._people(X_new, sensitive_features, today=self._amounts_today(table))
         fresh = copy(self)
         fresh.__dict__.pop("_certificate", None)
-        fresh._remembered = (self._remembered[0], Remembered.of(Shown(people.x, people.group, key=self.key)))
+        fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
         fresh._keep(self._fitted.recalibrated(people))
         fresh._notes = tuple(fresh.policy_.cautions())
         return fresh
@@ -572,7 +572,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         module = import_module("felicific.report")
         tried = self._tryout(X, y, sensitive_features, sample_weight, today, unit, weight_kind, cluster)
         people = tried.people
-        shares = self._in_sample(people.x, people.y, people.group, weight=people.weight)
+        shares = self._shares_fitted(people.x)
         notes = fitted_notes(*shares, self.policy_.out_of_fold)
         told = module.Told(
             **self._about(),
@@ -582,7 +582,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             title=title,
             command=command,
             notes=notes,
-            in_sample=" ".join(notes) if max(shares) > KEYS else "",
+            in_sample=" ".join(notes),
         )
         report: Report = module.amounts_report(tried, self._fitted, told)
         return report

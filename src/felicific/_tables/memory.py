@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -282,6 +282,27 @@ def column_names(table: Table) -> list[Any]:
     if is_frame(table):
         return list(table.columns if is_quick(table) else _eager(table).columns)
     return list(range(table.shape[1])) if getattr(table, "ndim", 1) == 2 else []
+
+
+def numeric_names(table: Table, most: int, without: Hashable = None) -> list[Any]:
+    """Names of the first columns of numbers, truth values not among them; ``without`` one."""
+    names = [name for name in column_names(table) if name != without]
+    if is_frame(table) and not is_mapping(table):
+        schema = _eager(table).schema
+        found: Iterable[Any] = (name for name in names if schema[name].is_numeric())
+    elif hasattr(table, "tocsr"):
+        found = names
+    else:
+        columns = table if is_mapping(table) else np.asarray(table).T
+        found = (name for name in names if as_numbers(as_vector(columns[name], "x")).dtype.kind in "iuf")
+    return list(islice(found, most))
+
+
+def as_numbers(values: Array) -> Array:
+    """Numbers that are kept as objects, as floats; anything else as it is."""
+    if values.dtype.kind == "O" and set(map(type, values.tolist())) <= {int, float}:
+        return values.astype(np.float64)
+    return values
 
 
 def check_columns(table: Table, names: Iterable[Hashable], purpose: str) -> None:

@@ -11,7 +11,7 @@ from felicific._amounts.people import AmountPeople
 from felicific._amounts.tables import AmountColumns
 from felicific._amounts.tryout import AmountTryout
 from felicific._audit.beside import fitted_notes
-from felicific._people.remembered import KEYS, Remembered, Shown
+from felicific._people.sketch import RowSketch
 from felicific._tables.memory import take_rows
 from felicific.cli.amounts import opened, refuse_classes, said_of
 from felicific.cli.inputs import read_asked
@@ -51,7 +51,7 @@ def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
     width, constraints = read_asked(options, said["happiness"], options.gap)
     fitted = fitted_amounts(rows, gap=width, constraints=constraints, random_state=options.seed, **said)
     fitting, tried = _people(rows, said), _people(others, said, fitted.policy.groups)
-    share = Remembered.of(_shown(fitting)).share(_shown(tried))
+    share = RowSketch.of(fitting.x).share(tried.x)
     notes = fitted_notes(share, 0.0, fitted.policy.out_of_fold)
     report = import_module("felicific.report")
     told = report.Told(
@@ -60,7 +60,7 @@ def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
         command=command_line(),
         grouped_by=" and ".join(by),
         notes=notes,
-        in_sample=" ".join(notes) if share > KEYS else "",
+        in_sample=" ".join(notes),
     )
     page: Report = report.amounts_report(
         AmountTryout.of(fitted.problem, tried, keys=tried.rows), fitted, told
@@ -90,8 +90,3 @@ def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None =
     if people is None:
         raise DataError("Nobody has a positive weight.", "Name other people, or another column of weights.")
     return replace(people, x=take_rows(table, people.rows))
-
-
-def _shown(people: AmountPeople) -> Shown:
-    """People by which they are recognised."""
-    return Shown(people.x, people.group, people.y, people.weight)

@@ -78,20 +78,6 @@ class Source:
         more = (duckdb.ConstantExpression(1.0) - duckdb.ColumnExpression(column)).alias(name)
         return replace(self, relation=self.relation.select(duckdb.StarExpression(), more)), name
 
-    def keyed(self, without: str | None) -> tuple[Source, str]:
-        """Add a column that tells rows apart by their content, but for one column; also its name."""
-        import duckdb
-
-        name = "content"
-        while name in self.columns:
-            name += "'"
-        texts = [
-            duckdb.ColumnExpression(column).cast("VARCHAR") for column in self.columns if column != without
-        ]
-        whole = duckdb.FunctionExpression("concat_ws", duckdb.ConstantExpression("|"), *texts)
-        more = duckdb.FunctionExpression("md5", whole).alias(name)
-        return replace(self, relation=self.relation.select(duckdb.StarExpression(), more)), name
-
     def joined(self, column: str, names: Mapping[str, str]) -> tuple[Source, str]:
         """Add a column in which some values are called otherwise, all as text; also its name."""
         import duckdb

@@ -75,8 +75,6 @@ def fit(options: FitOptions) -> None:
         print(in_the_shell(str(result.verdict)), end="\n\n")
     if result.chosen is not None:
         print(f"Policy: {result.policy.kind}, chosen because {result.chosen}.")
-    if result.note:
-        print(result.note)
     for sentence in result.policy.sentences(digits=4):
         print(in_the_shell(sentence))
     name = result.policy.basis.loss_name
@@ -122,7 +120,6 @@ class _Result(NamedTuple):
     certificate: Certificate | None = None
     chosen: str | None = None
     verdict: Verdict | None = None
-    note: str = ""
 
 
 def _fitted(people: People, options: FitOptions) -> _Result:
@@ -138,8 +135,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
         from felicific._policy.solve import solve
         from felicific._problem.criteria import resolve_favourable
 
-        auto = task["change_cost"] == "auto"
-        moments = sums(people, kind, task["constraints"], looks_for_cost=auto)
+        moments = sums(people, kind, task["constraints"])
         policy = solve(moments, group_at_predict=not options.blind, **task)
         if people.favourable is not None:  # which sums do not say
             best = resolve_favourable(people.favourable, policy.classes.tolist())
@@ -159,23 +155,22 @@ def _fitted(people: People, options: FitOptions) -> _Result:
 def _fitted_to(sums: Moments, options: FitOptions) -> _Result:
     """Fit to sums that were made before."""
     from felicific._policy.solve import solve
-    from felicific.cli.inputs import read_asked
-    from felicific.cli.sums import cost_in, favourable_in, named_in
+    from felicific.cli.inputs import read_asked, read_change_cost
+    from felicific.cli.sums import favourable_in, named_in
 
     best = favourable_in(sums, options.favourable)
     columns = [str(name) for name in sums.attributes]
     gap, constraints = read_asked(options, named_in(sums), options.gap, best, columns)
-    cost, said = cost_in(sums, options.change_cost)
     policy = solve(
         sums,
         gap=gap,
         constraints=constraints,
-        change_cost=cost,
+        change_cost=read_change_cost(options.change_cost),
         group_at_predict=not options.blind,
         random_state=options.seed,
     )
     policy = policy if best is None else replace(policy, favourable=best)
-    return _Result(policy, sums.today_if_known, note=said)
+    return _Result(policy, sums.today_if_known)
 
 
 def _verdict_on(options: FitOptions, fair: FairClassifier) -> Verdict:
@@ -195,22 +190,14 @@ def sums(
     kind: PolicyKind,
     constraints: list[Any],
     *,
-    looks_for_cost: bool = False,
     groups: list[Any] | None = None,
 ) -> Moments:
-    """The moments of all rows, with what requirements speak of, in folds where the cost of changes is found on them."""
-    from felicific._people.folds import FOLDS
-    from felicific._program.signal_names import resolve_kind
+    """The moments of all rows, with what requirements speak of."""
     from felicific._program.sums import moments
 
     people.check_signal()
-    source, told = people.source, {}
-    weighs = resolve_kind(kind, people.proba).weighs_changes(len(people.classes or ()))
-    if looks_for_cost and weighs and people.listed is None:
-        source, key = source.keyed(people.label)
-        told = {"folds": FOLDS, "key": key}
     return moments(
-        source.relation,
+        people.source.relation,
         proba=people.proba,
         predicted=people.predicted,
         today=people.today,
@@ -228,7 +215,6 @@ def sums(
         constraints=constraints,
         missing_group=people.missing_group,
         missing_labels=people.missing_labels,
-        **told,  # type: ignore[arg-type]  # a number and a name
     )
 
 

@@ -214,7 +214,7 @@ def _named(
 
 def read_change_cost(text: str) -> Any:
     """What a changed decision costs: auto, or a number."""
-    from felicific._program.changes import check_change_cost
+    from felicific._program.change_cost import check_change_cost
 
     return check_change_cost(text if text == "auto" else _number(text, "change-cost"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,7 +36,6 @@ def merge(options: MergeOptions) -> None:
 
     Example: felicific merge north.json south.json --out all.json
     """
-    from felicific._policy.solve import is_of_amounts
     from felicific.cli.documents import read_sums
     from felicific.cli.outputs import check_target, print_json, printable
     from felicific.cli.shards import find_files
@@ -49,10 +48,7 @@ def merge(options: MergeOptions) -> None:
     if options.as_json:
         print_json({"files": files, **summary(together, options.out)})
         return
-    without = [] if is_of_amounts(together) else [name for name, part in parts.items() if not part.folds]
     notes = [f"{len(files)} files are added."]
-    if 0 < len(without) < len(files):
-        notes.append(f"{without[0]!r} keeps no folds, so their sum has none: --change-cost auto will be 0.")
     print("\n".join(map(printable, [*notes, *told(together, options.out)])))
 
 
@@ -79,11 +75,6 @@ def added(parts: dict[str, Moments]) -> Moments:
                 "Leave one out.",
             )
     amounts = all(of_amounts.values())
-    if not amounts and not all(
-        part.folds for part in parts.values()
-    ):  # sums whose cells were merged keep none
-        none: dict[str, Any] = dict.fromkeys(("fold_mass", "fold_loss", "fold_today"))
-        parts = {name: replace(part, **none) for name, part in parts.items()}
     (first, total), *others = parts.items()
     for name, part in others:
         if not amounts and part.signal != total.signal:

@@ -197,7 +197,7 @@ class Asked:
         if kind == "auto":
             kind = "label" if people.proba is None else "score"
         asked = [] if self.options.losers is None else [Limit(self.options.losers)]
-        return sums(people, kind, asked, looks_for_cost=True, groups=self.groups)
+        return sums(people, kind, asked, groups=self.groups)
 
 
 def module_sha256(text: str) -> str:

@@ -477,7 +477,7 @@ class Fitted(Traced, Evidence, Limited):
         typer.Option(
             metavar="COST",
             help="What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. auto: "
-            "for the score of two classes the largest that does as well as the best on people left out, else 0.",
+            "0.1 for the score of two classes and the error rate, else 0.",
             rich_help_panel=ASKED,
         ),
     ] = "auto"

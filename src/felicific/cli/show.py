@@ -107,7 +107,6 @@ def _content(policy: Policy, signed: Signed | None) -> dict[str, Any]:
         "groups": [{"group": z, "people": None if people is None else people[z]} for z in policy.groups],
         "group_columns": list(policy.attributes),
         "recalibrated": policy.expected,
-        "fitted_on_sha256": basis.fitted_on,
         "loss": basis.loss_name,
         "change_cost": policy.change_cost,
         "asked": {"gaps": basis.asked, "others": [asked.words for asked in basis.requirements]},
@@ -155,7 +154,7 @@ def _lots(policy: Policy | AmountPolicy) -> str:
 
 
 def _fitted_on(policy: Policy) -> list[str]:
-    """Who they are: groups, how many, and their fingerprint."""
+    """Who they are: groups, and how many."""
     people = _people(policy)
     by = "".join(f" by {column}" for column in [" and ".join(map(str, policy.attributes))] if column)
     names = ", ".join(
@@ -167,13 +166,6 @@ def _fitted_on(policy: Policy) -> list[str]:
         found.append(
             "It was recalibrated: these are people without labels, and its numbers are expectations."
         )
-    if policy.basis.fitted_on is None:
-        found.append(
-            "Their SHA-256 is not known: it was fitted on sums, and nobody had their rows in memory."
-        )
-    else:
-        whose = "of the people with labels" if policy.expected else "of the people"
-        found.append(f"SHA-256 {whose}: {policy.basis.fitted_on}.")
     return found
 
 

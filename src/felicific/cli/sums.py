@@ -75,16 +75,3 @@ def favourable_in(sums: Moments, text: str | None) -> Any:
     from felicific.cli.inputs import read_class
 
     return None if text is None else read_class(text, sums.classes.tolist(), "favourable")
-
-
-def cost_in(sums: Moments, text: str) -> tuple[Any, str]:
-    """What a changed decision costs, and what is to be said of it."""
-    from felicific.cli.inputs import read_change_cost
-
-    cost = read_change_cost(text)
-    if cost != "auto" or sums.folds:
-        return cost, ""
-    return (
-        0.0,
-        "Changes are free here: --change-cost auto finds their cost on folds, which these sums do not keep.",
-    )

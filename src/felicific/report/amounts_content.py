@@ -13,7 +13,6 @@ from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.tryout import AmountTryout
 from felicific._amounts.verdict import verdict_on_amounts
 from felicific._audit.result import Audit, Interval, plain
-from felicific._people.fingerprint import people_sha256
 from felicific._policy.amount_words import loss_title
 from felicific._statistics.distributions import Distributions
 from felicific.exceptions import InfeasibleError
@@ -28,6 +27,7 @@ from felicific.report.data import (
     say,
     versions,
 )
+from felicific.report.fingerprint import people_sha256
 from felicific.report.told import Told
 
 #: Amounts at which distributions are drawn, and the share of people left out at either end, who would squeeze them.

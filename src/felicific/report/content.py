@@ -16,7 +16,6 @@ from felicific._fit.assessment import Assessment, Known
 from felicific._fit.effect import Effect
 from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
-from felicific._people.fingerprint import people_sha256
 from felicific._policy.basis import write_outcome
 from felicific._policy.expected import outlook
 from felicific._policy.policy import Policy
@@ -38,6 +37,7 @@ from felicific.report.data import (
     who_has_labels,
     word,
 )
+from felicific.report.fingerprint import people_sha256
 from felicific.report.scored import TICKS, Scored, values_at
 from felicific.report.stops import HARMLESS, Place, find_places, fitted_baseline
 from felicific.report.told import Told

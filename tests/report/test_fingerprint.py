@@ -1,7 +1,6 @@
 """One SHA-256 of people: the same in every library, and another one when anything about them is another."""
 
 import datetime as dt
-import time
 from decimal import Decimal
 
 import numpy as np
@@ -14,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from felicific._people.fingerprint import people_sha256
 from felicific._people.people import People
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
+from felicific.report.fingerprint import people_sha256
 
 DAY = dt.date(2024, 2, 29)
 NOON = dt.datetime(2024, 2, 29, 12)
@@ -241,14 +240,3 @@ TEXTS = st.text(st.characters(exclude_categories=[]), max_size=4)
 def test_nothing_moves_from_one_text_to_the_next(one, other):
     """Text of any characters, lone surrogates too: equal exactly if every text is."""
     assert (sha(_objects({"c": one})) == sha(_objects({"c": other}))) == (one == other)
-
-
-def test_it_is_fast():
-    """A million rows of ten numbers take well under a second, in pandas and in an array."""
-    x = np.random.default_rng(0).normal(size=(1_000_000, 10))
-    group, y = np.arange(len(x)) % 2, np.arange(len(x)) % 2
-    problem = Problem.of(np.array([0, 1]), "decision")
-    rows = People.of(pd.DataFrame(x), problem, group=group, y=y)
-    started = time.process_time()
-    people_sha256(rows)
-    assert time.process_time() - started < 1.0

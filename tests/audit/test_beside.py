@@ -1,14 +1,12 @@
 """Beside an audit: every group loses, nothing to repair, rows that were fitted on; the same sentences everywhere."""
 
 import json
-import pickle
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
-from felicific._people.fingerprint import people_sha256
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -24,8 +22,6 @@ from felicific import (
     Policy,
     audit,
     compare,
-    frontier,
-    moments,
     solve,
 )
 from felicific.exceptions import FittedRowsWarning
@@ -239,91 +235,6 @@ def test_a_policy_recognises_its_rows_by_what_it_states(loans):
     with warnings.catch_warnings():
         warnings.simplefilter("error", FittedRowsWarning)
         audit(policy, table.iloc[1:], **named)
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_policy_knows_the_table_it_was_fitted_on(loans, library):
-    """A stored policy recognises it by its SHA-256, with score, label and group as columns or not; no other one."""
-    import polars as pl
-
-    for settings in ({}, {"group_at_predict": False, "policy": "score"}, {"key": "id"}):
-        ids = {"id": np.arange(len(loans.X))} if "key" in settings else {}
-        fair = fitted(loans, X=loans.X.assign(**ids), **settings)
-        policy = Policy.from_json(fair.policy_.to_json())
-        assert policy.basis.fitted_on is not None
-        policy = replace(policy, basis=replace(policy.basis, today=None))  # nothing else gives it away
-        scores = loans.model.predict_proba(loans.X[loans.columns])[:, 1]
-        table = loans.X.assign(p=scores, y=loans.y, **ids)
-        named = ASKED | {"proba": "p", "y": "y"}
-        lay = pl.from_pandas if library == "polars" else (lambda rows: rows)
-        with pytest.warns(FittedRowsWarning):
-            audit(policy, lay(table), **named)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FittedRowsWarning)
-            audit(policy, lay(table.iloc[::-1]), **named)
-            audit(policy, lay(table.assign(loan=table["loan"] + 1)), **named)
-
-
-def test_every_way_keeps_what_it_was_fitted_on(loans):
-    """Elsewhere on a frontier, recalibrated, stored or solved for from a table it is the same; of sums unknown."""
-    fair = fitted(loans)
-    told = fair.policy_.basis.fitted_on
-    tried = fair._tryout(loans.X, loans.y, None, None)
-    assert told == people_sha256(tried.people)
-    again = fair.recalibrate(loans.new)
-    for one in (fair.at(gap=800.0), again, again.at(gap=900.0), pickle.loads(pickle.dumps(fair))):
-        assert one.policy_.basis.fitted_on == told
-    assert {policy.basis.fitted_on for policy in fair.frontier_.policies} == {told}
-    table = loans.X.assign(p=loans.model.predict_proba(loans.X[loans.columns])[:, 1], y=loans.y)
-    named = ASKED | {"proba": "p", "y": "y"}
-    for kind in ("score", "individual"):
-        known = solve(table, gap=500.0, policy=kind, **named).basis.fitted_on
-        assert {one.basis.fitted_on for one in frontier(table, policy=kind, **named).policies} == {known}
-        assert known not in (None, told)  # the table has other columns
-    assert solve(moments(table, **named), gap=500.0).basis.fitted_on is None
-    individual = fitted(loans, policy="individual")
-    for one in (individual, individual.at(gap=800.0), individual.recalibrate(loans.new)):
-        assert one.policy_.basis.fitted_on == told
-
-
-def test_weights_and_missing_labels_are_a_part_of_who_was_fitted(loans):
-    """The page that shows just the fitted people has their SHA-256, whatever is known of them; others have another."""
-    weight = np.arange(len(loans.X)) % 3
-    hidden = np.where(np.arange(len(loans.X)) % 7 == 0, np.nan, loans.y)
-    for y, more in ((loans.y, {"sample_weight": weight}), (hidden, {})):
-        settings = {"missing_labels": "explained"} if y is hidden else {}
-        fair = FairClassifier(loans.model, **ASKED, gap=500.0, random_state=0, **settings)
-        fair.fit(loans.X, y, **more)
-        for labels, other in ((y, False), (1 - loans.y, True)):
-            tried = fair._tryout(loans.X, labels, None, more.get("sample_weight"))
-            assert (people_sha256(tried.people) != fair.policy_.basis.fitted_on) == other
-
-
-def test_keys_and_other_groups(loans):
-    """Rows are known by their keys when all else changed; and by their columns where another group is asked about."""
-    ids = np.arange(len(loans.X))
-    fair = fitted(loans, key="id", group_at_predict=False, policy="score", X=loans.X.assign(id=ids))
-    new = loans.new.assign(id=np.arange(len(loans.new)) + 700)  # 100 of the 800 who were fitted
-    with pytest.warns(FittedRowsWarning, match="^About 11% of these rows"):
-        audit(fair, new, loans.truth)
-    shuffled = loans.X.assign(id=-1 - ids, young=ids % 2).iloc[::-1]
-    with pytest.warns(FittedRowsWarning, match="^These are rows"):
-        audit(fair, shuffled, loans.y[::-1], sensitive_features="young")
-    with pytest.warns(FittedRowsWarning, match="^These are rows"):
-        audit(fair, shuffled.drop(columns="id"), sensitive_features="young")
-
-
-def test_recalibration_is_known_by_the_table_too(loans):
-    """However little its columns say, and whatever labels and weights are known of the same people later."""
-    few = [column.round(0) for column in (loans.X["skill"], loans.new["skill"])]
-    X, new = (
-        rows.assign(skill=skill, loan=100.0) for rows, skill in zip((loans.X, loans.new), few, strict=True)
-    )
-    fair = fitted(loans, X=X)
-    again = fair.recalibrate(new)
-    found = audit(again, new, loans.truth, sample_weight=1.0 + loans.truth)
-    assert any(note.startswith("These are rows that it was recalibrated for") for note in found.notes)
-    assert not any("recalibrated for" in note for note in audit(fair, new, loans.truth).notes)
 
 
 # ---------------------------------------------------------------------------------------------------------

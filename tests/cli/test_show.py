@@ -47,14 +47,6 @@ def test_the_salt_is_never_shown(seed, loans, done, capsys):
     assert ("comes from a seed" in done("show policy.json")) == bool(seed)
 
 
-def test_people_in_memory_are_named_by_their_hash(loans, done):
-    """Who it was fitted on is said by their SHA-256 where rows were in memory."""
-    done(FIT.replace("--gap 1", "--gap 1 --policy individual"))
-    policy = Policy.load("policy.json")
-    assert policy.basis.fitted_on is not None
-    assert policy.basis.fitted_on in done("show policy.json")
-
-
 def test_signed_or_not(loans, done, shell):
     """With the decision that was signed, who signed it; and exit code 4 for another policy."""
     done(FIT)

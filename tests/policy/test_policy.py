@@ -269,9 +269,6 @@ def test_the_helper_seals():
         ),
         ({"asked": [["x", -1.0]]}, "negative"),
         ({"asked": {"x": 1.0}}, "gap that was asked for"),
-        ({"fitted_on": "f" * 63}, "SHA-256 of the people it was fitted on is 'fff"),
-        ({"fitted_on": "G" * 64}, "SHA-256 of the people"),
-        ({"fitted_on": 12}, "SHA-256 of the people"),
     ],
     ids=str,
 )
@@ -280,18 +277,6 @@ def test_what_the_numbers_rest_on_is_checked(change, word):
     assert POLICY.basis.today is not None
     assert Policy.from_json(TEXT).basis.to_json() == POLICY.basis.to_json()
     refuse(tampered(basis=lambda basis: basis | change), word)
-
-
-def test_a_file_may_say_on_whom_it_was_fitted():
-    """What it says comes back and is a part of the checksum; a file that does not say it is read all the same."""
-    told = replace(POLICY, basis=replace(POLICY.basis, fitted_on="0123456789abcdef" * 4))
-    assert Policy.from_json(told.to_json()).basis.fitted_on == "0123456789abcdef" * 4
-    assert told.sha256 != replace(POLICY, basis=replace(POLICY.basis, fitted_on=None)).sha256
-    for version in (1, 2):
-        older = tampered(
-            basis=lambda basis: {k: v for k, v in basis.items() if k != "fitted_on"}, version=version
-        )
-        assert Policy.from_json(older).basis.fitted_on is None
 
 
 @pytest.mark.parametrize("length", range(0, len(TEXT) - 1, 50))

@@ -71,9 +71,9 @@ def test_what_was_signed_is_read_as_it_was_saved(file):
     [
         POLICY.resalted(),
         replace(POLICY, randomize=False),
-        replace(POLICY, basis=replace(POLICY.basis, fitted_on=None)),
+        replace(POLICY, basis=replace(POLICY.basis, change_cost=0.07)),
     ],
-    ids=["another salt", "rounded", "other people"],
+    ids=["another salt", "rounded", "another cost of changes"],
 )
 def test_every_other_policy_is_refused(file, other):
     """Another salt gives other lots, so that it is another policy; the message says both, and what to do."""

@@ -1,4 +1,4 @@
-"""What is decided today, squares and folds: in sums, against a loop over rows; and as an argument of happiness."""
+"""What is decided today, and squares: in sums, against a loop over rows; and as an argument of happiness."""
 
 import json
 import math
@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from felicific._people.folds import folds_by_content, folds_by_key
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import DASK, LAZY, MEMORY, Part, as_dask, as_pandas, cases
@@ -18,7 +17,6 @@ from felicific._program.sum_names import OPTIONAL, SUMS
 from felicific.exceptions import DataError, HappinessError, MomentsError
 
 #: The sums that this file is about, without origin.
-NEW = ("today_mass", "square", "fold_mass", "fold_loss", "fold_today")
 
 #: Functions that ask for today: a Python function, expressions with x and without, a rate, who is counted.
 ASKING = {
@@ -89,82 +87,21 @@ def test_engines_sum_the_same(case, place):
             assert_close(one, two, known.total * case.scale(j) ** 2)
 
 
-@pytest.mark.parametrize("make", MEMORY)
-@pytest.mark.parametrize("key", [None, "id"])
-def test_folds_are_a_loop_over_rows_and_do_not_depend_on_order(make, key):
-    """Fold sums are sums over the rows of each fold, which is a function of the key or the row, whatever its place."""
-    rng, n = np.random.default_rng(3), 300
-    columns = {
-        "id": rng.permutation(n),
-        "p": np.round(rng.random(n), 6),
-        "g": np.array(["a", "b"], dtype=object)[rng.integers(0, 2, n)],
-        "y": rng.integers(0, 2, n),
-        "now": rng.integers(0, 2, n),
-    }
-    asked = {"proba": "p", "y": "y", "sensitive_features": "g", "happiness": "decision", "policy": "label"}
-    asked |= {"today": "now", "folds": 4, "key": key}
-    found = moments(MEMORY[make](columns), **asked)
-    if key is None:
-        roles = {"y", "g", "now"}
-        fold = folds_by_content(as_pandas(columns), 4, frozenset(roles))
-    else:
-        fold = folds_by_key(columns["id"], 4)
-    assert sorted(set(fold.tolist())) == [0, 1, 2, 3]
-    for z, s, f, d in np.ndindex(2, 2, 4, 2):
-        rows = (columns["g"] == "ab"[z]) & ((columns["p"] > 0.5) == s) & (fold == f)
-        assert found.fold_mass[z, s, f] == rows.sum()
-        assert found.fold_today[z, s, f, d] == (rows & (columns["now"] == d)).sum()
-        assert found.fold_loss[z, s, f, d] == (rows & (columns["y"] != d)).sum()
-    order = rng.permutation(n)
-    again = moments(MEMORY[make]({name: column[order] for name, column in columns.items()}), **asked)
-    assert all(np.array_equal(getattr(again, name), getattr(found, name)) for name in NEW)
-    relabelled = columns | {"y": 1 - columns["y"]}
-    other = moments(MEMORY[make](relabelled), **asked)
-    assert np.array_equal(other.fold_mass, found.fold_mass), "a label has no say in the fold"
-
-
-def test_folds_by_key_are_the_same_on_every_engine(tmp_path):
-    """A key decides the fold alike in memory and on every engine; without a key an engine refuses."""
-    rng, n = np.random.default_rng(4), 200
-    columns = {
-        "id": np.arange(n), "p": rng.random(n), "y": rng.integers(0, 2, n),
-        "g": np.array(["a", "b"], dtype=object)[np.arange(n) % 2], "amount": rng.integers(0, 9, n) / 4,
-    }  # fmt: skip
-    asked = {"proba": "p", "y": "y", "sensitive_features": "g", "happiness": "decision * amount", "folds": 3}
-    known = moments(as_pandas(columns), key="id", **asked)
-    for place in LAZY:
-        found = moments(LAZY[place](columns, tmp_path), key="id", **asked)
-        for name in ("fold_mass", "fold_loss", "fold_today"):
-            assert np.allclose(getattr(found, name), getattr(known, name)), (place, name)
-        with pytest.raises(DataError, match="key="):
-            moments(LAZY[place](columns, tmp_path), **asked)
-
-
-@pytest.mark.parametrize("folds", [1, -2, True, 2.5, "5"])
-def test_folds_that_are_none_are_refused(folds):
-    """A number of parts is a whole number of 2 or more, or 0."""
-    table = {"p": [0.2, 0.8], "y": [0, 1], "g": ["a", "b"]}
-    with pytest.raises(DataError, match="folds is"):
-        moments(table, proba="p", y="y", sensitive_features="g", happiness="decision", folds=folds)
-
-
 @examples(30)
 @given(cases(), st.integers(0, 5))
 def test_sums_of_parts_add(case, seed):
-    """Sums of two parts, each with an origin of its own, are the sums of all: today, squares and folds too."""
+    """Sums of two parts, each with an origin of its own, are the sums of all: today and squares too."""
     n = len(case.columns["y"])
     first = np.random.default_rng(seed).random(n) < 0.5
-    columns = case.columns | {"id": np.arange(n)}
-    asked = case.asked | {"policy": "label", "folds": 3, "key": "id", "groups": case.groups}
+    columns = case.columns
+    asked = case.asked | {"policy": "label", "groups": case.groups}
     whole = moments(as_pandas(columns), **asked)
     parts = [
         moments(as_pandas({name: column[rows] for name, column in columns.items()}), **asked)
         for rows in (first, ~first)
     ]
     added = parts[0] + parts[1]
-    for name in ("today_mass", "fold_mass", "fold_loss", "fold_today"):
-        size = np.abs(getattr(whole, name)).max(initial=1.0)
-        assert_close(getattr(added, name), getattr(whole, name), size)
+    assert_close(added.today_mass, whole.today_mass, np.abs(whole.today_mass).max(initial=1.0))
     for j in range(len(case.parts)):
         one, two = squares_without_origin(added)[..., j], squares_without_origin(whole)[..., j]
         assert_close(one, two, whole.total * case.scale(j) ** 2)
@@ -188,21 +125,18 @@ def some(**more):
 
 def test_files_hold_the_new_sums_and_old_ones_lack_them():
     """All sums come back bit by bit; a file without them is read, and adds to one that has them."""
-    found = some(folds=3)
+    found = some()
     back = Moments.from_json(found.to_json())
     assert all(np.array_equal(getattr(back, name), getattr(found, name)) for name in SUMS)
     content = json.loads(found.to_json())
-    for name in (*OPTIONAL, "folds", "format", "version", "sha256"):
+    for name in (*OPTIONAL, "format", "version", "sha256"):
         content.pop(name, None)
     old = Moments.from_json(write_document(content, "felicific moments"))
     assert all(getattr(old, name) is None for name in OPTIONAL)
-    assert old.folds == 0
     plain = some()
     assert (old + plain).today_mass is None
     assert np.array_equal((old + plain).mass, 2 * found.mass)
     assert solve(old, gap=1.0, random_state=0).loss == solve(plain, gap=1.0, random_state=0).loss
-    with pytest.raises(MomentsError, match="folds"):
-        found + plain
 
 
 @pytest.mark.parametrize(
@@ -210,15 +144,12 @@ def test_files_hold_the_new_sums_and_old_ones_lack_them():
     [
         lambda content: content["today_mass"][0].__setitem__(0, 1e6),
         lambda content: content["square"][0][0].__setitem__(0, -1.0),
-        lambda content: content["fold_mass"][0].__setitem__(0, 1e6),
-        lambda content: content.pop("fold_loss"),
-        lambda content: content.update(folds=2),
-        lambda content: content.update(folds=True),
+        lambda content: content.update(more=1),
     ],
 )
 def test_forged_new_sums_are_refused(forge):
     """Parts that do not add up to the whole, or are missing, are no sums of people."""
-    content = json.loads(some(folds=3).to_json())
+    content = json.loads(some().to_json())
     for name in ("format", "version", "sha256"):
         content.pop(name)
     forge(content)
@@ -229,10 +160,8 @@ def test_forged_new_sums_are_refused(forge):
 @pytest.mark.parametrize("least", [5, 20, 60])
 def test_merged_sums_tell_of_no_few_people(least):
     """After merging, no sum says of fewer than that many people what is decided about them today."""
-    found = some(folds=3)
+    found = some()
     merged = found.merged(least)
-    assert merged.folds == 0
-    assert merged.fold_mass is None
     assert np.allclose(merged.mass.sum(), found.mass.sum())
     if merged.today_mass is not None:
         told = merged.today_mass[merged.today_mass > 0]

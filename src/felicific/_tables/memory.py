@@ -288,8 +288,8 @@ def numeric_names(table: Table, most: int, without: Hashable = None) -> list[Any
     """Names of the first columns of numbers, truth values not among them; ``without`` one."""
     names = [name for name in column_names(table) if name != without]
     if is_frame(table) and not is_mapping(table):
-        schema = _eager(table).schema
-        found: Iterable[Any] = (name for name in names if schema[name].is_numeric())
+        frame = _eager(table)
+        found: Iterable[Any] = (name for name in names if frame.get_column(name).dtype.is_numeric())
     elif hasattr(table, "tocsr"):
         found = names
     else:

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from felicific._audit.debiased import Debiased, Supposed
-from felicific._capabilities import remedy
 from felicific._people.labels import stands_for
 from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
@@ -743,5 +742,5 @@ def not_one_by_one() -> DataError:
     """The error of a method that looks at one person after the other."""
     return DataError(
         "method='betting' looks at one person after the other, and the table is not in memory.",
-        remedy("betting", "engine"),
+        "Use method='bernstein' or 'auto', or collect the table first.",
     )

@@ -27,7 +27,6 @@ from felicific._audit.measured import measure
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.persons import known_groups as known_groups_of
 from felicific._audit.result import Audit, Interval
-from felicific._capabilities import remedy
 from felicific._fit.candidates import Candidate, check_candidates, classes_of, read_candidate
 from felicific._fit.judged import Alternative, Alternatives
 from felicific._fit.safety import split
@@ -126,7 +125,7 @@ def alternatives(
     if find_engine(X) is not None:
         raise DataError(
             "Alternatives are judged person by person, and the table is not in memory.",
-            remedy("alternatives", "engine"),
+            "Collect the table first, or name the file in the shell.",
         )
     if y is None:
         raise DataError("There are no labels, so nobody knows what is lost.", "Pass y.")

@@ -26,7 +26,6 @@ import numpy as np
 
 from felicific._audit.methods import DEBIASED, Measure, measure_component, measure_loss
 from felicific._audit.persons import EachPerson, Persons, known_groups, regrouped
-from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
@@ -91,7 +90,7 @@ def check_certifiable(gap: Any, problem: Problem, method: str) -> None:
         if component.over:
             raise ConstraintError(
                 f"Of {component.name!r} no gap can be shown: there is no distribution-free bound for a ratio yet.",
-                remedy("fraction promises", "memory"),
+                "Leave confidence out, and audit the policy on rows it has not seen.",
             )
         if method == "betting" and component.bounds is None:
             raise HappinessError(

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from felicific._capabilities import remedy
 from felicific._people.worth import BATCH, Batch, worth_of
 from felicific._policy.aims import check_steered
 from felicific._policy.basis import unmeasured
@@ -167,18 +166,18 @@ def _check_cells(policy: CellPolicy) -> None:
     if not policy.see_group:
         raise DataError(
             "The policy decides without the group, and every group has a control of its own.",
-            remedy("steer blind", "memory"),
+            "Fit a policy that sees the group, group_at_predict=True, or audit the decisions.",
         )
     if len(policy.classes) != 2:
         raise DataError(
             f"The policy decides between {len(policy.classes)} classes, and a threshold between two.",
-            remedy("steer classes", "memory"),
+            "Fit policy='individual', which is steered with any number of classes.",
         )
     if policy.listed:
         raise DataError(
             f"The decisions {', '.join(map(repr, policy.decisions.tolist()))} are listed, and a threshold is steered "
             "between classes.",
-            remedy("decisions steer", "memory"),
+            "Fit policy='individual', which is steered whatever is decided.",
         )
     held = policy.mass > 0
     for z, group in enumerate(policy.groups):

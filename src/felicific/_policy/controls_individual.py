@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from felicific._capabilities import remedy
 from felicific._policy.aims import check_steered
 from felicific._policy.basis import unmeasured
 from felicific._policy.controls import Control, Controls, Seen
@@ -134,7 +133,7 @@ def _slopes(policy: IndividualPolicy, j: int) -> Slopes:
     if not policy.see_group:
         raise DataError(
             "The policy decides without the group, and every group has a control of its own.",
-            remedy("steer blind", "memory"),
+            "Fit a policy that sees the group, group_at_predict=True, or audit the decisions.",
         )
     slopes = policy.slopes
     if slopes is None or slopes.j != j:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from felicific._capabilities import remedy
 from felicific._documents import (
     ORDER,
     check_distinct,
@@ -1085,7 +1084,7 @@ def no_sql() -> DataError:
     """The error of a policy that cannot be SQL."""
     return DataError(
         "This policy decides about each person by functions of x, which have no SQL.",
-        remedy("individual sql", "memory"),
+        "Use policy.apply(table, ...), where Python runs; or fit one that sees the score, policy='score'.",
     )
 
 

@@ -171,215 +171,78 @@ FIT = ("--proba", "score", "--label", "repaid")
 BELIEVED = ("--group-proba", "f=score", "--group-proba", "m=rest")
 BOUNDED = Happiness("decision * loan", bounds=(0.0, 1000.0))
 INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
+APPROVE = "decision == 'approve'"
+
+#: What is said where sums over people are not enough.
+PEOPLE = "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier."
 
 #: What does not go with what: the error, words of its remedy, and the call that is refused.
 REFUSED = [
-    (
-        "amounts losses, engine",
-        DataError,
-        "collect the table into memory",
-        lambda: solve(lazy(), **AMOUNTS, loss="absolute"),
-    ),
-    (
-        "amounts losses, sites",
-        DataError,
-        "collect the table into memory",
-        lambda: moments(people(), **AMOUNTS, loss="absolute"),
-    ),
-    (
-        "amounts among classes, memory",
-        DataError,
-        "and audit the column of amounts",
-        lambda: audited(people(), solve(people(), **AMOUNTS), proba="score"),
-    ),
-    (
-        "amounts missing labels, memory",
-        DataError,
-        "Leave y= out, or audit the people who have a label.",
-        lambda: audited(partly(), "score", missing_labels="explained", amounts=True),
-    ),
-    (
-        "watch amounts, memory",
-        DataError,
-        "Amounts can be audited, audit(..., amounts=True), and not watched.",
-        lambda: watch("score", people(), sensitive_features="sex", happiness="decision", gap=0.9),
-    ),
-    (
-        "fraction promises, memory",
-        ConstraintError,
-        "Leave confidence out, and audit the policy on rows it has not seen.",
-        lambda: fitted(confidence=0.9, happiness="precision_parity", gap=0.1),
-    ),
-    (
-        "values, sites",
-        DataError,
-        "Pass what predict_proba returns",
-        lambda: moments(valued(), **ROLES | {"proba": "value"}),
-    ),
-    (
-        "individual, sites",
-        DataError,
-        "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
-        lambda: moments(people(), policy="individual", **ROLES),
-    ),
-    (
-        "individual functions, sites",
-        DataError,
-        "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
-        lambda: moments(people(), policy="individual", **ROLES | {"happiness": funding}),
-    ),
-    (
-        "individual functions, files",
-        PolicyFileError,
-        "Pass happiness= with functions",
-        lambda: read_back(solve(people(), **ROLES | INDIVIDUAL | {"happiness": funding})),
-    ),
-    (
-        "individual sql, memory",
-        DataError,
-        "Use policy.apply(table, ...), where Python runs; or fit one that sees the score, policy='score'.",
-        lambda: solve(people(), **ROLES | INDIVIDUAL).to_sql(
-            proba="score", sensitive_features="sex", key="id"
-        ),
-    ),
-    (
-        "individual sql, shell",
-        DataError,
-        "Use policy.apply(table, ...), where Python runs; or fit one that sees the score, policy='score'.",
-        lambda: sql_in_the_shell(solve(people(), **ROLES | INDIVIDUAL)),
-    ),
-    (
-        "blind individual, sites",
-        DataError,
-        "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
-        lambda: moments(people(), policy="individual", **ROLES),
-    ),
-    (
-        "individual missing labels, engine",
-        DataError,
-        "Collect the table first, or use policy='score'.",
-        lambda: solve(lazy(), **ROLES | INDIVIDUAL, missing_labels="explained"),
-    ),
-    (
-        "individual missing labels, sites",
-        DataError,
-        "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
-        lambda: moments(people(), policy="individual", **ROLES, missing_labels="explained"),
-    ),
+    ("amounts losses, engine", DataError, "fit to the people themselves, in memory",
+     lambda: solve(lazy(), **AMOUNTS, loss="absolute")),
+    ("amounts losses, sites", DataError, "fit to the people themselves, in memory",
+     lambda: moments(people(), **AMOUNTS, loss="absolute")),
+    ("amounts among classes, memory", DataError, "Apply it, and audit the column of amounts.",
+     lambda: audited(people(), solve(people(), **AMOUNTS), proba="score")),
+    ("amounts missing labels, memory", DataError, "Leave y= out, or audit the people who have a label.",
+     lambda: audited(partly(), "score", missing_labels="explained", amounts=True)),
+    ("watch amounts, memory", DataError, "Amounts can be audited, with amounts=True, and not watched.",
+     lambda: watch("score", people(), sensitive_features="sex", happiness="decision", gap=0.9)),
+    ("fraction promises, memory", ConstraintError, "Leave confidence= out, and audit the policy on rows it",
+     lambda: fitted(confidence=0.9, happiness="precision_parity", gap=0.1)),
+    ("values, sites", DataError, "Pass what predict_proba returns",
+     lambda: moments(valued(), **ROLES | {"proba": "value"})),
+    ("individual, sites", DataError, PEOPLE, lambda: moments(people(), policy="individual", **ROLES)),
+    ("individual functions, sites", DataError, PEOPLE,
+     lambda: moments(people(), policy="individual", **ROLES | {"happiness": funding})),
+    ("individual missing labels, sites", DataError, PEOPLE,
+     lambda: moments(people(), policy="individual", **ROLES, missing_labels="explained")),
+    ("individual functions, files", PolicyFileError, "Pass happiness= with functions",
+     lambda: read_back(solve(people(), **ROLES | INDIVIDUAL | {"happiness": funding}))),
+    ("individual sql, memory", DataError, "Apply it where Python runs, or fit a policy that sees the score.",
+     lambda: solve(people(), **ROLES | INDIVIDUAL).to_sql(proba="score", sensitive_features="sex", key="id")),
+    ("individual sql, shell", DataError, "Apply it where Python runs, or fit a policy that sees the score.",
+     lambda: sql_in_the_shell(solve(people(), **ROLES | INDIVIDUAL))),
+    ("individual missing labels, engine", DataError, "Collect the table first, or use policy='score'.",
+     lambda: solve(lazy(), **ROLES | INDIVIDUAL, missing_labels="explained")),
     ("explain, engine", DataError, "collect a lazy one first", lambda: fitted().explain(lazy())),
-    (
-        "steer, engine",
-        DataError,
-        "Collect the table first, or name the file in the shell.",
-        lambda: solve(people(), **ROLES).steer("decision * loan").decide(lazy(), "sex"),
-    ),
-    (
-        "steer classes, memory",
-        DataError,
-        "Fit policy='individual', which is steered with any number of classes.",
-        lambda: solve(
-            people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED
-        ).steer("decision * loan"),
-    ),
-    (
-        "decisions steer, memory",
-        DataError,
-        "Fit policy='individual', which is steered whatever is decided.",
-        lambda: solve(people(), **LISTED | {"happiness": "decision == 'approve'"}, gap=0.1).steer(
-            "decision == 'approve'"
-        ),
-    ),
-    (
-        "drawn decisions without today, report",
-        DataError,
-        "Pass today=, the column of what was really decided.",
-        lambda: reported(fitted(**LISTED_ALONE, gap=0.1, policy="soft-label")),
-    ),
-    (
-        "steer blind, memory",
-        DataError,
-        "Fit a policy that sees the group, group_at_predict=True, or audit the decisions.",
-        lambda: solve(people(), **ROLES, gap=5.0, group_at_predict=False).steer("decision * loan"),
-    ),
-    (
-        "steer labels, memory",
-        HappinessError,
-        "Steer happiness that does not, and audit this one once labels are known.",
-        lambda: solve(people(), **ROLES | {"happiness": "equal_opportunity"}, gap=0.2).steer(
-            "equal_opportunity"
-        ),
-    ),
-    (
-        "steer explore, memory",
-        ConstraintError,
-        "Fit it without Explore(...), or decide by the policy as it is.",
-        lambda: solve(people(), **ROLES, gap=5.0, constraints=[Explore(0.02)]).steer("decision * loan"),
-    ),
-    (
-        "steer others, memory",
-        ConstraintError,
-        "Say which gap between all groups is to be kept instead: gap=number.",
-        lambda: solve(people(), **ROLES, constraints=[Ratio("decision * loan", 0.8)]).steer(
-            "decision * loan"
-        ),
-    ),
+    ("steer, engine", DataError, "Collect the table first, or name the file in the shell.",
+     lambda: solve(people(), **ROLES).steer("decision * loan").decide(lazy(), "sex")),
+    ("steer classes, memory", DataError, "Fit an individual policy, which is steered with any number of classes.",
+     lambda: solve(people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED)
+     .steer("decision * loan")),
+    ("decisions steer, memory", DataError, "Fit an individual policy, which is steered whatever is decided.",
+     lambda: solve(people(), **LISTED | {"happiness": APPROVE}, gap=0.1).steer(APPROVE)),
+    ("drawn decisions without today, report", DataError, "Pass today=, the column of what was really decided.",
+     lambda: reported(fitted(**LISTED_ALONE, gap=0.1, policy="soft-label"))),
+    ("steer blind, memory", DataError, "Fit a policy that sees the group, or audit the decisions.",
+     lambda: solve(people(), **ROLES, gap=5.0, group_at_predict=False).steer("decision * loan")),
+    ("steer labels, memory", HappinessError, "Steer happiness that does not, and audit this one once labels are known.",
+     lambda: solve(people(), **ROLES | {"happiness": "equal_opportunity"}, gap=0.2).steer("equal_opportunity")),
+    ("steer explore, memory", ConstraintError, "Fit it without Explore, or decide by the policy as it is.",
+     lambda: solve(people(), **ROLES, gap=5.0, constraints=[Explore(0.02)]).steer("decision * loan")),
+    ("steer others, memory", ConstraintError, "Say which gap between all groups is to be kept instead: gap=.",
+     lambda: solve(people(), **ROLES, constraints=[Ratio("decision * loan", 0.8)]).steer("decision * loan")),
     ("recalibrate, engine", DataError, "collect a lazy one first", lambda: fitted().recalibrate(lazy())),
-    (
-        "individual frontier, engine",
-        DataError,
-        "Collect the table first, or use policy='score'.",
-        lambda: frontier(lazy(), policy="individual", **ROLES),
-    ),
-    (
-        "individual frontier, sites",
-        MomentsError,
-        "pass the table instead of its moments",
-        lambda: frontier(moments(people(), **ROLES), policy="individual"),
-    ),
-    (
-        "individual frontier, files",
-        DataError,
-        "Fit it again, or use policy='score'.",
-        lambda: stored(fitted(policy="individual")).at(gap=3.0),
-    ),
-    (
-        "safe fit, engine",
-        DataError,
-        "collect a lazy one first",
-        lambda: fitted(lazy(), confidence=0.9, gap=30.0),
-    ),
+    ("individual frontier, engine", DataError, "Collect the table first, or use policy='score'.",
+     lambda: frontier(lazy(), policy="individual", **ROLES)),
+    ("individual frontier, sites", MomentsError, "pass the table instead of its moments",
+     lambda: frontier(moments(people(), **ROLES), policy="individual")),
+    ("individual frontier, files", DataError, "Fit it again, or use policy='score'.",
+     lambda: stored(fitted(policy="individual")).at(gap=3.0)),
+    ("safe fit, engine", DataError, "collect a lazy one first", lambda: fitted(lazy(), confidence=0.9, gap=30.0)),
     ("band, engine", DataError, "collect a lazy one first", lambda: banded(lazy())),
-    (
-        "audit classifier, engine",
-        DataError,
-        "Name the column that holds them (policy.apply(table, ...) makes one), or pass a Policy (fair.policy_ is one) and proba=.",
-        lambda: audited(lazy(), model()),
-    ),
-    (
-        "audit missing labels, engine",
-        DataError,
-        "Collect the table first, or name the file in the shell.",
-        lambda: audited(lazy(), missing_labels="explained"),
-    ),
-    (
-        "betting, engine",
-        DataError,
-        "Use method='bernstein' or 'auto', or collect the table first.",
-        lambda: audited(lazy(), method="betting", happiness=BOUNDED),
-    ),
-    (
-        "compare, engine",
-        DataError,
-        "Collect the table and audit it again.",
-        lambda: compare(audited(lazy()), audited(lazy())),
-    ),
-    (
-        "alternatives, engine",
-        DataError,
-        "Collect the table first, or name the file in the shell.",
-        lambda: alternatives({"today": "score"}, lazy(), "repaid", **ASKED),
-    ),
-]
+    ("audit classifier, engine", DataError, "or pass a Policy (fair.policy_ is one) and proba=.",
+     lambda: audited(lazy(), model())),
+    ("audit missing labels, engine", DataError, "Collect the table first, or name the file in the shell.",
+     lambda: audited(lazy(), missing_labels="explained")),
+    ("betting, engine", DataError, "Use method='bernstein' or 'auto', or collect the table first.",
+     lambda: audited(lazy(), method="betting", happiness=BOUNDED)),
+    ("compare, engine", DataError, "Collect the table and audit it again.",
+     lambda: compare(audited(lazy()), audited(lazy()))),
+    ("alternatives, engine", DataError, "Collect the table first, or name the file in the shell.",
+     lambda: alternatives({"today": "score"}, lazy(), "repaid", **ASKED)),
+]  # fmt: skip
 
 #: Some of what goes with what.
 HAD = {

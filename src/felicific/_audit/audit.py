@@ -373,7 +373,7 @@ class Asked:
     def problem_of_amounts(self, columns: Columns, *, labelled: bool) -> AmountsProblem:
         """What is asked of amounts."""
         refused = {
-            "classes=": (self.classes, "Leave it out, or say amounts=False."),
+            "classes=": (self.classes, "Leave it out, or do not say that the decisions are amounts."),
             "favourable=": (self.favourable, "Leave it out: happiness says what people want."),
             "missing_labels=": (
                 columns.missing_labels,

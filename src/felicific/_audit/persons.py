@@ -57,7 +57,7 @@ def check_persons(persons: Persons) -> None:
             raise HappinessError(
                 f"The labels of the group {persons.groups[empty[0]]!r} do not tell how many are counted by "
                 f"{component.name!r}: a few people stand for so many others that the share is not above 0.",
-                "Get more labels of people who rarely have one, by Explore(...), or say missing_labels='unknown'.",
+                "Get more labels of people who rarely have one, by Explore, or say missing_labels='unknown'.",
             )
         if len(empty) and not component.over:  # of a fraction it is what was decided, and is said
             raise HappinessError(

@@ -128,7 +128,7 @@ def alternatives(
             "Collect the table first, or name the file in the shell.",
         )
     if y is None:
-        raise DataError("There are no labels, so nobody knows what is lost.", "Pass y.")
+        raise DataError("There are no labels, so nobody knows what is lost.", "Pass y=.")
     if not isinstance(group_at_predict, bool | np.bool_):
         raise DataError(f"group_at_predict is {group_at_predict!r}.", "Say True or False.")
     with missing_first(X, columns):
@@ -359,7 +359,7 @@ class _Search:
             return 0.0, 0.0, "the bound counts independent people, and these are weighted or come in clusters"
         if loss is None or unknown:
             what = "the loss" if loss is None else " and ".join(unknown)
-            return 0.0, 0.0, f"without the range of {what} (bounds=) no gap can be ruled out"
+            return 0.0, 0.0, f"without bounds of {what} no gap can be ruled out"
         n_groups, n_components = today.counted.shape
         gamma = (1.0 - self.confidence) / 2.0 / len(self.scored)
         union = math.log(2.0 * n_groups * (n_components + 2) / gamma)

@@ -36,9 +36,7 @@ class WeightControls(Controls):
     def __init__(self, policy: IndividualPolicy, j: int, happiness: HappinessLike | None) -> None:
         self._policy, self.j, slopes = policy, j, _slopes(policy, j)
         if happiness is not None:
-            raise HappinessError(
-                "An individual policy holds its happiness itself.", "Leave happiness= out of steer and load."
-            )
+            raise HappinessError("An individual policy holds its happiness itself.", "Leave happiness= out.")
         self.fitted, self.shares = slopes.kappa.tolist(), slopes.share.tolist()
         known = slopes.share > 0
         others = (1.0 - slopes.share[known]) / max(int(known.sum()) - 1, 1)
@@ -133,7 +131,7 @@ def _slopes(policy: IndividualPolicy, j: int) -> Slopes:
     if not policy.see_group:
         raise DataError(
             "The policy decides without the group, and every group has a control of its own.",
-            "Fit a policy that sees the group, group_at_predict=True, or audit the decisions.",
+            "Fit a policy that sees the group, or audit the decisions.",
         )
     slopes = policy.slopes
     if slopes is None or slopes.j != j:

@@ -405,7 +405,7 @@ class Steering(Displayed):
             raise PolicyFileError(
                 f"{os.fspath(path)!r} is the steering of another policy ({content.policy[:12]}...) {other} "
                 f"({policy.sha256[:12]}...).",
-                "Load it with the policy that was steered, or begin a new one: policy.steer(...).",
+                "Load it with the policy that was steered, or begin a new one in another file.",
             )
         if content.component not in names or len(content.groups) != len(policy.groups):
             raise refused_file(os.fspath(path), "its component or its groups are not those of its policy")

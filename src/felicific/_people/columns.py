@@ -46,7 +46,7 @@ PURPOSES = {
 }
 
 #: How the probabilities of groups are named.
-BY_GROUP = "Name one column for every group in group_proba=."
+BY_GROUP = "Name one column for every group: group_proba={group: column}."
 
 
 @dataclass(frozen=True)
@@ -359,7 +359,7 @@ def no_classes() -> DataError:
     """What is said where nothing tells which classes there are."""
     return DataError(
         "There are no labels y, so nothing says which classes there are.",
-        "Pass classes=, or name the column of every class in proba=; or pass y=.",
+        "Pass classes=, or proba={class: column}; or y=.",
     )
 
 
@@ -428,7 +428,7 @@ def _refuse_unclear(proba: Any, classes: list[Any]) -> None:
     if lone and len(classes) == 2 and distinct(np.array([*classes, None], dtype=object)[:-1]) != classes:
         raise DataError(
             f"There is one score, and the classes are listed as {classes}: it is not clear of which it is.",
-            "Name the class of the column in proba=, or list the classes in their order.",
+            "Say so: proba={class: column}, or list the classes in their order.",
         )
 
 
@@ -438,7 +438,7 @@ def ordered_names(proba: Any, classes: list[Any]) -> tuple[str, ...]:
     if not isinstance(ordered, list | tuple) or not all(isinstance(name, str) for name in ordered):
         raise DataError(
             f"proba is a {type(proba).__name__}, and the table is not in memory.",
-            "Name one column for every class in proba=.",
+            "Name one column for every class: proba={class: column}.",
         )
     if len(ordered) != len(classes) and (len(ordered), len(classes)) != (1, 2):
         raise DataError(

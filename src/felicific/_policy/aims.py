@@ -218,7 +218,9 @@ def _finite(width: float) -> float:
 def _named(policy: Policy, gap: Mapping[str, float]) -> int:
     """The only component that a gap names."""
     if len(gap) != 1:
-        raise ConstraintError(f"gap= names {len(gap)} components, and one is steered.", "Name one in gap=.")
+        raise ConstraintError(
+            f"gap= names {len(gap)} components, and one is steered.", "Name one: gap={name: number}."
+        )
     (name,) = gap
     names = [component.name for component in policy.components]
     if name not in names:
@@ -269,7 +271,7 @@ def _own_aim(policy: Policy) -> tuple[int, Aim]:
             f"The policy was fitted to {len(found)} requirements ({each}), and one is steered."
             if found
             else "The policy was fitted to no requirement, so there is nothing to steer.",
-            "Say which gap is to be kept: gap=, of one that is named if there are several; nothing else is then.",
+            "Say which gap is to be kept: gap=number, or gap={name: number}; nothing else is then.",
         )
     return found[0]
 
@@ -292,13 +294,13 @@ def _refuse(policy: Policy, asked: Asked) -> None:
             f"The policy was fitted to a {asked.words}, which is not steered."
             if asked.measure != "mean"
             else f"The policy was fitted so that {asked.words}, which is not steered.",
-            "Say which gap between all groups is to be kept instead: gap=.",
+            "Say which gap between all groups is to be kept instead: gap=number.",
         )
     if asked.today:
         raise ConstraintError(
             f"The policy was fitted to a {asked.words}; of other people today's decisions make another mean, which "
             "nobody knows while deciding.",
-            "Fit it with a floor at a number, or say which gap is to be kept: gap=.",
+            "Fit it with a floor at a number, or say which gap is to be kept: gap=number.",
         )
 
 

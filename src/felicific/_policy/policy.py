@@ -548,7 +548,7 @@ class Policy(Displayed, ABC):
         if find_engine(scores) is not None:
             raise DataError(
                 "The scores are in a table that is not in memory.",
-                "Use policy.apply(table, ...), and name its columns in proba=, sensitive_features= and key=.",
+                "Use policy.apply(table, ...), and name its columns: proba={class: column}, sensitive_features=, key=.",
             )
         array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
         codes = None
@@ -584,7 +584,7 @@ class Policy(Displayed, ABC):
         if self.infers_group and given is None:
             raise DataError(
                 "This policy infers the group from x, and nobody said how likely each group is.",
-                "Name a column for every group in group_proba=: what a model of the group says, fitted on other people "
+                "Pass group_proba={group: column}: what a model of the group says, fitted on other people "
                 "(group_model_ of a FairClassifier).",
             )
         if given is not None and not self.infers_group:
@@ -625,7 +625,7 @@ class Policy(Displayed, ABC):
         if proba is None and predicted is None:
             raise DataError(
                 "The columns of the table that hold the model's scores are not named.",
-                "Name them in proba= or predicted=.",
+                "Name them: proba={class: column}, or predicted=.",
             )
         roles = Roles.of(self, proba, predicted, sensitive_features, key, group_proba)
         return decide_table(table, self, roles, column, odds=odds)

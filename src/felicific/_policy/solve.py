@@ -275,7 +275,7 @@ class Said:
         if kind.sees_x and not group_at_predict and self.group_proba is None:
             raise DataError(
                 "An individual policy that decides without the group infers it, and nobody said how likely each is.",
-                "Name a column for every group in group_proba=; or use policy='score', or FairClassifier, which fits a "
+                "Name its columns, group_proba={group: column}; or use policy='score', or FairClassifier, which fits a "
                 "model of the group.",
             )
         check_by_group(self.group_proba)

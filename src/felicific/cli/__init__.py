@@ -83,11 +83,12 @@ CALLED = {
     "group_at_predict": "--no-group-at-predict",
 }
 
-#: An option with its value, which stays; or an argument as messages name it: ``gap=``, ``method='t'``, ``min_people``.
+#: An option with its value, which stays; or an argument as messages name it: ``gap=``, ``method='t'``, ``min_people``,
+#: ``proba={class: column}``.
 ARGUMENT = re.compile(
     r"--[\w-]+ (?:'[^']*'|\S+)"
     r"|(?<![\w'\"])(?P<of>(?:missing_labels=)?MissingLabels\()?(?P<name>[a-z_]+)"
-    r"(?P<is>=(?![=\[({])(?:'(?P<text>[^']*)'|(?P<word>\.\.\.|-?[\w.]*\w)?))?(?(of)\))"
+    r"(?P<is>=(?P<value>'[^']*'|\{[^{}]*\}|\.\.\.|-?[\w.]*\w)?)?(?![=\[({\w])(?(of)\))"
 )
 
 
@@ -95,12 +96,14 @@ def with_options(text: str, options: Set[str]) -> str:
     """A message of the library with the option in place of every argument that the command has as one."""
 
     def option(found: re.Match[str]) -> str:
-        name = found["name"] or ""
+        name, value = found["name"] or "", found["value"] or "..."
         called = CALLED.get(name, f"--{name.replace('_', '-')}")
         if called not in options or not (found["is"] or "_" in name):
             return found[0]
-        value = found["text"] or found["word"]
-        return called if value in (None, "...", "True", "False") else f"{called} {value}"
+        if value in ("...", "True", "False"):
+            return called
+        typed = value[1:-1].replace(": ", "=") if value[0] == "{" else value
+        return f"{called} " + (typed if " " in typed else typed.strip("'"))
 
     return ARGUMENT.sub(option, text)
 

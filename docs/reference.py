@@ -1,7 +1,7 @@
 """Write the tables of docs/reference.md that come from the code: python docs/reference.py.
 
-Public names with the first sentence of their docstrings, results with what they hold, criteria with their words, and
-what goes with what. ``tests/test_reference.py`` compares the page with the code.
+Public names with the first sentence of their docstrings, results with what they hold, and criteria with their words.
+``tests/test_reference.py`` compares the page with the code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 
 import felicific
-from felicific._capabilities import CAPABILITIES, DOORS, Capability, Door
 from felicific._problem.criteria import CRITERIA
 
 PAGE = Path(__file__).with_name("reference.md")
@@ -118,25 +117,7 @@ def criteria() -> Iterator[str]:
             yield f'| `"{name}"` | {criterion.words} | {also} |'
 
 
-def capabilities() -> Iterator[str]:
-    """What goes with what, and what the doors are."""
-    yield from (f"- **{door}**: {words}" for door, words in DOORS.items())
-    yield ""
-    yield f"| | {' | '.join(DOORS)} |"
-    yield f"|---{'|---' * len(DOORS)}|"
-    for row in CAPABILITIES:
-        yield f"| {row.words} | {' | '.join(cell(row, door) for door in DOORS)} |"
-
-
-def cell(row: Capability, door: Door) -> str:
-    """One cell: yes, no with what the error says to do, or empty where nobody could ask."""
-    if door in row.refused:
-        return f"no: *{row.refused[door].remedy}*"
-    note = row.had.get(door)
-    return "" if note is None else f"yes, {note}" if note else "yes"
-
-
-BLOCKS = {"names": names, "results": results, "criteria": criteria, "capabilities": capabilities}
+BLOCKS = {"names": names, "results": results, "criteria": criteria}
 
 
 def written(page: str) -> str:

@@ -3,6 +3,10 @@
 import re
 from dataclasses import replace
 
+import typer
+
+from felicific.cli import app
+
 
 def name_of(value):
     """A value as the name of a test, without addresses: every process must find the same names."""
@@ -21,3 +25,15 @@ def python_words(text):
     """
     typed = re.sub(r"--[\w-]+ ('[^']*'|\S+)|(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\"", "", text)
     return re.findall(r"\b[a-z_]+=(?!=)|\b(?:Gap|Ratio|Floor|Budget|Losers|Explore|Score)\(|\bfair\.", typed)
+
+
+def foreign_options(text, options):
+    """Options in a message of a command that are not its own; ``felicific other --option`` is another command's."""
+    commands = typer.main.get_command(app).commands
+    found = []
+    for word in re.findall(r"felicific [a-z-]+|--[a-z][\w-]*", text):
+        if word.startswith("felicific "):
+            options = {option for parameter in commands[word[10:]].params for option in parameter.opts}
+        elif word not in options:
+            found.append(word)
+    return found

@@ -94,7 +94,7 @@ def test_every_output_says_that_every_group_loses(loans, tmp_path):
             quantities = [FUNDING.component.quantity(number) for number in (was, now)]
             assert f"from {quantities[0]} to {quantities[1]} in group" in text
     page = fair.report(loans.new, loans.truth)
-    remedy = " Add Floor('funding', 'today') or let the policy see more."
+    remedy = " Add a floor of 'funding' at today's level, or let the policy see more."
     assert page.verdict.headline == "It shrinks the gap by taking from everybody."
     assert page.verdict.headline in page.to_html()
     assert said.endswith(remedy)

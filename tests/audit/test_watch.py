@@ -401,7 +401,7 @@ def test_without_bounds_it_is_said_that_samples_have_to_be_large():
         warnings.simplefilter("error")
         found = found.add("approved", decided(4_000, seed=1))
     assert not any("no alarm" in note for note in found.notes)
-    assert "State bounds=" in str(found)
+    assert "State its bounds" in str(found)
     assert "$" in str(found)
 
 

@@ -1,12 +1,29 @@
 """What several tests of commands need: a folder of files as an analyst has them, and a shell."""
 
 import shlex
+import sys
 
 import pytest
-from helpers import python_words
+from helpers import foreign_options, python_words
 from shell_people import make_loans
 
 from felicific.cli import run
+from felicific.exceptions import FelicificError
+
+
+@pytest.fixture(autouse=True)
+def _options_exist(monkeypatch):
+    """Every error that a test provokes names options that its command has."""
+    cli = sys.modules["felicific.cli"]
+    ending = cli.ending
+
+    def checked(error, options):
+        code, message = ending(error, options)
+        if isinstance(error, FelicificError):
+            assert not foreign_options(message, options), message
+        return code, message
+
+    monkeypatch.setattr(cli, "ending", checked)
 
 
 @pytest.fixture

@@ -131,13 +131,13 @@ def test_every_command_takes_people_without_a_group(table, capsys):
     assert len(decided) == len(table)
     assert any("unknown" in group for group in written.groups)
     assert call(f"fit all.csv {COMMON} --gap .2 --force --seed 0", capsys)[0] == 0
-    for line in (
-        "apply policy.json some.csv --proba score --group sex --group race --out decided.csv --force",
-        f"audit some.csv --policy-file policy.json {said}",
+    for line, named in (
+        ("apply policy.json some.csv --proba score --group sex --group race --out d.csv", "missing_group"),
+        (f"audit some.csv --policy-file policy.json {said}", "--missing-group"),
     ):
         code, _, err = call(line, capsys)
         assert code == 1
-        assert "fit again: with --missing-group unknown" in err
+        assert f"fit again: with a name for such people ({named})" in err
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,10 @@ def test_every_command_takes_people_without_a_group(table, capsys):
         ("--ratio loan=.8", "no component"),
         ("--ratio 1 --confidence .9", "can never be shown"),
         ("--ratio .8 --between sex,sex", "Name each attribute once"),
-        ("--losers 0 --gap .1 --confidence .9", "such as --losers 0.01"),
+        (
+            "--losers 0 --gap .1 --confidence .9",
+            "Allow a little with --confidence: 0.01 of the people to lose",
+        ),
         ("--gap .1 --missing-group f", "--missing-group is 'f'"),
         ("--gap 7", "five percentage points"),
         ("--gap .1 --change-cost -1", "--change-cost is -1"),
@@ -176,9 +179,12 @@ def test_what_cannot_be_asked_is_said(table, capsys, options, words):
         ("audit some.csv --decision repaid", "--missing-group unknown"),
         ("report some.csv --gap .1", "--missing-group unknown"),
         ("alternatives some.csv", "--missing-group unknown"),
-        ("audit all.csv --decision repaid --ratios --between age", "or several, COLUMN,COLUMN"),
+        ("audit all.csv --decision repaid --ratios --between age", "Name one of them, or several together"),
         ("audit all.csv --decision repaid --ratios --min-people 1000", "--min-people 1000 leaves 0"),
-        ("audit all.csv --decision repaid --method betting --unit $", "--bounds LOW,HIGH"),
+        (
+            "audit all.csv --decision repaid --method betting --unit $",
+            "State --bounds of the happiness, or use --method t.",
+        ),
         ("alternatives all.csv --loss-slack 7", "--loss-slack is 7.0"),
         ("frontier all.csv --confidence .9", "No such option"),
     ],
@@ -236,8 +242,7 @@ def test_what_every_group_loses_is_said_in_the_words_of_the_shell(table, capsys)
     _, audited, _ = call(f"audit all.csv --policy-file policy.json {common}", capsys)
     for text in (out, audited):
         assert "Every group loses" in text
-        assert 'Add --floor "decision=today"' in text
-        assert "--policy individual; if it does not see the group, with --group-proba GROUP=COLUMN" in text
+        assert "Add a floor of 'decision' at today's level, or let the policy see more." in text
         assert not python_words(text)
 
 

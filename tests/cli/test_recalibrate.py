@@ -103,7 +103,7 @@ def test_what_cannot_be_recalibrated(loans, done, shell):
         (f"{AGAIN.replace('--name funding', '--name money')} {LABELLED}", "The policy is about 'funding'"),
         (f"{AGAIN} --labelled others.json", "differ in the groups"),
         (f"{AGAIN} --labelled labels.json", "differ in what a policy sees: score and label"),
-        (f"{AGAIN} --labelled sums.json --losers .1", "felicific moments --losers SHARE"),
+        (f"{AGAIN} --labelled sums.json --losers .1", "Ask for Losers when they are summed, by moments."),
         (f"{AGAIN} {LABELLED} --today nothing", "no column 'nothing'"),
         (f"{AGAIN} {LABELLED} --policy label", "--policy has no use"),
         (f"{AGAIN} --labelled policy.json", "holds a policy"),

@@ -379,7 +379,7 @@ def test_every_group_loses_is_a_warning_with_a_remedy(kind):
         was > now for was, now in zip(fair.policy_.basis.today.means, fair.policy_.outcome.means, strict=True)
     )
     assert "Every group loses" in repr(fair)
-    assert any("Add Floor('yes', 'today')" in text for text in fair.policy_.sentences())
+    assert any("Add a floor of 'yes' at today's level" in text for text in fair.policy_.sentences())
     with warnings.catch_warnings():
         warnings.simplefilter("error", PolicyWarning)
         kept = taker(kind, gap={}, constraints=[Floor("yes", "today")])()

@@ -189,7 +189,7 @@ def test_remedies_of_the_warning_can_be_followed():
     """min_people= is named only where it leaves somebody to compare; asking for what it says ends the warning."""
     X, y = make_people(LARGE)
     _, (text,) = warned(X, y, Gap("decision", 0.02))
-    assert "pool groups, or leave small ones out (Gap(..., min_people=100))" in text
+    assert "pool groups, or leave out those of fewer than 100 people (min_people)" in text
     assert warned(X, y, Gap("decision", 0.04, min_people=100))[1] == []
     _, (text,) = warned(X, y, Gap("decision", 0.02, between="race"))
     assert "min_people" not in text

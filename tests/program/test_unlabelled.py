@@ -577,7 +577,7 @@ def test_nobody_alike_is_refused():
     table["y"] = np.where(table["p1"] > 0.55, table["truth"], np.nan)
     with pytest.raises(DataError, match=r"nobody alike has a label \(scores below 0.5") as error:
         solve(table, **roles(happiness="decision", gap=0.0), missing_labels="explained")
-    assert "Explore(...)" in str(error.value)
+    assert "Explore in the next round" in str(error.value)
     table["y"] = table["y"].where(table["g"] == "a")
     with pytest.raises(DataError, match="Nobody of the group 'b' has a label"):
         solve(table, **roles(happiness="decision", gap=0.0), missing_labels="explained")
@@ -615,5 +615,5 @@ def test_hidden_conditional_rates_are_refused_in_the_program():
                 **roles(happiness=happiness, gap=0.05),
                 missing_labels=MissingLabels(odds="odds", hidden=2),
             )
-        assert "audit(" in str(error.value)
-        assert "Explore(...)" in str(error.value)
+        assert "an audit with MissingLabels(hidden=...)" in str(error.value)
+        assert "by Explore" in str(error.value)

@@ -298,7 +298,7 @@ class Choice:
             "sentence": f"The gap goes from $18,600 to $11,400, aimed at {tau:,.0f}. Per person: Female -$9,400.",
             "remedy": ""
             if today
-            else "To close it without taking, fit again with Floor('funding', at_least=\"today\").",
+            else "To close it without taking, fit again with a floor of 'funding' at today's level.",
             "flags": [
                 {"kind": name, "level": FLAGS[name][0], "name": FLAGS[name][1], "sentence": FLAGS[name][2]}
                 for name in flags

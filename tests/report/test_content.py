@@ -285,7 +285,7 @@ def test_the_verdict_is_that_of_the_position_proposed(fair, others):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"names": {0: "no", 2: "yes"}}, "names has 2"),
+        ({"names": {0: "no", 2: "yes"}}, "names= has 2"),
         ({"names": {0: "no"}}, "no name for the decision 1"),
         ({"names": {0: "no", 1: "no"}}, "called 'no'"),
         ({"names": {0: "no", 1: 5}}, "as text"),

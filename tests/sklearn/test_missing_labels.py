@@ -234,7 +234,7 @@ def test_errors_say_what_to_do():
     cut = np.where(score > 0.55, TRUTH, np.nan)
     with pytest.raises(DataError, match="nobody alike has a label") as error:
         fair().fit(X, cut)
-    assert "Explore(...)" in str(error.value)
+    assert "Explore in the next round" in str(error.value)
     with pytest.raises(DataError, match="missing_labels is"):
         fair(missing_labels="missing at random").fit(X, Y)
 

@@ -51,7 +51,7 @@ def check_cells(problem: LinesProblem, *, rows: bool) -> None:
         why = "does not see the group" if not problem.see_group else f"also looks at {problem.of_people!r}"
         raise ConstraintError(
             f"{problem.parity!r} compares ranks within groups, which a policy that {why} does not hold.",
-            "Ask for it alone with group_at_predict=True; or for means, 'decision' or 'decision >= 40'.",
+            "Ask for it alone, and let the policy see the group; or for means, 'decision' or 'decision >= 40'.",
         )
     if problem.of_people and not rows:
         raise DataError(

@@ -48,7 +48,7 @@ def refuse_classes(said: Mapping[str, Any]) -> None:
         if name == "group_at_predict":
             raise DataError(
                 "Amounts without the group are not found here.",
-                "Use FairRegressor(group_at_predict=False), or leave group_at_predict= out.",
+                "Leave group_at_predict= out, or use FairRegressor, which finds them.",
             )
         raise DataError(f"{name}= has no use where amounts are predicted.", f"Leave {name}= out.")
 
@@ -74,7 +74,7 @@ def moments_of_amounts(
     if today is not None:
         raise DataError(
             "Sums of amounts do not keep what is decided today, person by person.",
-            "Leave today= out (today is then the prediction), or solve(table in memory, prediction=..., today=...).",
+            "Leave today= out (today is then the prediction), or fit to the people themselves, in memory.",
         )
     columns = AmountColumns(prediction, y, sensitive_features, sample_weight, None, missing_group)
     return AmountMoments(sum_table(table, find_engine(table), columns, asked.allowed, groups), asked)
@@ -165,6 +165,6 @@ def _calibration(policy: Any) -> Method:
     if sight.individual:
         raise DataError(
             f"policy={policy!r} of amounts is not offered here.",
-            "Use 'score' or Score(calibration=...), or FairRegressor(policy='individual').",
+            "Use 'score' or Score(calibration=...), or FairRegressor, which finds individual policies.",
         )
     return check_method(sight.calibration)

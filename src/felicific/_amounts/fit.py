@@ -407,7 +407,7 @@ def notes_of(
         notes.insert(
             0,
             "The policy sees the prediction alone: whoever is predicted the same gets the same, whatever their group, "
-            "so bringing groups together moves everybody. policy='individual' weighs how likely each group is and "
+            "so bringing groups together moves everybody. An individual policy weighs how likely each group is and "
             "mostly costs less.",
         )
     less, more = policy.outcome.less, policy.outcome.more

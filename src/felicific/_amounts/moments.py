@@ -54,13 +54,13 @@ class AskedOfAmounts:
         if not problem.squared or not isinstance(loss, str):
             raise DataError(
                 f"The loss {problem.loss.name!r} is not the squared error, and sums of predictions do not tell it.",
-                "Use loss='squared', or collect the table into memory: solve(table.collect(), prediction=...).",
+                "Use loss='squared', or fit to the people themselves, in memory.",
             )
         if problem.of_people:
             raise DataError(
                 f"The happiness {problem.of_people!r} looks at more than the amount and the group, and sums of "
                 "predictions do not tell it.",
-                "Collect the table into memory, and use FairRegressor(policy='individual').",
+                "Use FairRegressor with an individual policy, in memory.",
             )
         return cls(problem.happiness, problem.parity, problem.loss.name, problem.allowed)
 

@@ -42,7 +42,7 @@ def check_certifiable(problem: LinesProblem) -> None:
     if not asked:
         raise ConstraintError(
             "No gap was asked for, so there is nothing to be confident of.",
-            "Give a gap together with confidence=, or leave confidence out.",
+            "Give a gap together with confidence=, or leave confidence= out.",
         )
     if any(width == 0 for width in asked.values()):
         raise ConstraintError(
@@ -52,7 +52,7 @@ def check_certifiable(problem: LinesProblem) -> None:
     if problem.kept:
         raise ConstraintError(
             f"{problem.kept[0]!r} is not tested on people held out, where amounts are given.",
-            "Ask for gaps alone with confidence=, or leave confidence out and audit the policy on other people.",
+            "Ask for gaps alone with confidence=, or leave confidence= out and audit the policy on other people.",
         )
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from felicific._audit.audit import Asked, by_decisions, by_policy, check_scores
 from felicific._audit.decided import find_classes
 from felicific._audit.persons import expected_value, fractions_among
-from felicific._capabilities import remedy
 from felicific._people.columns import Columns
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
@@ -182,7 +181,8 @@ def _on_engine(
     if policy is None and not isinstance(decisions, str):
         raise DataError(
             f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
-            remedy("audit classifier", "engine"),
+            "Name the column that holds them (policy.apply(table, ...) makes one), or pass a Policy (fair.policy_ is "
+            "one) and proba=.",
         )
     columns.names_only()
     classes = _classes_on(engine, policy, columns, asked)

@@ -41,7 +41,6 @@ from felicific._audit.missing import Scored, notes_of, with_beliefs
 from felicific._audit.persons import Persons, known_groups, persons_of
 from felicific._audit.result import Audit
 from felicific._audit.words_of_verdicts import one_look
-from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns, without_missing
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
@@ -371,9 +370,12 @@ class Asked:
     def problem_of_amounts(self, columns: Columns, *, labelled: bool) -> AmountsProblem:
         """What is asked of amounts."""
         refused = {
-            "classes=": (self.classes, "Leave it out, or say amounts=False."),
+            "classes=": (self.classes, "Leave it out, or do not say that the decisions are amounts."),
             "favourable=": (self.favourable, "Leave it out: happiness says what people want."),
-            "missing_labels=": (columns.missing_labels, remedy("amounts missing labels", "memory")),
+            "missing_labels=": (
+                columns.missing_labels,
+                "Leave y= out, or audit the people who have a label.",
+            ),
         }
         for name, (given, what_to_do) in refused.items():
             if given is not None:
@@ -460,12 +462,13 @@ def _on_engine(
     if columns.missing_labels is not None and columns.y is not None:
         raise DataError(
             "Missing labels are audited person by person, and the table is not in memory.",
-            remedy("audit missing labels", "engine"),
+            "Collect the table first, or name the file in the shell.",
         )
     if policy is None and not isinstance(decisions, str):
         raise DataError(
             f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
-            remedy("audit classifier", "engine"),
+            "Name the column that holds them (policy.apply(table, ...) makes one), or pass a Policy (fair.policy_ is "
+            "one) and proba=.",
         )
     columns.names_only()
     classes, y, weight = asked.classes, columns.y, columns.weight

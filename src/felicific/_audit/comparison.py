@@ -27,7 +27,6 @@ from felicific._audit.result import (
     table_of_means,
     titled,
 )
-from felicific._capabilities import remedy
 from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import SAME, SHARE, Component
 from felicific._program.known_labels import SOURCES
@@ -357,7 +356,7 @@ def _one_by_one(audit: Audit) -> EachPerson:
     if not isinstance(audit.persons, EachPerson):
         raise DataError(
             "A comparison is person by person, and a table is not in memory.",
-            remedy("compare", "engine"),
+            "Collect the table and audit it again.",
         )
     return audit.persons
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.missing import Scored
-from felicific._capabilities import remedy
 from felicific._people.checks import check_proba
 from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
 from felicific._typing import Array, Floats, Table
@@ -51,7 +50,8 @@ def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
         if held.dtype.kind == "f" and bool((held != np.rint(held)).any()):
             raise DataError(
                 "The decisions are fractions.",
-                f"Probabilities of decisions have one column per class. {remedy('watch amounts', 'memory')}",
+                "Probabilities of decisions have one column per class. Amounts can be audited, with amounts=True, "
+                "and not watched.",
             )
         if y is not None and (held.dtype.kind in "OU") != (y.dtype.kind in "OU"):
             raise DataError(

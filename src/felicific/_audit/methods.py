@@ -163,7 +163,7 @@ class Measure:
                 note += "" if sample.df is None else ", nor do few of very unequal weight, or few clusters"
             elif self.method in ("t", "hall") and self._silent[z]:
                 note = "all values are equal, so nothing is known of their spread"
-                note += "; bounds= would help" if self.bounds is None and sample.df is None else ""
+                note += "; bounds would help" if self.bounds is None and sample.df is None else ""
             elif self.method == "added" and sample.df is not None and self.hits[z] < FEWEST:
                 note = "too few successes or failures, counted as independent people, to rely on it"
             elif self.method == "t" and self.skewed[z]:
@@ -380,12 +380,12 @@ def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
         raise HappinessError(
             f"The values of {component.name!r} are not declared to be 0 or 1, or some decisions are drawn by lot, so "
             "method='exact' does not apply.",
-            "If they can be nothing else, say Happiness(..., rate=True); or use method='betting' with bounds, or "
-            "method='t'.",
+            "If they can be nothing else, write a comparison, or declare a rate; or use method='betting' with "
+            "bounds=, or method='t'.",
         )
     if method in ("bernstein", "betting") and bounds is None:
         raise HappinessError(
             f"method={method!r} needs to know the range of {component.name!r}.",
-            "Say Happiness(..., bounds=(low, high)), or use method='t'.",
+            "State bounds= of the happiness, or use method='t'.",
         )
     return method

@@ -93,7 +93,7 @@ def refuse_nobody(people: People) -> None:
     for z in np.flatnonzero(held == 0)[:1].tolist():
         raise DataError(
             f"Nobody of the group {people.groups[z]!r} has a label.",
-            "Get labels for some of them: Explore(...) in the next round and MissingLabels(odds=...) after it; "
+            "Get labels for some of them: Explore in the next round and MissingLabels(odds=...) after it; "
             "or merge the group with another.",
         )
 

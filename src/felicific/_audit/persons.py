@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from felicific._audit.debiased import Debiased, Supposed
-from felicific._capabilities import remedy
 from felicific._people.labels import stands_for
 from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
@@ -58,7 +57,7 @@ def check_persons(persons: Persons) -> None:
             raise HappinessError(
                 f"The labels of the group {persons.groups[empty[0]]!r} do not tell how many are counted by "
                 f"{component.name!r}: a few people stand for so many others that the share is not above 0.",
-                "Get more labels of people who rarely have one, by Explore(...), or say missing_labels='unknown'.",
+                "Get more labels of people who rarely have one, by Explore, or say missing_labels='unknown'.",
             )
         if len(empty) and not component.over:  # of a fraction it is what was decided, and is said
             raise HappinessError(
@@ -743,5 +742,5 @@ def not_one_by_one() -> DataError:
     """The error of a method that looks at one person after the other."""
     return DataError(
         "method='betting' looks at one person after the other, and the table is not in memory.",
-        remedy("betting", "engine"),
+        "Use method='bernstein' or 'auto', or collect the table first.",
     )

@@ -21,7 +21,7 @@ from felicific._typing import Codes, Floats
 #: One component of some people, of whom those at some places are compared.
 Compare = Callable[[Persons, int, Codes], ComponentAudit]
 
-UNMEASURED = "it was not measured: name it in happiness=, as it was when the policy was fitted"
+UNMEASURED = "it was not measured: name it as happiness, as it was when the policy was fitted"
 ENDS = "it speaks of the worst case, and audits say between which ends a mean lies"
 UNSAID = "the policy does not say how much was asked for"
 OPEN = "hidden reasons leave it open, and there are no bounds for ratios"

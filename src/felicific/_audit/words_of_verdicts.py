@@ -47,7 +47,7 @@ BY_KIND_WITHOUT_TODAY = BY_KIND | {
     "unpromised": "The gap is smaller than without requirements. Nothing is promised.",
 }
 
-OTHER_PEOPLE = "Look at people it was not fitted to: fair.report(X_test, y_test)."
+OTHER_PEOPLE = "Look at people it was not fitted to: report on them."
 FITTED = (
     "These are the people the policy was fitted to. On them the gap closes by construction. "
     "Test it on other people."
@@ -58,11 +58,11 @@ UNLAWFUL = "For some purposes, in some places, that is unlawful. Ask first."
 INFERS = "It does not see the group; it uses how likely each group is, given the rest. Some would call that a proxy."
 SELECTED = (
     "Labels are known only of people who were selected. Of the others these numbers say nothing: "
-    "missing_labels= would."
+    "say what is known of missing labels."
 )
 UNSTATED = (
-    'Nobody said whether these are all people or only those whose label became known: say labels="all" or '
-    '"selected".'
+    "Nobody said whether these are all people or only those whose label became known: say whether the labels are of "
+    "all or of selected people."
 )
 
 
@@ -122,8 +122,8 @@ def remedy(facts: Facts, kind: str, reason: str) -> str:
         if not facts.see_group and not facts.infers_group:
             return "It may not see the group, so it can only take. What that costs stands below."
         name = next(shift.component.name for shift in facts.closed if shift.takes)
-        least = '"today"' if facts.baseline.is_today else "..."
-        return f"To close it without taking, fit again with Floor({name!r}, at_least={least})."
+        level = " at today's level" if facts.baseline.is_today else ""
+        return f"To close it without taking, fit again with a floor of {name!r}{level}."
     if reason == "in-sample":
         return OTHER_PEOPLE
     if kind == "unpromised":
@@ -143,9 +143,9 @@ def _unpromised(facts: Facts) -> str:
     above = [shift for shift in facts.closed if shift.bound is not None and not shift.certified]
     if facts.promise and above:
         what = f"What is certified, at most {_bound(facts, above[0])}, is not less than {facts.baseline.of('gap')}"
-        other = "fit with confidence=0.95" if facts.promise == A_PRIORI else "fit for a smaller one"
+        other = "fit with a confidence of 0.95" if facts.promise == A_PRIORI else "fit for a smaller one"
         return f"{what}: {other}."
-    return "To have it promised, fit with confidence=0.95 and a gap above 0."
+    return "To have it promised, fit with a confidence of 0.95 and a gap above 0."
 
 
 def _factor(change: Interval) -> float | None:

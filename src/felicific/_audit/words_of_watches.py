@@ -101,7 +101,7 @@ def notes_of(watch: Watch) -> list[tuple[str, str]]:
 def _unbounded(part: Component) -> str:
     return (
         f"No bounds of {part.name!r} are known, so what is said of it holds in large samples alone: rare large values "
-        "that nobody has seen yet could undo it. State bounds= if you know the range."
+        "that nobody has seen yet could undo it. State its bounds if you know the range."
     )
 
 

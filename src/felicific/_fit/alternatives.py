@@ -27,7 +27,6 @@ from felicific._audit.measured import measure
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.persons import known_groups as known_groups_of
 from felicific._audit.result import Audit, Interval
-from felicific._capabilities import remedy
 from felicific._fit.candidates import Candidate, check_candidates, classes_of, read_candidate
 from felicific._fit.judged import Alternative, Alternatives
 from felicific._fit.safety import split
@@ -126,10 +125,10 @@ def alternatives(
     if find_engine(X) is not None:
         raise DataError(
             "Alternatives are judged person by person, and the table is not in memory.",
-            remedy("alternatives", "engine"),
+            "Collect the table first, or name the file in the shell.",
         )
     if y is None:
-        raise DataError("There are no labels, so nobody knows what is lost.", "Pass y.")
+        raise DataError("There are no labels, so nobody knows what is lost.", "Pass y=.")
     if not isinstance(group_at_predict, bool | np.bool_):
         raise DataError(f"group_at_predict is {group_at_predict!r}.", "Say True or False.")
     with missing_first(X, columns):
@@ -360,7 +359,7 @@ class _Search:
             return 0.0, 0.0, "the bound counts independent people, and these are weighted or come in clusters"
         if loss is None or unknown:
             what = "the loss" if loss is None else " and ".join(unknown)
-            return 0.0, 0.0, f"without the range of {what} (bounds=) no gap can be ruled out"
+            return 0.0, 0.0, f"without bounds of {what} no gap can be ruled out"
         n_groups, n_components = today.counted.shape
         gamma = (1.0 - self.confidence) / 2.0 / len(self.scored)
         union = math.log(2.0 * n_groups * (n_components + 2) / gamma)

@@ -89,7 +89,7 @@ CLAUSES = 12
 #: The basis of a certificate of one policy, and not of all of its kind.
 TESTED = "held-out test"
 
-AUDIT = "Audit it on rows it has not seen, or fit it with confidence=."
+AUDIT = "Audit it on rows it has not seen, or fit it with a confidence."
 
 
 def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: float) -> Certificate:
@@ -128,7 +128,7 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: fl
             continue
         bound = None if component.bounds is None else _gap_bound(means[:, j], delta, *component.bounds)
         if bound is None or component.bounds is None:
-            silent.append(f"the range of {component.name!r} is not known (bounds=)")
+            silent.append(f"the range of {component.name!r} is not known")
         elif bound >= component.bounds[1] - component.bounds[0]:
             rows = math.ceil(log / (2.0 * 0.05**2))
             silent.append(

@@ -11,7 +11,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, known_groups, lacks_labels, persons_of
-from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate
 from felicific._fit.losers import LosersRow
 from felicific._fit.safety import Trial, certify
@@ -217,7 +216,7 @@ def kept_people(people: People | None) -> People:
     if people is None:
         raise DataError(
             "Moving along this frontier needs the people it was fitted on, and a stored classifier has none.",
-            remedy("individual frontier", "files"),
+            "Fit it again, or use policy='score'.",
         )
     return people
 

@@ -26,7 +26,6 @@ import numpy as np
 
 from felicific._audit.methods import DEBIASED, Measure, measure_component, measure_loss
 from felicific._audit.persons import EachPerson, Persons, known_groups, regrouped
-from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
@@ -71,32 +70,32 @@ def check_certifiable(gap: Any, problem: Problem, method: str) -> None:
     if not problem.comparisons:
         raise ConstraintError(
             f"The gap is {gap!r}, so there is nothing to be confident of.",
-            "Give a gap together with confidence=, or leave confidence out.",
+            "Give a gap together with confidence=, or leave confidence= out.",
         )
     for asked in problem.requirements:
         if not asked.provable and asked.is_plain_gap:
             raise ConstraintError(
                 "A gap of 0 can never be shown, with any number of rows: sampling error is always left.",
-                "Allow a small gap with confidence=, such as what chance alone shows (audit(...) states it as the "
+                "Allow a small gap with confidence=, such as what chance alone shows (an audit states it as the "
                 "bias).",
             )
         if not asked.provable:
             said = next((part.words for part in asked.comparisons(problem.components)), str(asked))
             raise ConstraintError(
                 f"That {said} can never be shown, with any number of rows.",
-                "Allow a little with confidence=, such as Losers(0.01), Ratio(..., 0.95) or Gap(..., 0.02).",
+                "Allow a little with confidence=: 0.01 of the people to lose, a ratio of 0.95, or a gap of 0.02.",
             )
     for part in problem.comparisons:
         component = problem.components[part.j]
         if component.over:
             raise ConstraintError(
                 f"Of {component.name!r} no gap can be shown: there is no distribution-free bound for a ratio yet.",
-                remedy("fraction promises", "memory"),
+                "Leave confidence= out, and audit the policy on rows it has not seen.",
             )
         if method == "betting" and component.bounds is None:
             raise HappinessError(
                 f"method='betting' needs to know the range of {component.name!r}.",
-                "Say Happiness(..., bounds=(low, high)), or use method='t'.",
+                "State bounds= of the happiness, or use method='t'.",
             )
 
 
@@ -145,7 +144,7 @@ def split(
         if out < 2 and z in needed:
             raise CertificateError(
                 f"The group {group!r} has {count.sum()} people, of whom {share:.0%} are to be held out.",
-                "Pass more rows of it, merge it with another, or leave confidence out.",
+                "Pass more rows of it, merge it with another, or leave confidence= out.",
             )
         if (count == 1).all():
             held[rng.choice(rows, out, replace=False)] = 1.0
@@ -175,7 +174,7 @@ def _held_units(
         if z in needed and (out < 2 or left < 1):
             raise CertificateError(
                 f"The group {group!r} has {out + left} clusters or weighted rows, of which a part is to be held out.",
-                "Pass more rows of it, merge it with another, or leave confidence out.",
+                "Pass more rows of it, merge it with another, or leave confidence= out.",
             )
     return held
 
@@ -508,7 +507,7 @@ def _more_people(persons: Persons, component: Component) -> str:
         else "more clusters of the smallest group"
     )
     if persons.countable and component.bounds is None:
-        return f"Say Happiness(..., bounds=(low, high)), or pass {more}."
+        return f"State bounds= of the happiness, or pass {more}."
     return f"Pass {more}."
 
 

@@ -19,7 +19,6 @@ from felicific._audit.persons import (
     rates_of,
     revalued,
 )
-from felicific._capabilities import remedy
 from felicific._fit.effect import Effect
 from felicific._fit.fitted import achieved, outcome_of
 from felicific._people.people import People
@@ -60,7 +59,7 @@ class Tryout:
             raise DataError(
                 "Nobody said what is decided today, and the least loss without requirements draws lots here, which is "
                 "nothing to compare people's decisions with.",
-                remedy("drawn decisions without today", "report"),
+                "Pass today=, the column of what was really decided.",
             )
         return Tryout(self.problem, replace(self.people, today=row_argmax(odds)), UNCONSTRAINED)
 

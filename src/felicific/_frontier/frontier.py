@@ -508,7 +508,7 @@ class Frontier:
         if self._line.limit:
             raise ConstraintError(
                 f"{what} is along gaps, and no gap moves along this frontier.",
-                "Read tau (the number that moves), loss, prices and policies, or at(tau=...); or move a Gap.",
+                "Ask for a gap that moves, or look at the points of this frontier.",
             )
 
     def to_dict(self) -> dict[str, list[Any]]:

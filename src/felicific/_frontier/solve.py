@@ -7,7 +7,6 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, cast
 
-from felicific._capabilities import remedy
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._frontier.individual import individual_frontier
@@ -180,7 +179,7 @@ def _individual(
     if isinstance(people, LazyPeople):
         raise DataError(
             "The frontier of individual policies needs the people in memory.",
-            remedy("individual frontier", "engine"),
+            "Collect the table first, or use policy='score'.",
         )
     sums = compute_moments(people, problem, Label())
     sums.check_complete()

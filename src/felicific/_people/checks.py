@@ -216,7 +216,7 @@ def check_label_odds(odds: Any, labelled: Truths, rows: Codes) -> Floats:
     if wrong.any():
         raise DataError(
             f"Row {rows[int(np.argmax(wrong))]} has a label, and its odds are 0: that cannot be.",
-            "Pass the chance with which a label was to be seen, as policy.apply(..., odds=True) wrote it.",
+            "Pass the chance with which a label was to be seen, as it was written down with the decision.",
         )
     return chances
 

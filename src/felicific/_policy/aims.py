@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from felicific._capabilities import remedy
 from felicific._documents import read_number, refused
 from felicific._problem.happiness import Component, measured
 from felicific._problem.requirements import check_width
@@ -201,7 +200,7 @@ def find_aim(policy: Policy, gap: GapLike) -> tuple[int, Aim]:
     if policy.explore:
         raise ConstraintError(
             f"The policy keeps people a {policy.explore[0].chance.words}, which controls that move would not keep.",
-            remedy("steer explore", "memory"),
+            "Fit it without Explore, or decide by the policy as it is.",
         )
     if gap is None:
         return _own_aim(policy)
@@ -295,13 +294,13 @@ def _refuse(policy: Policy, asked: Asked) -> None:
             f"The policy was fitted to a {asked.words}, which is not steered."
             if asked.measure != "mean"
             else f"The policy was fitted so that {asked.words}, which is not steered.",
-            remedy("steer others", "memory"),
+            "Say which gap between all groups is to be kept instead: gap=number.",
         )
     if asked.today:
         raise ConstraintError(
             f"The policy was fitted to a {asked.words}; of other people today's decisions make another mean, which "
             "nobody knows while deciding.",
-            "Fit it with a number, Floor(..., at_least=number), or say which gap is to be kept: gap=number.",
+            "Fit it with a floor at a number, or say which gap is to be kept: gap=number.",
         )
 
 
@@ -315,7 +314,7 @@ def check_steered(component: Component, *, looks_at_y: bool) -> None:
     if looks_at_y or component.looks_at_y:
         raise HappinessError(
             f"The happiness {component.name!r} looks at the label, which is not known when deciding.",
-            remedy("steer labels", "memory"),
+            "Steer happiness that does not, and audit this one once labels are known.",
         )
     if component.over:
         raise HappinessError(

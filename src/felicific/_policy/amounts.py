@@ -498,7 +498,7 @@ def not_among_classes(what: str) -> DataError:
     """What is said where a policy of amounts is given to something that speaks of classes."""
     return DataError(
         f"This policy gives amounts, and {what} takes policies that decide among classes.",
-        "Apply it, `policy.apply(table, prediction=...)`, and audit the column of amounts.",
+        "Apply it, and audit the column of amounts.",
     )
 
 

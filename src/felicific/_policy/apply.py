@@ -288,7 +288,7 @@ def decide_table(table: Table, policy: Policy, roles: Roles, column: str, *, odd
     refuse_taken(names, column, "Choose another name in column=.", ignores_case=ignores_case)
     positions = odds_columns(policy) if odds else {}
     for name in positions:
-        refuse_taken([*names, column], name, "Rename it, or leave odds=True out.", ignores_case=ignores_case)
+        refuse_taken([*names, column], name, "Rename it, or leave odds= out.", ignores_case=ignores_case)
     decisions = _PolicyDecisions(policy, roles)
     if engine is None and not positions:
         return add_column(table, column, decisions.decide(table))

@@ -46,7 +46,7 @@ class AmountRoles:
         if prediction is None:
             raise DataError(
                 "The column that holds the model's predictions is not named.",
-                "Name it: policy.apply(table, prediction=..., sensitive_features=..., key=...).",
+                "Name it in prediction=.",
             )
         if policy.see_group and not group:
             raise GroupError("This policy sees the group.", "Name its column in sensitive_features=.")

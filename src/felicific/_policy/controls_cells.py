@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from felicific._capabilities import remedy
 from felicific._people.worth import BATCH, Batch, worth_of
 from felicific._policy.aims import check_steered
 from felicific._policy.basis import unmeasured
@@ -167,18 +166,18 @@ def _check_cells(policy: CellPolicy) -> None:
     if not policy.see_group:
         raise DataError(
             "The policy decides without the group, and every group has a control of its own.",
-            remedy("steer blind", "memory"),
+            "Fit a policy that sees the group, or audit the decisions.",
         )
     if len(policy.classes) != 2:
         raise DataError(
             f"The policy decides between {len(policy.classes)} classes, and a threshold between two.",
-            remedy("steer classes", "memory"),
+            "Fit an individual policy, which is steered with any number of classes.",
         )
     if policy.listed:
         raise DataError(
             f"The decisions {', '.join(map(repr, policy.decisions.tolist()))} are listed, and a threshold is steered "
             "between classes.",
-            remedy("decisions steer", "memory"),
+            "Fit an individual policy, which is steered whatever is decided.",
         )
     held = policy.mass > 0
     for z, group in enumerate(policy.groups):
@@ -186,7 +185,7 @@ def _check_cells(policy: CellPolicy) -> None:
             raise DataError(
                 f"In group {group!r} the chance of {policy.classes.tolist()[1]!r} falls where the score rises, and a "
                 "threshold cannot.",
-                "Fit a policy whose chances do not fall: policy='score', which is monotone unless said.",
+                "Fit a policy whose chances do not fall, such as one that sees the score.",
             )
 
 
@@ -206,7 +205,7 @@ def _function(policy: CellPolicy, j: int, happiness: HappinessLike | None) -> Ha
         named = ", ".join(repr(str(part.name)) for part in given)
         raise HappinessError(
             f"The policy was fitted with the happiness {component.name!r}, and {named} was given.",
-            f"If it is the same, say so: Happiness(..., name={component.name!r}).",
+            f"If it is the same, say so: name={component.name!r}.",
         )
     check_steered(component, looks_at_y=found.looks_at_y)
     if found.looks_at_today:

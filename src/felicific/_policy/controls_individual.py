@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from felicific._capabilities import remedy
 from felicific._policy.aims import check_steered
 from felicific._policy.basis import unmeasured
 from felicific._policy.controls import Control, Controls, Seen
@@ -37,9 +36,7 @@ class WeightControls(Controls):
     def __init__(self, policy: IndividualPolicy, j: int, happiness: HappinessLike | None) -> None:
         self._policy, self.j, slopes = policy, j, _slopes(policy, j)
         if happiness is not None:
-            raise HappinessError(
-                "An individual policy holds its happiness itself.", "Leave happiness= out of steer and load."
-            )
+            raise HappinessError("An individual policy holds its happiness itself.", "Leave happiness= out.")
         self.fitted, self.shares = slopes.kappa.tolist(), slopes.share.tolist()
         known = slopes.share > 0
         others = (1.0 - slopes.share[known]) / max(int(known.sum()) - 1, 1)
@@ -134,7 +131,7 @@ def _slopes(policy: IndividualPolicy, j: int) -> Slopes:
     if not policy.see_group:
         raise DataError(
             "The policy decides without the group, and every group has a control of its own.",
-            remedy("steer blind", "memory"),
+            "Fit a policy that sees the group, or audit the decisions.",
         )
     slopes = policy.slopes
     if slopes is None or slopes.j != j:

@@ -199,7 +199,7 @@ def _short(policy: Policy, evidence: Evidence, asked: Asked) -> tuple[float, str
     remedies += ["pool groups"] * (len(counted) > 2)
     size = inside @ evidence.size
     if size[u] < FEW and (size >= FEW).sum() > 1 and " people or more" not in asked.words:
-        remedies.append(f"leave small ones out ({asked.measure.capitalize()}(..., min_people={FEW}))")
+        remedies.append(f"leave out those of fewer than {FEW} people (min_people)")
     badness = (
         allowed / max(apart, 1e-300) if allowed else -apart / (1.0 if ratio else max(component.widest, apart))
     )

@@ -101,7 +101,7 @@ def check_calibration(problem: Problem, individual: Individual) -> None:
     if not problem.see_group and individual != Individual():
         raise DataError(
             f"Individual(calibration={individual.calibration!r}) calibrates group by group, and the group is not seen.",
-            "Leave the calibration out, or use group_at_predict=True.",
+            "Leave the calibration out, or let the policy see the group.",
         )
 
 
@@ -281,7 +281,7 @@ def _scores(people: People) -> Floats:
     if scores is None:
         raise DataError(
             "The individual policy sees probabilities.",
-            "Pass what the model's predict_proba returns, or use policy='label'.",
+            "Pass what the model's predict_proba returns as proba=, or use policy='label'.",
         )
     return np.asarray(scores)
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from felicific._capabilities import remedy
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._policy.calibration import Calibration, fit_curve
@@ -43,7 +42,7 @@ def fit_lazily(
     if people.columns.missing_labels is not None:
         raise DataError(
             "Individual policies of people of whom some have no label need them in memory.",
-            remedy("individual missing labels", "engine"),
+            "Collect the table first, or use policy='score'.",
         )
     check_calibration(problem, individual)
     with shown():  # one line for all passes

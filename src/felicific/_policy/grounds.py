@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from felicific._capabilities import remedy
 from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.explanation import Weighed
 from felicific._policy.lottery import NEARLY, check_keys, keys_as_text
@@ -42,7 +41,7 @@ def one_of(value: object, what: str, n_classes: int = 0) -> Array:
     if find_engine(value) is not None:
         raise DataError(
             "The table is not in memory, and an explanation is of one person.",
-            f"Pass this person's values; {remedy('explain', 'engine')}.",
+            "Pass this person's values; collect a lazy one first.",
         )
     array = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
     if array.ndim == 0:

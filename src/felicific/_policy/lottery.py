@@ -194,7 +194,7 @@ def warn_of_seed(salt: str, remedy: str, stacklevel: int) -> None:
 
 
 #: What is to be done where a seed makes the salt.
-RESALT = "Save policy.resalted(), or fit it with random_state=None."
+RESALT = "Save policy.resalted() in Python, or leave random_state= out."
 
 
 def warn_keyless(stacklevel: int) -> None:

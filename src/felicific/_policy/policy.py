@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from felicific._capabilities import remedy
 from felicific._documents import (
     ORDER,
     check_distinct,
@@ -549,7 +548,7 @@ class Policy(Displayed, ABC):
         if find_engine(scores) is not None:
             raise DataError(
                 "The scores are in a table that is not in memory.",
-                "Name its columns: policy.apply(table, proba={class: column}, sensitive_features=..., key=...).",
+                "Use policy.apply(table, ...), and name its columns: proba={class: column}, sensitive_features=, key=.",
             )
         array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
         codes = None
@@ -585,8 +584,8 @@ class Policy(Displayed, ABC):
         if self.infers_group and given is None:
             raise DataError(
                 "This policy infers the group from x, and nobody said how likely each group is.",
-                "Pass group_proba={group: column}: what a model of the group says, fitted on other people; of a "
-                "FairClassifier, fair.group_model_.predict_proba(X).",
+                "Pass group_proba={group: column}: what a model of the group says, fitted on other people "
+                "(group_model_ of a FairClassifier).",
             )
         if given is not None and not self.infers_group:
             what = "sees the group" if self.see_group else "sees a signal alone"
@@ -626,7 +625,7 @@ class Policy(Displayed, ABC):
         if proba is None and predicted is None:
             raise DataError(
                 "The columns of the table that hold the model's scores are not named.",
-                "Name them: policy.apply(table, proba={class: column}, sensitive_features=..., key=...).",
+                "Name them: proba={class: column}, or predicted=.",
             )
         roles = Roles.of(self, proba, predicted, sensitive_features, key, group_proba)
         return decide_table(table, self, roles, column, odds=odds)
@@ -840,7 +839,7 @@ class Policy(Displayed, ABC):
         names = Roles.of(self, *named).placed(dialect.quote_name)
         chances = odds_columns(self) if odds else {}
         for name in chances:
-            refuse_taken([column], name, "Choose another name in column=, or leave odds=True out.")
+            refuse_taken([column], name, "Choose another name in column=, or leave odds= out.")
         positions: dict[str, int | None] = {column: None, **chances}
         return {name: write(dialect, names, position) for name, position in positions.items()}
 
@@ -1085,7 +1084,7 @@ def no_sql() -> DataError:
     """The error of a policy that cannot be SQL."""
     return DataError(
         "This policy decides about each person by functions of x, which have no SQL.",
-        remedy("individual sql", "memory"),
+        "Apply it where Python runs, or fit a policy that sees the score.",
     )
 
 

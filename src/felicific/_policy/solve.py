@@ -255,8 +255,8 @@ class Said:
         if kind.sees_x and not group_at_predict and self.group_proba is None:
             raise DataError(
                 "An individual policy that decides without the group infers it, and nobody said how likely each is.",
-                "Name its columns, group_proba={group: column}; or use FairClassifier(policy='individual', "
-                "group_at_predict=False), which fits a model of the group, or policy='score'.",
+                "Name its columns, group_proba={group: column}; or use policy='score', or FairClassifier, which fits a "
+                "model of the group.",
             )
         check_by_group(self.group_proba)
         return kind

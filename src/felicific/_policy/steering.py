@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from felicific._capabilities import remedy
 from felicific._documents import plain, write_document
 from felicific._files import write_whole
 from felicific._policy.aims import Aim
@@ -111,7 +110,8 @@ class Steering(Displayed):
         """The same, with the control by which everybody was decided about."""
         if find_engine(scores) is not None or find_engine(x) is not None:
             raise DataError(
-                "A steering decides one person after another, in memory.", remedy("steer", "engine")
+                "A steering decides one person after another, in memory.",
+                "Collect the table first, or name the file in the shell.",
             )
         array, codes, _ = self._policy.arrays(scores, group, None)
         assert codes is not None, "a policy that does not see the group is not steered"
@@ -405,7 +405,7 @@ class Steering(Displayed):
             raise PolicyFileError(
                 f"{os.fspath(path)!r} is the steering of another policy ({content.policy[:12]}...) {other} "
                 f"({policy.sha256[:12]}...).",
-                "Load it with the policy that was steered, or begin a new one: policy.steer(...).",
+                "Load it with the policy that was steered, or begin a new one in another file.",
             )
         if content.component not in names or len(content.groups) != len(policy.groups):
             raise refused_file(os.fspath(path), "its component or its groups are not those of its policy")

@@ -39,8 +39,8 @@ def _remarks(steering: Steering) -> list[str]:
         found.append(f"The gap so far is {component.short(steering.gap)}{_most(steering)}.")
     if steering.limited:
         found.append(
-            f"For {steering.limited:,} people a control would have gone further than reach={steering.reach:g} allows: "
-            "fit the policy again, and begin a new steering."
+            f"For {steering.limited:,} people a control would have gone further than a reach of {steering.reach:g} "
+            "allows: fit the policy again, and begin a new steering."
         )
     others = _not_kept(steering)
     if others:
@@ -48,7 +48,8 @@ def _remarks(steering: Steering) -> list[str]:
     return [
         *found,
         f"An error that stays shrinks to a third within about {written(steering.pace, 3)} people (pace), as far as "
-        f"reach={steering.reach:g} lets controls go. What a safe fit showed is of the policy, not of a steered one.",
+        f"a reach of {steering.reach:g} lets controls go. What a safe fit showed is of the policy, not of "
+        "a steered one.",
     ]
 
 

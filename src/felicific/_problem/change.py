@@ -45,7 +45,7 @@ def _change(before: Floats, after: Floats) -> tuple[Floats, float]:
 
 def remedy_of(component: Component) -> str:
     """What to do when a policy takes from every group."""
-    return f"Add Floor({component.name!r}, 'today') or let the policy see more."
+    return f"Add a floor of {component.name!r} at today's level, or let the policy see more."
 
 
 def only_takes(component: Component, before: Floats, after: Floats) -> bool:
@@ -230,6 +230,6 @@ def few_counted(
         )
         found.append(
             f"{FEW_LEFT}: {where}, people {share.name} are {each}. Where that is not meant, add "
-            f'Floor("{share.name}", at_least="today") beside what is asked of {component.name!r}.'
+            f"a floor of '{share.name}' at today's level beside what is asked of {component.name!r}."
         )
     return found

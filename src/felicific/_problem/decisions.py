@@ -44,9 +44,7 @@ def as_decisions(decisions: Iterable[Any]) -> Array:
 
 
 #: How decisions are listed.
-LISTED = (
-    "List what may be decided from the worst to the best for the person: decisions=['refuse', 'approve']."
-)
+LISTED = "List what may be decided in decisions=, from the worst to the best for the person: refuse, approve."
 
 
 def positions(labels: Array, decisions: Array) -> Array:

@@ -102,7 +102,7 @@ class Losers(Requirement):
             raise ConstraintError(
                 f"Nobody can lose by {', '.join(repr(part.name) for part in parts)}: nobody wants more of it, or "
                 "who is not counted has none that could be compared.",
-                "Say what people want more of: Losers(..., happiness=...).",
+                "Name a happiness that people want more of.",
             )
         return Happiness(Loses(wanted), name=self.name, unit="share")
 
@@ -141,7 +141,7 @@ class Losers(Requirement):
         if self.name not in names:
             raise ConstraintError(
                 "These sums do not say who gets less than from today's decision.",
-                "Say so when they are made: moments(..., constraints=[Losers(...)]).",
+                "Ask for Losers when they are summed, by moments.",
             )
         j = names.index(self.name)
         if self.groups is None:

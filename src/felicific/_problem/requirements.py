@@ -506,7 +506,7 @@ def _far(sums: Sums, j: int, *, most: bool) -> Floats:
     if component.bounds is None:
         raise ConstraintError(
             f"How far {component.name!r} can go is not known, so it does not move along a frontier.",
-            "Say Happiness(..., bounds=(low, high)).",
+            "State bounds= of the happiness.",
         )
     return np.full(len(sums.groups), component.bounds[int(most)])
 

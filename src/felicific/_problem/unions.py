@@ -176,7 +176,7 @@ def places_of(attributes: Sequence[Attribute], between: Between) -> list[int] | 
             known = ", ".join(map(repr, attributes)) if attributes else "not named"
             raise ConstraintError(
                 f"between is {between!r}, and the attributes of the groups are {known}.",
-                "Name one of them, or several in a list; leave it out to compare all groups.",
+                "Name one of them, or several together; leave it out to compare all groups.",
             )
     if not named or len(set(named)) < len(named):
         raise ConstraintError(f"between is {between!r}.", "Name each attribute once.")
@@ -219,7 +219,7 @@ def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[U
             f"{min_people:g} {'of all people' if 0 < min_people < 1 else 'people'}, or whose group is missing, are not."
             if min_people or sums.unknown is not None
             else f"Everybody is of {unions[0].name!r}, so there is nobody to compare.",
-            "Give a smaller min_people, name other attributes in between=, or pass more people of the others.",
+            "Give a smaller min_people=, name other attributes in between=, or pass more people of the others.",
         )
     group, starts = _members(kept)
     alone = np.flatnonzero(np.add.reduceat(sums.seen[group], starts) == 1)
@@ -227,7 +227,7 @@ def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[U
         raise GroupError(
             f"The group {kept[alone[0]].name!r} is one person, whose decision would be the mean of a group.",
             "Pass more people of it, merge it with another group, name them as of no known group "
-            "(missing_group='unknown'), or leave small groups out: Gap(..., min_people=2).",
+            "(missing_group='unknown'), or leave small groups out: min_people=2.",
         )
     left_out = {
         union.name: float(sums.people[list(union.members)].sum())

@@ -137,7 +137,7 @@ class Climbing:
                 return
             solved(self.solver)
         raise SolverError(
-            f"No end of staircases was found in {MOST} rounds.", "Use fewer cells: Score(cells=...)."
+            f"No end of staircases was found in {MOST} rounds.", "Use fewer cells of the score."
         )
 
     def run(self) -> bool:

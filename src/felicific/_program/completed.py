@@ -257,8 +257,8 @@ class Completed:
                     f"Who is counted by {component.name!r} depends on the label"
                     f"{' or the decision' if component.over else ''}, so with hidden={self.hidden:g} its group means "
                     "are fractions of what is not known.",
-                    "Bound them by audit(..., missing_labels=MissingLabels(hidden=...)), or learn the labels by "
-                    "Explore(...) and fit with hidden=1 and MissingLabels(odds=...).",
+                    "Bound them by an audit with MissingLabels(hidden=...), or learn the labels by Explore and fit "
+                    "with hidden=1 and MissingLabels(odds=...).",
                 )
         if any(self.unlabelled.beside_x) and len(self.unlabelled.classes) > 2:
             raise DataError(

@@ -31,9 +31,7 @@ LEAST, DOUBTFUL, FEWEST = 0.6, 0.9, 30.0
 SURPRISE = 4.5
 
 #: What to do where nobody alike has a label.
-EXPLORE = (
-    "Use hidden=math.inf ('unknown'), or Explore(...) in the next round and MissingLabels(odds=...) after it."
-)
+EXPLORE = "Use missing_labels='unknown', or Explore in the next round and MissingLabels(odds=...) after it."
 
 NUMBERS = ("people", "labelled", "standing", "effective", "below", "evidence")
 
@@ -155,7 +153,7 @@ class KnownLabels:
             if self.labelled[z] <= 0:
                 raise DataError(
                     f"Nobody of the group {self.groups[z]!r} has a label.",
-                    "Get labels for some of them: Explore(...) in the next round and MissingLabels(odds=...) after it; "
+                    "Get labels for some of them: Explore in the next round and MissingLabels(odds=...) after it; "
                     "or merge the group with another.",
                 )
         for z in self._some if math.isfinite(self.hidden) else ():

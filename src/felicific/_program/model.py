@@ -345,7 +345,7 @@ def check_asked(moments: Moments, rows: Sequence[Row], *, see_group: bool) -> No
         SOLVED * moments.value.size,
         "The linear program",
         f"{n_groups} groups x {n_signals:,} signals x {n_classes} decisions x {moments.value.shape[3]:,} components",
-        "Use fewer cells (Score(cells=...)) or policy='label', merge classes or groups, or ask for a criterion of "
+        "Use fewer cells, or policy='label', merge classes or groups, or ask for a criterion of "
         "fewer parts, such as 'statistical_parity' instead of 'equalized_odds'.",
     )
 

@@ -357,7 +357,7 @@ class Moments(Displayed):
                 )
                 raise MomentsError(
                     f"These moments disagree on {named}: {_difference(mine, theirs)}.",
-                    "Compute both with the same arguments; pass classes= and groups= when a part lacks some.",
+                    "Compute both with the same arguments; name all classes and groups when a part lacks some.",
                 )
         if self.unlabelled is None and other.unlabelled is not None:
             raise refuse_mixed()
@@ -558,7 +558,7 @@ class Moments(Displayed):
         if not self.counts:
             raise MomentsError(
                 "The cells hold weights that are no counts of people, so it is not known how few people one holds.",
-                "Merge moments without weights, or of frequencies: say weight_kind='frequency' if they are.",
+                "Merge moments without weights, or of weights that were said to be frequencies.",
             )
         if not least >= 1:
             raise MomentsError(

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from felicific._capabilities import remedy
 from felicific._program.signals import Individual, Label, Score, ScoreCells, Signal, SoftLabel
 from felicific._program.values import ValueCells
 from felicific.exceptions import DataError
@@ -92,7 +91,7 @@ def resolve_signal(policy: Any) -> Signal:
     if isinstance(signal, Individual):
         raise DataError(
             "An individual policy needs the people themselves, not only sums over them.",
-            remedy("individual", "sites"),
+            "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
         )
     return signal
 

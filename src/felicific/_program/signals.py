@@ -673,6 +673,6 @@ def required(proba: Floats | None, kind: str) -> Floats:
     if proba is None:
         raise DataError(
             f"The {kind} policy sees probabilities.",
-            "Pass what the model's predict_proba returns, or use policy='label'.",
+            "Pass what the model's predict_proba returns as proba=, or use policy='label'.",
         )
     return proba

@@ -344,7 +344,7 @@ def _explain(program: Program) -> InfeasibleError:
         free = replace(program.moments, signal=relaxed)
         least_free = least_gap(build(free, program.rows, see_group=program.see_group), row)
         if least_free < least * (1 - 1e-6):
-            note = f" ({component.quantity(rounded_up(least_free))} with Score(monotone=False))"
+            note = f" ({component.quantity(rounded_up(least_free))} if it need not be monotone)"
     return gap_error(row, component, least, note)
 
 

@@ -458,7 +458,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             return self._certificate
         return no_certificate(
             "there is no bound in advance for lines of amounts. Audit it on rows it has not seen, or fit it with "
-            "confidence=."
+            "a confidence."
         )
 
     # -----------------------------------------------------------------------------------------------------

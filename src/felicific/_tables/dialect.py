@@ -187,7 +187,7 @@ def _spark_names(text: str) -> str:
     if "${" in text:
         raise DataError(
             f"Spark replaces what looks like a variable in the name {text!r}, inside quotes too.",
-            "Rename the column, or use policy.apply(table, ...), which needs no names.",
+            "Rename the column, or apply the policy where Python runs.",
         )
     return _doubled("`")(text)
 

@@ -32,8 +32,8 @@ UNNAMED = (
     "where a policy is fitted that sees the group."
 )
 UNDECIDED = (
-    "Fill it in, or fit again: with missing_group='unknown' on people some of whom have no group, or with "
-    "group_at_predict=False, so that nobody's group is needed."
+    "Fill it in, or fit again: with a name for such people (missing_group) among those it is fitted on, or without "
+    "the group, so that nobody's is needed."
 )
 
 

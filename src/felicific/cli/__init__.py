@@ -6,8 +6,10 @@ Nothing heavy is imported here: ``felicific --help`` answers at once.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from typing import Annotated
+from collections.abc import Set
+from typing import Annotated, Any
 
 import typer
 
@@ -29,7 +31,6 @@ from felicific.cli.sample_size import sample_size
 from felicific.cli.show import show
 from felicific.cli.sql import sql
 from felicific.cli.watch import watch
-from felicific.cli.words import in_the_shell
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked; "
@@ -70,6 +71,43 @@ for command in (
     register(app, command)
 
 
+#: Arguments of Python whose option is called otherwise.
+CALLED = {
+    "y": "--label",
+    "sensitive_features": "--group",
+    "sample_weight": "--weight",
+    "classes": "--class",
+    "groups": "--group-name",
+    "names": "--decision-name",
+    "random_state": "--seed",
+    "group_at_predict": "--no-group-at-predict",
+}
+
+#: An option with its value, which stays; or an argument as messages name it: ``gap=``, ``method='t'``, ``min_people``,
+#: ``proba={class: column}``.
+ARGUMENT = re.compile(
+    r"--[\w-]+ (?:'[^']*'|\S+)"
+    r"|(?<![\w'\"])(?P<of>(?:missing_labels=)?MissingLabels\()?(?P<name>[a-z_]+)"
+    r"(?P<is>=(?P<value>'[^']*'|\{[^{}]*\}|\.\.\.|-?[\w.]*\w)?)?(?![=\[({\w])(?(of)\))"
+)
+
+
+def with_options(text: str, options: Set[str]) -> str:
+    """A message of the library with the option in place of every argument that the command has as one."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found["name"] or "", found["value"] or "..."
+        called = CALLED.get(name, f"--{name.replace('_', '-')}")
+        if called not in options or not (found["is"] or "_" in name):
+            return found[0]
+        if value in ("...", "True", "False"):
+            return called
+        typed = value[1:-1].replace(": ", "=") if value[0] == "{" else value
+        return f"{called} " + (typed if " " in typed else typed.strip("'"))
+
+    return ARGUMENT.sub(option, text)
+
+
 def _version(asked: bool) -> None:
     if asked:
         from felicific import __version__
@@ -92,11 +130,13 @@ def root(
 
 def run(arguments: list[str]) -> int:
     """Run a command line and return its exit code; an error is one clear message, without a traceback."""
-    debug = "--debug" in arguments
+    debug, options = "--debug" in arguments, frozenset[str]()
     try:
-        _note_warnings()
-        command = typer.main.get_command(app)
+        command: Any = typer.main.get_command(app)
         kept = [argument for argument in arguments if argument != "--debug"]
+        called = next((command.commands[word] for word in kept if word in command.commands), command)
+        options = frozenset(option for parameter in called.params for option in parameter.opts)
+        _note_warnings(options)
         found = command.main(kept, prog_name="felicific", standalone_mode=False)
         if found == 130:
             raise KeyboardInterrupt  # typer took it for an ordinary end
@@ -105,7 +145,7 @@ def run(arguments: list[str]) -> int:
     except BaseException as error:
         if debug and not isinstance(error, KeyboardInterrupt | SystemExit):
             raise
-        code, message = ending(error)
+        code, message = ending(error, options)
         if message:
             # A name out of a file may hold what a terminal would obey.
             safe = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in message)
@@ -113,8 +153,8 @@ def run(arguments: list[str]) -> int:
         return code
 
 
-def ending(error: BaseException) -> tuple[int, str]:
-    """Exit code and message of whatever ended a command."""
+def ending(error: BaseException, options: Set[str]) -> tuple[int, str]:
+    """Exit code and message of whatever ended a command that has these options."""
     from felicific.exceptions import CertificateError, FelicificError, InfeasibleError, SignedError
 
     in_a_query = type(error).__name__ == "InterruptException" or str(error) == "Query interrupted"
@@ -130,7 +170,9 @@ def ending(error: BaseException) -> tuple[int, str]:
             )  # which some versions of typer put there
             return 2, f"felicific: {said}{'' if said.endswith(('.', '?')) else '.'} Try '{path} --help'."
         case FelicificError():
-            error.problem, error.remedy = in_the_shell(error.problem), in_the_shell(error.remedy)
+            error.problem, error.remedy = (
+                with_options(text, options) for text in (error.problem, error.remedy)
+            )
             unmet = isinstance(error, InfeasibleError | CertificateError)
             return 3 if unmet else 4 if isinstance(error, SignedError) else 1, f"felicific: {error}"
         case BrokenPipeError():
@@ -154,11 +196,11 @@ def ending(error: BaseException) -> tuple[int, str]:
     )
 
 
-def _note_warnings() -> None:
+def _note_warnings(options: Set[str]) -> None:
     """Say a warning in one line, as everything else is said."""
     import warnings
 
     def show(message: Warning | str, *rest: object) -> None:
-        print(f"felicific: note: {in_the_shell(str(message))}", file=sys.stderr)
+        print(f"felicific: note: {with_options(str(message), options)}", file=sys.stderr)
 
     warnings.showwarning = show  # type: ignore[assignment]  # the rest of its arguments says where, which is no help here

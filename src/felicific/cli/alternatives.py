@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicific.cli.options import ASKED, OUTPUT, PEOPLE, Answer, Bounded, Chart, Evidence, Label, Measured
-from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific._fit.judged import Alternatives
@@ -91,7 +90,7 @@ def alternatives(options: AlternativesOptions) -> None:
     if options.as_json:
         print_json(result.to_dict())
         return
-    print(in_the_shell(str(result)))
+    print(result)
     for path in written:
         if path is not None:
             print(f"Written to {path}.")

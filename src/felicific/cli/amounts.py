@@ -19,7 +19,6 @@ from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness
 from felicific.cli.options import Measures, Roles, Scores, Seen, Traced
 from felicific.cli.people import join_groups
-from felicific.cli.words import in_the_shell
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ def check_sites(options: Any, files: Sequence[str]) -> None:
 
 def lines_of(policy: AmountPolicy) -> list[str]:
     """What a policy of amounts does, for reading."""
-    return [in_the_shell(line) for line in (*policy.sentences(4), *policy.story())]
+    return [*policy.sentences(4), *policy.story()]
 
 
 def summary(policy: AmountPolicy) -> dict[str, Any]:
@@ -182,7 +181,7 @@ def summary(policy: AmountPolicy) -> dict[str, Any]:
 
     return {
         "kind": policy.kind,
-        "sentences": [in_the_shell(sentence) for sentence in policy.sentences()],
+        "sentences": policy.sentences(),
         "decisions": list(policy.bounds if policy.listed is None else policy.listed),
         "fitted": outcome(policy.outcome),
         "today": outcome(policy.today),

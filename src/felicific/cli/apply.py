@@ -24,7 +24,6 @@ from felicific.cli.options import (
     SignedFile,
 )
 from felicific.cli.steered import CONTROL, Steer, SteeredPeople, check_alone
-from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific._policy.amounts import AmountPolicy
@@ -106,7 +105,7 @@ def apply(options: ApplyOptions) -> None:
     if signed is not None:
         print(printable(signed.words))
     if steered is not None:
-        print("\n".join(printable(in_the_shell(line)) for line in str(steered.steering).splitlines()))
+        print("\n".join(printable(line) for line in str(steered.steering).splitlines()))
         print(f"The state of the steering is written to {steered.path}.")
     print(f"Written to {out}.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +28,6 @@ from felicific.cli.options import (
     PartlyLabelled,
     Today,
 )
-from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import Audit
@@ -119,8 +118,6 @@ def audit(options: AuditOptions) -> None:
             joined = read_join(options.join, group)
             asked = [read_between(text, group, joined) for text in options.between or ()]
             result = result.with_ratios(*asked, min_people=options.min_people)
-    notes = tuple(in_the_shell(note) for note in result.notes)
-    result = replace(result, notes=notes, one_look=in_the_shell(result.one_look))
     if out is not None:
         write_whole(out, _as_file(result, out.suffix.lower()))
     print_json(result.to_dict()) if options.as_json else print(result)

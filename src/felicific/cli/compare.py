@@ -21,7 +21,6 @@ from felicific.cli.options import (
     Measured,
     Today,
 )
-from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import Audit, Comparison, Policy
@@ -77,7 +76,6 @@ def compare(options: CompareOptions) -> None:
         pair = _Pair(options)
         before, after = pair.measured("before"), pair.measured("after")
         found = paired(before.audit, after.audit)
-        found = replace(found, remarks=tuple(in_the_shell(text) for text in found.remarks))
         flows = _flows_of_amounts(found, before, after) if pair.amounts else pair.flows(before, after)
     content = _content(found, before, after, flows)
     if options.out is not None:

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from felicific.cli.options import OUTPUT, Forced
-from felicific.cli.words import in_the_shell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +44,7 @@ def demo(options: DemoOptions) -> None:
     for part in parts:
         console.print(part(loans))
     console.print(f"The verdict on these {len(loans.y):,} people:", markup=False)
-    console.print(f"{in_the_shell(str(page))}\n", markup=False)
+    console.print(f"{page}\n", markup=False)
     console.print(written, markup=False, soft_wrap=True)
     console.print(f"Done in {time.perf_counter() - start:.1f} s.", style="dim")
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from felicific.cli.options import OUTPUT, PEOPLE, Answer, Fitted, Group, HappinessText, PolicyKind, Prediction
-from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import FairClassifier, Moments, Policy
@@ -72,11 +71,11 @@ def fit(options: FitOptions) -> None:
         print_json(_summary(result, options.out))
         return
     if result.verdict is not None:
-        print(in_the_shell(str(result.verdict)), end="\n\n")
+        print(result.verdict, end="\n\n")
     if result.chosen is not None:
         print(f"Policy: {result.policy.kind}, chosen because {result.chosen}.")
     for sentence in result.policy.sentences(digits=4):
-        print(in_the_shell(sentence))
+        print(sentence)
     name = result.policy.basis.loss_name
     if result.today is not None:
         print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
@@ -245,7 +244,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
         "policy": str(out),
         "kind": policy.kind,
         "chosen": result.chosen,
-        "sentences": [in_the_shell(sentence) for sentence in policy.sentences()],
+        "sentences": policy.sentences(),
         "fitted": outcome(policy.outcome),
         "expected_gaps": policy.expected_gaps(),
         "today": None if result.today is None else outcome(result.today),

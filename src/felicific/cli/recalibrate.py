@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicific.cli.options import OUTPUT, PEOPLE, Answer, HappinessText, Limited, PolicyFile, Traced
-from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import Moments, Policy
@@ -199,7 +198,7 @@ def _content(policy: Policy, found: Recalibrated, out: Path) -> dict[str, Any]:
         "policy": str(out),
         "sha256": found.policy.sha256,
         "before_sha256": policy.sha256,
-        "sentences": [in_the_shell(sentence) for sentence in found.policy.sentences()],
+        "sentences": found.policy.sentences(),
         "expected_gaps_on_these_people": {"before": before, "after": found.policy.gaps},
         "decided_otherwise": [{"group": group, "share": share} for group, share in moved],
         "how": found.how,
@@ -211,7 +210,7 @@ def _content(policy: Policy, found: Recalibrated, out: Path) -> dict[str, Any]:
 def _lines(policy: Policy, found: Recalibrated) -> list[str]:
     """The new policy, and what changes from the old one to it."""
     after = found.policy
-    lines = [in_the_shell(sentence) for sentence in after.sentences(digits=4)]
+    lines = [*after.sentences(digits=4)]
     for j, component in enumerate(after.components):
         if component.aside:
             continue

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Fitted, Forced, Prediction
-from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import FairClassifier, Policy
@@ -130,7 +129,7 @@ def report(options: ReportOptions) -> None:
             written[options.out] = _text(page, options)
         write_together(written)
     if signed is None:
-        print(in_the_shell(str(page)))
+        print(page)
     for path in written:
         print(f"Written to {path}.")
 
@@ -151,7 +150,7 @@ def _report_amounts(options: ReportOptions) -> None:
         written = {} if options.policy_out is None else {options.policy_out: policy.to_json()}
         written[options.out] = _text(page, options)
         write_together(written)
-    print(in_the_shell(str(page)))
+    print(page)
     for path in written:
         print(f"Written to {path}.")
 

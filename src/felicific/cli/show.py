@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from felicific.cli.options import Json, Loss, PolicyFile, PolicyFunction, SignedFile
-from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import Policy
@@ -76,11 +75,12 @@ def _show_amounts(options: ShowOptions) -> None:
     rules = policy.rules(4)
     others = [sentence for sentence in policy.sentences(4) if sentence not in rules]
     parts = {
-        "What it gives": [*map(in_the_shell, rules), _lots(policy)],
+        "What it gives": [*rules, _lots(policy)],
         "What it was fitted on": [f"Groups: {', '.join(map(repr, policy.groups))}."],
         "What was asked, and what it does to these people": [
             *(f"Asked for: a gap of {name!r} of at most {width:g}." for name, width in policy.asked.items()),
-            *map(in_the_shell, [*others, *policy.story()]),
+            *others,
+            *policy.story(),
         ],
         "Which policy this is": [f"Kind {policy.kind}.", f"SHA-256: {policy.sha256}."],
     }
@@ -100,7 +100,7 @@ def _content(policy: Policy, signed: Signed | None) -> dict[str, Any]:
         "kind": policy.kind,
         "decisions": policy.decisions.tolist(),
         "favourable": policy.decisions.tolist()[policy.best],
-        "sentences": [in_the_shell(sentence) for sentence in policy.sentences()],
+        "sentences": policy.sentences(),
         "sees_group": policy.see_group,
         "draws_lots": policy.draws_lots,
         "lots_from_a_seed": _seeded(policy),
@@ -121,11 +121,11 @@ def _lines(policy: Policy, signed: Signed | None) -> list[str]:
     rules = policy.rules(4)
     achieved = [sentence for sentence in policy.sentences(4) if sentence not in rules]
     parts = {
-        "What it decides": [*map(in_the_shell, rules), _lots(policy)],
+        "What it decides": [*rules, _lots(policy)],
         "What it was fitted on": _fitted_on(policy),
         "What was asked, and what it does to these people": [
             *_asked(policy),
-            *map(in_the_shell, achieved),
+            *achieved,
             *policy.story(),
         ],
         "Which policy this is": _identity(policy, signed),

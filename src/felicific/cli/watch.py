@@ -22,7 +22,6 @@ from felicific.cli.options import (
     Scored,
     Today,
 )
-from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import Watch
@@ -107,11 +106,10 @@ def watch(options: WatchOptions) -> None:
         _check_unchanged(options.state, before)
         found.save(options.state)  # last: rows count when all of it is done
     if options.as_json:
-        told = found.to_dict()
-        print_json(told | {"notes": [in_the_shell(note) for note in told["notes"]]})
+        print_json(found.to_dict())
     else:
         lines = [*found.sentences(), *found.notes]
-        print("\n".join(printable(in_the_shell(line)) for line in lines))
+        print("\n".join(printable(line) for line in lines))
     if found.alarm is not None:
         raise typer.Exit(4)
 

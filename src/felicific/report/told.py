@@ -74,17 +74,17 @@ class Told:
             return
         if not isinstance(self.names, Mapping) or not all(isinstance(v, str) for v in self.names.values()):
             raise DataError(
-                f"names is {self.names!r}.", "Give a dict of every decision to its name, as text."
+                f"names= is {self.names!r}.", "Give a dict of every decision to its name, as text."
             )
         for decision in self.names:
             if decision not in decisions:
                 raise DataError(
-                    f"names has {decision!r}, and the decisions are {listed(map(repr, decisions))}.",
+                    f"names= has {decision!r}, and the decisions are {listed(map(repr, decisions))}.",
                     "Name these.",
                 )
         for decision in decisions:
             if decision not in self.names:
-                raise DataError(f"names has no name for the decision {decision!r}.", "Name every decision.")
+                raise DataError(f"names= has no name for the decision {decision!r}.", "Name every decision.")
         given = [*self.names.values()]
         twice = next((name for name in given if given.count(name) > 1), None)
         if twice is not None:

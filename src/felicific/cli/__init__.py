@@ -24,7 +24,6 @@ from felicific.cli.merge import merge
 from felicific.cli.moments import moments
 from felicific.cli.recalibrate import recalibrate
 from felicific.cli.report import report
-from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
 from felicific.cli.show import show
 from felicific.cli.sql import sql
@@ -65,7 +64,6 @@ for command in (
     moments,
     merge,
     sample_size,
-    reproduce,
 ):
     register(app, command)
 

@@ -121,13 +121,13 @@ def _lines(
     legend = alt.Legend(symbolStrokeWidth=2.5, symbolSize=900, symbolType="stroke", columns=columns)
     by_colour = alt.Color("name:N", legend=legend).scale(domain=list(names), range=colours)
     dash = alt.StrokeDash("name:N", legend=legend).scale(domain=list(names), range=DASHES[: len(names)])
-    layers = [
-        alt.Chart(rows[rows["name"] == name])
-        .mark_line(strokeJoin="round", strokeWidth=3.5 if colour == LIGHT.accent else 2, clip=True)
-        .encode(x, y, by_colour, dash, order="order:Q")
-        for name, colour in reversed(list(zip(names, colours, strict=True)))
+    width = alt.StrokeWidth("width:Q", scale=None, legend=None)
+    looks = [
+        (name, 3.5 if colour == LIGHT.accent else 2) for name, colour in zip(names, colours, strict=True)
     ]
-    return alt.layer(*layers), by_colour
+    rows = pd.concat([rows[rows["name"] == name].assign(width=wide) for name, wide in reversed(looks)])
+    line = alt.Chart(rows).mark_line(strokeJoin="round", clip=True)
+    return line.encode(x, y, by_colour, dash, width, order="order:Q"), by_colour
 
 
 def _x(field: str, title: str, number: str, ends: tuple[float, float], ticks: int = 5) -> Any:

@@ -51,12 +51,13 @@ class Numbers:
     def __init__(self, runs: Sequence[Run]) -> None:
         self.runs = runs
         self.frame = pd.concat([run.numbers for run in runs], ignore_index=True)
+        self.places = dict(
+            list(self.frame.set_index("seed").groupby(["policy", "people", "method", "place"]))
+        )
 
     def of(self, policy: str, people: str, method: str, place: str = "eps 0") -> pd.DataFrame:
         """Rows of one place, one for every seed."""
-        place = "as it is" if method == "unprocessed" else place
-        asked = {"policy": policy, "people": people, "method": method, "place": place}
-        return self.frame[(self.frame[list(asked)] == list(asked.values())).all(axis=1)].set_index("seed")
+        return self.places[policy, people, method, "as it is" if method == "unprocessed" else place]
 
 
 def common_statements(numbers: Numbers) -> list[Statement]:

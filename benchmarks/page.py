@@ -22,9 +22,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 from felicific import FairClassifier, Happiness, audit
-from felicific.cli.demo import _page as demo_page
+from felicific.cli.demo import _forest, _page
 from felicific.datasets import synthetic_loans
-from felicific.studies import make_forest
 
 PAGE = Path(__file__).parents[1] / "docs" / "report.md"
 
@@ -42,10 +41,10 @@ def demo() -> Work:
     data = synthetic_loans(48_842, seed=0)
     X, X_train, y, y_train = train_test_split(data.X, data.y, test_size=0.20, random_state=0)
     X_test, X_val, y_test, y_val = train_test_split(X, y, test_size=0.5, random_state=0)
-    model = FrozenEstimator(make_forest(X_train, 0).fit(X_train, y_train))
+    model = FrozenEstimator(_forest(X_train, 0).fit(X_train, y_train))
     asked = {"happiness": data.happiness, "sensitive_features": data.sensitive_features}
     fair = FairClassifier(model, gap=0.0, random_state=0, **asked).fit(X_val, y_val)
-    return lambda: demo_page(SimpleNamespace(fair=fair, X=X_test, y=y_test))  # all that it looks at
+    return lambda: _page(SimpleNamespace(fair=fair, X=X_test, y=y_test))  # all that it looks at
 
 
 def world(seed: int, groups: int, classes: int) -> tuple[pd.DataFrame, np.ndarray]:

@@ -33,8 +33,8 @@ from sklearn.frozen import FrozenEstimator
 import felicific
 from felicific import FairClassifier, Scorer
 from felicific.datasets import Dataset, adult, financial_loans, synthetic_loans
-from felicific.studies import make_forest
-from felicific.studies import split as split_rows
+from studies.experiment import make_forest
+from studies.experiment import split as split_rows
 
 LOADERS: dict[str, Callable[..., Dataset]] = {
     "synthetic": synthetic_loans,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = Path(__file__).resolve().parent / "peers"
+sys.path.append(str(ROOT))  # where `studies` is, whose split and forest some benchmarks take
 
 
 def environment(folder: Path, packages: Iterable[str]) -> Path:

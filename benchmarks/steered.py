@@ -26,7 +26,7 @@ from sklearn.ensemble import RandomForestClassifier
 from felicific import Budget, Floor, Happiness, Policy, Steering, solve
 from felicific.datasets import synthetic_loans
 from felicific.exceptions import SteeringWarning
-from felicific.studies._baseline import split
+from studies.experiment import split
 
 FUNDING = Happiness("decision * loan_requested", name="funding", unit="$")
 FEATURES = ["yearly_salary", "loan_requested"]

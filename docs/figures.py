@@ -29,9 +29,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
 from felicific import FairClassifier, FairRegressor, plots
-from felicific.cli.demo import _page as demo_page
+from felicific.cli.demo import _forest, _page
 from felicific.datasets import adult, synthetic_loans
-from felicific.studies import make_forest
 
 HERE = Path(__file__).parent
 LENDERS = 10
@@ -54,7 +53,7 @@ def make(seed: int = 0) -> Demo:
     data = synthetic_loans(48_842, seed=seed)
     X, X_train, y, y_train = train_test_split(data.X, data.y, test_size=0.20, random_state=seed)
     X_test, X_val, y_test, y_val = train_test_split(X, y, test_size=0.5, random_state=seed)
-    model = make_forest(X_train, seed).fit(X_train, y_train)
+    model = _forest(X_train, seed).fit(X_train, y_train)
     fair = FairClassifier(
         FrozenEstimator(model), happiness=data.happiness, sensitive_features="sex", random_state=seed
     )
@@ -91,7 +90,7 @@ def take_report(demo: Demo) -> bytes:
     """The top of the page that ``felicific demo`` writes: verdict, flags, slider and card."""
     from playwright.sync_api import sync_playwright
 
-    page = demo_page(SimpleNamespace(fair=demo.fair, X=demo.X, y=demo.y)).to_html()  # all that it looks at
+    page = _page(SimpleNamespace(fair=demo.fair, X=demo.X, y=demo.y)).to_html()  # all that it looks at
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")

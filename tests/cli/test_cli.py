@@ -685,7 +685,6 @@ MISTAKES = {
     f"{AUDIT} --policy-file policy.json": (1, "No such file"),
     f"{AUDIT} --method magic": (2, "'--method': 'magic' is not one of 'auto', 't', 'hall', 'exact',"),
     f"{AUDIT} --weight-kind sampled": (2, "'sampled' is not one of 'frequency', 'sampling'"),
-    "reproduce nothing --out results": (2, "'nothing' is not one of 'synthetic', 'adult',"),
     f"{FIT} --policy telepathy": (2, "not one of 'auto', 'score', 'individual', 'label', 'soft-label'"),
     f"{FIT} --policy individual --no-group-at-predict": (
         1,
@@ -1120,7 +1119,6 @@ OWN_MEANING = {
     "moments": {"--files"},
     "recalibrate": {"--policy"},
     "report": {"--signed"},
-    "reproduce": {"--group", "--rows"},
     "sample-size": {"--among", "--confidence", "--rows"},
     "show": {"--happiness", "--policy"},
     "sql": {"--group", "--odds", "--policy"},  # as of apply

@@ -10,7 +10,7 @@ import pytest
 from report.contents import KINDS, audit, choice, component
 from reported import HOSTILE
 
-from felicific.report.page import render, render_page
+from felicific.report.page import render
 from felicific.report.slider import Moving, Told, embedded, track
 from felicific.report.view import choice_view
 
@@ -308,17 +308,3 @@ def test_one_position_has_no_slider():
     assert 'id="slider"' not in page
     assert 'id="choice"' not in page
     assert 'id="sign"' in page
-
-
-def test_another_page_has_the_same_style(tmp_path):
-    """A template from elsewhere extends the base, uses the verdict's box, and is escaped."""
-    (tmp_path / "study.html").write_text(
-        '{% extends "base.html" %}{% import "parts.html" as parts %}{% block main %}'
-        '{{ parts.verdict_box("certified", "Study", claim, "All of them.", flags=[(3, "claim", "No", "Not.")]) }}'
-        "{% endblock %}"
-    )
-    page = render_page("study.html", folder=tmp_path, title="Study", kicker="Studies", claim="14 <b> hold")
-    assert 'class="verdict" data-verdict="certified"' in page
-    assert "14 &lt;b&gt; hold" in page
-    assert 'data-level="3"' in page
-    assert "<script" not in page

@@ -300,7 +300,6 @@ def test_charts_say_what_they_need(tmp_path):
     [
         ("frontier scores.csv --proba score {} --out f.csv --chart f.svg", INSTALL),
         ("alternatives scores.csv --proba today=score {} --out a.csv --chart a.png", INSTALL),
-        ("reproduce delayed --out studies", "pip install 'felicific[app,report,plots]'"),
     ],
     ids=lambda part: part.split()[0],
 )

@@ -26,7 +26,6 @@ from felicific.cli.merge import merge
 from felicific.cli.moments import moments
 from felicific.cli.recalibrate import recalibrate
 from felicific.cli.report import report
-from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
 from felicific.cli.show import show
 from felicific.cli.sql import sql
@@ -66,7 +65,6 @@ for command in (
     moments,
     merge,
     sample_size,
-    reproduce,
 ):
     register(app, command)
 

@@ -26,15 +26,13 @@ def render(content: dict[str, Any]) -> str:
     return render_page("page.html", script="script.js", **view | {"data": embedded(view["data"])})
 
 
-def render_page(template: str, *, folder: Path = HERE, script: str = "", **values: Any) -> str:
+def render_page(template: str, *, script: str = "", **values: Any) -> str:
     """A page in the report's style, which needs no other file and asks nobody for anything.
 
     Parameters
     ----------
     template : str
         Name of a template that extends ``base.html``; boxes of a verdict are in ``parts.html``.
-    folder : Path
-        Where the template lies, if not beside this file.
     script : str
         Name of the only script that may run, beside this file; none may if there is none.
     **values
@@ -42,7 +40,7 @@ def render_page(template: str, *, folder: Path = HERE, script: str = "", **value
     """
     code = _file(script) if script else ""
     page: str = (
-        _environment(folder)
+        _environment()
         .get_template(template)
         .render(style=_file("style.css"), script=code, security=_security(code), **values)
     )
@@ -56,11 +54,11 @@ def _file(name: str) -> str:
 
 
 @lru_cache
-def _environment(folder: Path) -> Any:
+def _environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader([folder, HERE]),
+        loader=FileSystemLoader(HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 
+import numpy as np
+
 
 def name_of(value):
     """A value as the name of a test, without addresses: every process must find the same names."""
@@ -21,3 +23,10 @@ def python_words(text):
     """
     typed = re.sub(r"--[\w-]+ ('[^']*'|\S+)|(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\"", "", text)
     return re.findall(r"\b[a-z_]+=(?!=)|\b(?:Gap|Ratio|Floor|Budget|Losers|Explore|Score)\(|\bfair\.", typed)
+
+
+def at(n, row, value, fill, dtype=None):
+    """A vector that is ``fill`` everywhere but in one row."""
+    values = [fill] * n if not isinstance(fill, list | np.ndarray) else list(fill)
+    values[row] = value
+    return np.array(values, dtype=dtype)

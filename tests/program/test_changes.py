@@ -86,7 +86,7 @@ def paid(policy, table):
     return loss + policy.change_cost * changed
 
 
-@examples(25)
+@examples
 @given(
     SEEDS,
     st.sampled_from([0.0, 0.05, 0.3, 2.0]),
@@ -107,7 +107,7 @@ def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_today, see_group):
     assert max(policy.gaps.values()) <= gap + 1e-8
 
 
-@examples(20)
+@examples
 @given(SEEDS, st.booleans(), st.sampled_from([0.0, 0.3]))
 def test_shares_of_people_changed_gaining_and_losing(seed, own_today, gap):
     """Who is changed, gains and loses at each of the three points is what a loop over everybody counts."""
@@ -158,7 +158,7 @@ def test_engines_count_the_same_who_gain_and_lose(make, named):
     assert here.loses[..., 0].sum() > 0
 
 
-@examples(30)
+@examples
 @given(SEEDS, st.sampled_from([2, 3]), st.booleans(), st.booleans())
 def test_closed_form_is_the_program_without_requirements(seed, n_classes, monotone, see_group):
     """The policy that folds try, found in closed form, costs what the program finds."""
@@ -213,7 +213,7 @@ def naive_auto(table, reach, cost_of, grid):
     return found
 
 
-@examples(12)
+@examples
 @given(SEEDS, st.sampled_from([((0, 1), (1, 0)), ((0, 1), (10, 0)), ((0, 3), (1, 0))]))
 def test_auto_is_the_largest_cost_as_good_as_the_best_on_folds(seed, matrix):
     """What "auto" takes is what loops over folds, costs, groups and thresholds find."""
@@ -286,7 +286,7 @@ def test_sums_that_do_not_know_today_refuse_a_cost():
             door(sums, change_cost=0.1)
 
 
-@examples(10)
+@examples
 @given(SEEDS, st.sampled_from([0.05, 0.3]))
 def test_the_frontier_is_that_of_the_sum(seed, cost):
     """At every gap the frontier is as good as the program; its value is convex, its loss is the loss alone."""

@@ -17,18 +17,18 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from felicific._people.folds import folds_by_key
+from felicific._program.changes import cost_by_sums, found_by_sums
 from shared import table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import OrdinalEncoder
 
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import achieved
-from felicific._people.folds import folds_by_key
 from felicific._people.people import People
 from felicific._policy.fit_individual import found_by_people
 from felicific._policy.lottery import faces_lottery, make_salt
 from felicific._problem.problem import Problem
-from felicific._program.changes import cost_by_sums, found_by_sums
 from felicific._program.signals import Individual, Score
 from felicific._program.summing import sum_people
 from felicific.datasets import adult, financial_loans, synthetic_loans

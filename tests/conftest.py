@@ -13,11 +13,18 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402  # see above
 import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 from felicific._tables import progress  # noqa: E402
 from felicific.exceptions import FelicificError  # noqa: E402
 
-LIBRARIES = ("pandas", "polars", "numpy")
+# How many examples Hypothesis makes: ten, the same in every run, or with ``--hypothesis-profile=thorough`` 200 that are
+# drawn anew. No test says it for itself. A busy machine may take long over one example.
+settings.register_profile(
+    "quick", max_examples=10, derandomize=True, database=None, deadline=None, print_blob=True
+)
+settings.register_profile("thorough", max_examples=200, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 def pytest_collection_modifyitems(config, items):
@@ -78,6 +85,26 @@ class People:
             self.models[library] = LogisticRegression().fit(features, self.y)
         return FrozenEstimator(self.models[library])
 
+    def fit(
+        self, library, *, columns=None, y=None, groups=None, weight=None, rows=None, model=None, **settings
+    ):
+        """A classifier fitted on these people, with some columns, labels or settings changed."""
+        from felicific import FairClassifier
+
+        X = self.table(library, **(columns or {}))
+        y = self.y if y is None else y
+        if rows is not None:
+            X = X.iloc[rows] if library == "pandas" else X[rows]
+            y = y[rows]
+        common = {
+            "happiness": "statistical_parity",
+            "sensitive_features": None if groups is not None else self.name(library, "group"),
+            "key": self.name(library, "id"),
+            "random_state": 0,
+        }
+        fair = FairClassifier(model or self.frozen(library), **common | settings)
+        return fair.fit(X, y, sensitive_features=groups, sample_weight=weight)
+
 
 def make_people(n=400, seed=0):
     """Two groups (0 and 1) of which one scores higher; a loan in thousands; a region of three."""
@@ -100,11 +127,6 @@ def make_people(n=400, seed=0):
 @pytest.fixture(scope="session")
 def people():
     return make_people()
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request):
-    return request.param
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import typer
 
 from felicific.cli import app
@@ -37,3 +38,10 @@ def foreign_options(text, options):
         elif word not in options:
             found.append(word)
     return found
+
+
+def at(n, row, value, fill, dtype=None):
+    """A vector that is ``fill`` everywhere but in one row."""
+    values = [fill] * n if not isinstance(fill, list | np.ndarray) else list(fill)
+    values[row] = value
+    return np.array(values, dtype=dtype)

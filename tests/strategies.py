@@ -5,8 +5,6 @@ offsets are applied afterwards: ``unit * (offset + effect)``, rounded as floats 
 rounded numbers.
 """
 
-import os
-
 import numpy as np
 from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
@@ -15,21 +13,10 @@ from oracles import Rows, UncertifiedError, best_regret, conflict_depth, least_g
 
 from felicific import Happiness, moments
 
-#: Multiplies the number of examples; above 1 the examples are random instead of the same every time.
-EXAMPLES = int(os.environ.get("FELICIFIC_EXAMPLES", "1"))
-
-
-def examples(n):
-    """Return settings for n examples: the same ones in every run, unless FELICIFIC_EXAMPLES asks for more."""
-    return settings(
-        max_examples=n * EXAMPLES,
-        derandomize=EXAMPLES == 1,
-        database=None,
-        deadline=None,
-        print_blob=True,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-    )
-
+#: For tests whose people take long to make: how many are made is for the profile to say (``conftest.py``).
+examples = settings(
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+)
 
 N_CLASSES, N_GROUPS, N_COMPONENTS = st.integers(2, 5), st.integers(2, 6), st.integers(1, 3)
 SOFT, ONE, ZERO = st.booleans(), st.just(1.0), st.just(0.0)

@@ -3,11 +3,13 @@
 import decimal
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import at
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -27,32 +29,9 @@ from felicific.exceptions import (
 
 
 @pytest.fixture
-def fit(people, library):
-    """Fit on the people in a library, with some columns, labels or settings changed."""
-
-    def run(*, columns=None, y=None, groups=None, weight=None, rows=None, model=None, **settings):
-        X = people.table(library, **(columns or {}))
-        y = people.y if y is None else y
-        if rows is not None:
-            X = X.iloc[rows] if library == "pandas" else X[rows]
-            y = y[rows]
-        common = {
-            "happiness": "statistical_parity",
-            "sensitive_features": None if groups is not None else people.name(library, "group"),
-            "key": people.name(library, "id"),
-            "random_state": 0,
-        }
-        fair = FairClassifier(model or people.frozen(library), **common | settings)
-        return fair.fit(X, y, sensitive_features=groups, sample_weight=weight)
-
-    return run
-
-
-def at(n, row, value, fill, dtype=None):
-    """A vector that is ``fill`` everywhere but in one row."""
-    values = [fill] * n if not isinstance(fill, list | np.ndarray) else list(fill)
-    values[row] = value
-    return np.array(values, dtype=dtype)
+def fit(people):
+    """Fit on the people in pandas, with some columns, labels or settings changed."""
+    return partial(people.fit, "pandas")
 
 
 def test_the_helper_of_these_tests(refuses):
@@ -78,18 +57,6 @@ def test_nothing_is_wrong_with_the_fixture(fit):
 # Groups
 
 
-@pytest.mark.parametrize("value", [None, float("nan"), pd.NA, pd.NaT], ids=str)
-def test_missing_group(fit, people, refuses, library, value):
-    """A null group is refused at fit, with the row and how many there are."""
-    if library == "polars" and value is not None:
-        value = None
-    groups = at(len(people), 5, value, people["group"].astype(str), object)
-    with refuses(GroupError, "missing in 1 of 400 rows", "row 5", remedy="leave the rows out"):
-        fit(groups=groups)
-    with refuses(GroupError, "row 5"):
-        fit(columns={"group": groups})
-
-
 def test_missing_group_in_a_list(fit, people, refuses):
     """A NaN in a list of names is a missing group, not the group "nan"."""
     groups = ["a" if group else "b" for group in people["group"]]
@@ -98,36 +65,13 @@ def test_missing_group_in_a_list(fit, people, refuses):
         fit(groups=groups)
 
 
-def test_missing_group_in_an_intersection(fit, people, refuses, library):
-    """A null in any of several columns is a missing group."""
-    region = at(len(people), 7, float("nan"), people["region"].astype(float))
-    names = [people.name(library, name) for name in ("group", "region")]
-    with refuses(GroupError, "missing", "row 7"):
-        fit(columns={"region": region}, sensitive_features=names, model=LogisticRegression())
-
-
-def test_missing_group_at_predict(fit, people, refuses, library):
-    """A null group is refused at predict too."""
-    fair = fit()
-    group = at(len(people), 3, np.nan, people["group"].astype(float))
-    with refuses(GroupError, "missing in 1 of 400 rows", "row 3"):
-        fair.predict(people.table(library, group=group))
-
-
 @pytest.mark.parametrize("value", [7, "x", 2.5, "0"], ids=repr)
-def test_unseen_group(fit, people, refuses, library, value):
+def test_unseen_group(fit, people, refuses, value):
     """A group that was never fitted is named, with its first row and the known ones."""
     fair = fit()
     group = at(len(people), 3, value, people["group"].tolist(), object)
     with refuses(GroupError, repr(value), "row 3", "never fitted", "known are 0, 1", remedy="every group"):
-        fair.predict_proba(people.table(library), sensitive_features=group)
-
-
-def test_unseen_groups_are_plural(fit, people, refuses, library):
-    """Several unseen groups are listed, in English."""
-    fair = fit()
-    with refuses(GroupError, "The groups 2, 3", "were never fitted"):
-        fair.predict(people.table(library, group=people["group"] + 2))
+        fair.predict_proba(people.table("pandas"), sensitive_features=group)
 
 
 def test_single_group(fit, people, refuses):
@@ -158,12 +102,10 @@ def test_group_without_anybody_in_among(fit, people, refuses):
         fit(y=y, happiness="equal_opportunity")
 
 
-def test_no_groups_anywhere(people, library, refuses):
+def test_no_groups_anywhere(people, refuses):
     """Without groups, fit and predict say how to give them."""
-    X = people.table(library)
-    fair = FairClassifier(
-        people.frozen(library), happiness="statistical_parity", key=people.name(library, "id")
-    )
+    X = people.table("pandas")
+    fair = FairClassifier(people.frozen("pandas"), happiness="statistical_parity", key="id")
     with refuses(GroupError, "which group", remedy="sensitive_features="):
         fair.fit(X, people.y)
     fair.fit(X, people.y, sensitive_features=people["group"])
@@ -207,51 +149,6 @@ def test_callable_that_returns_nothing(fit, refuses):
 # Columns
 
 
-def test_missing_column(fit, people, refuses, library):
-    """A column that does not exist is named, with the nearest ones that do."""
-    wrong = 17 if library == "numpy" else "grop"
-    near = "0, 1, 2" if library == "numpy" else "'group'"
-    with refuses(DataError, repr(wrong), "the groups", remedy=near):
-        fit(sensitive_features=wrong)
-    with refuses(DataError, repr(wrong), "key", remedy=near):
-        fit(key=wrong)
-    with refuses(DataError, repr(wrong), "the groups"):
-        fit(sensitive_features=[people.name(library, "region"), wrong] if library != "numpy" else wrong)
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_missing_column_of_the_model(people, refuses, library):
-    """A column that the model was trained on and the table lacks is named."""
-    X = people.table(library, ["score", "wealth", "group", "id"])
-    with refuses(DataError, "'loan'", "the model"):
-        FairClassifier(
-            people.frozen(library), happiness="statistical_parity", sensitive_features="group", key="id"
-        ).fit(X, people.y)
-
-
-@pytest.mark.parametrize(
-    ("column", "offender"),
-    [("score", "float"), ("loan", "float")],
-)
-def test_floats_as_keys(fit, people, refuses, library, column, offender):
-    """A key column of floats is refused at fit, before anybody is decided by it."""
-    with refuses(DataError, "key", "string or an integer", remedy="identifier"):
-        fit(key=people.name(library, column), model=LogisticRegression())
-
-
-@pytest.mark.parametrize("value", [None, 1.5, True], ids=str)
-def test_bad_key_in_one_row(fit, people, refuses, library, value):
-    """A null, a float or a boolean among the keys is refused, at fit and at predict."""
-    keys = at(len(people), 2, value, [f"p{i}" for i in range(len(people))], object)
-    if library == "polars" and value is not None:
-        pytest.skip("a Polars column has one type")
-    with refuses(DataError, "key of row 2"):
-        fit(columns={"id": keys})
-    fair = fit()
-    with refuses(DataError, "key of row 2"):
-        fair.predict(people.table(library, id=keys))
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Tables
 
@@ -288,16 +185,6 @@ def test_no_table(people, X):
     fair = FairClassifier(people.frozen("numpy"), happiness="statistical_parity", sensitive_features=0)
     with pytest.raises(ValueError, match=r"(?i)expected 2D array|table"):
         fair.fit(X, people.y[:3])
-
-
-def test_empty_table(fit, refuses, library):
-    """A table without rows is called empty."""
-    if library == "numpy":
-        with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-            fit(rows=np.arange(0))
-    else:
-        with refuses(DataError, "no rows"):
-            fit(rows=np.arange(0))
 
 
 def test_repeated_columns(people, refuses):
@@ -361,18 +248,18 @@ def test_infinite_label(fit, people, refuses):
             fit(y=at(len(people), 4, np.inf, people.y.astype(float)))
 
 
-def test_no_labels(people, library, refuses):
+def test_no_labels(people, refuses):
     """y=None is called by its name."""
-    fair = FairClassifier(people.frozen(library), happiness="statistical_parity", sensitive_features=0)
+    fair = FairClassifier(people.frozen("pandas"), happiness="statistical_parity", sensitive_features=0)
     with refuses(DataError, "y is None"):
-        fair.fit(people.table(library), None)
+        fair.fit(people.table("pandas"), None)
 
 
-def test_wrong_number_of_labels(people, library, refuses):
+def test_wrong_number_of_labels(people, refuses):
     """Labels that do not match the rows are counted."""
-    fair = FairClassifier(people.frozen(library), happiness="statistical_parity", sensitive_features=0)
+    fair = FairClassifier(people.frozen("pandas"), happiness="statistical_parity", sensitive_features=0)
     with refuses(DataError, "399 labels", "400 rows"):
-        fair.fit(people.table(library), people.y[:-1])
+        fair.fit(people.table("pandas"), people.y[:-1])
 
 
 def test_labels_of_a_wrong_shape(fit, people, refuses):
@@ -482,12 +369,12 @@ def test_frozen_but_never_fitted(fit):
         fit(model=FrozenEstimator(LogisticRegression()))
 
 
-def test_predict_before_fit(people, library):
+def test_predict_before_fit(people):
     """Predicting before fitting is NotFittedError."""
-    fair = FairClassifier(people.frozen(library), happiness="statistical_parity", sensitive_features=0)
+    fair = FairClassifier(people.frozen("pandas"), happiness="statistical_parity", sensitive_features=0)
     for method in (fair.predict, fair.predict_proba):
         with pytest.raises(NotFittedError):
-            method(people.table(library))
+            method(people.table("pandas"))
 
 
 @pytest.mark.parametrize("policy", ["scores", "lable", None, 5], ids=str)
@@ -532,7 +419,6 @@ WEIGHTS = {
 
 @pytest.mark.parametrize("prefit", [True, False], ids=["frozen", "unfitted"])
 @pytest.mark.parametrize("case", WEIGHTS)
-@pytest.mark.parametrize("library", ["pandas"])
 def test_bad_weights(fit, refuses, case, prefit):
     """Weights that are none are refused by felicific with their row, before any model is fitted on them."""
     weight, words = WEIGHTS[case]
@@ -589,21 +475,6 @@ def test_happiness_of_decimals_and_flags(fit):
     for value in (True, 3, np.int8(3), decimal.Decimal("0.5"), np.array([decimal.Decimal("0.5")] * 400)):
         fair = fit(happiness=Happiness(lambda decision, v=value: v if decision else 0 * v, name="happiness"))
         assert fair.gaps_ == pytest.approx({"happiness": 0.0}, abs=1e-9)
-
-
-def test_nan_happiness_names_the_group(fit, people, refuses, library):
-    """A NaN of the table reaches the message with its row and group."""
-    name = people.name(library, "loan")
-    loan = at(len(people), 21, np.nan, people["loan"])
-
-    def funding(decision, x):
-        return decision * (x[:, name].astype(float) if library == "numpy" else x[name])
-
-    frozen = FrozenEstimator(Broken(predicted=people.y))
-    with refuses(
-        HappinessError, "'funding'", "nan in row 21", f"group {people['group'][21]}", remedy="`among`"
-    ):
-        fit(columns={"loan": loan}, happiness=funding, model=frozen, policy="label")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles_amounts import Component, best_levels, cell_means, level_costs, nearest_amounts
 
@@ -57,7 +57,6 @@ def given_by(fit, people):
 # Squared error and straight happiness
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     n_groups=st.integers(2, 3),
@@ -158,7 +157,6 @@ def test_floor_of_today_and_budget():
 # Levels
 
 
-@settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     loss=st.sampled_from(["squared", "absolute", "quantile:0.8"]),

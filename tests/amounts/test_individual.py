@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from oracles_amounts import mean_gap_loss, mean_shift, nearest_amounts
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -89,7 +89,6 @@ def added(amounts, prediction, weight=None):
 # The naive program
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(8, 40),

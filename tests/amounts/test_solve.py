@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles_amounts import (
     best_levels,
@@ -176,7 +176,6 @@ def small(n_groups=2, n_cells=6, per=20, seed=0):
     return cell.astype(float), y, group
 
 
-@settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 1_000),
     loss=st.sampled_from(["absolute", "quantile:0.8", "squared"]),

@@ -8,9 +8,9 @@ import pytest
 from conftest import make_people, refused
 from scipy import stats
 
-from felicific import FairClassifier, Happiness, audit, compare
+from felicific import Happiness, audit, compare
 from felicific._problem.happiness import written
-from felicific.exceptions import DataError, FittedRowsWarning, HappinessError
+from felicific.exceptions import DataError, HappinessError
 
 HOSTILE = "</td><script>alert(1)</script>\n\x1b[31m\"'&" + "x" * 10_000
 
@@ -60,40 +60,6 @@ def test_rates_are_exact(people, decided):
     wrong = int((decided != people.y).sum())
     exact = stats.binomtest(wrong, len(people)).proportion_ci(0.95, "exact")
     assert (found.loss.low, found.loss.high) == pytest.approx((exact.low, exact.high), rel=1e-9)
-
-
-def test_a_classifier_is_audited_by_its_probabilities(people, library):
-    """On the rows it was fitted on, a FairClassifier is found to do what it states: probabilities, not a draw."""
-    name = people.name(library, "group")
-    column = people.name(library, "loan")
-
-    def wealth(decision, x):
-        return decision * np.asarray(x[:, column] if library == "numpy" else x[column], dtype=float)
-
-    fair = FairClassifier(
-        people.frozen(library), happiness=wealth, gap=1.0, sensitive_features=name, random_state=0
-    )
-    X = people.table(library)
-    if library == "numpy":
-        X = X[:, :5]
-    fair.fit(X, people.y)
-    with pytest.warns(
-        FittedRowsWarning, match="^These are rows that the policy was fitted on: the intervals do not"
-    ):
-        found = audit(fair, X, people.y)
-    assert "rows that the policy was fitted on" in str(found)
-    assert found.gaps["wealth"] == pytest.approx(fair.gaps_["wealth"], abs=1e-9)
-    assert found.loss.estimate == pytest.approx(fair.loss_, abs=1e-12)
-    assert found["wealth"].test.at_most == 1.0
-    by_hand = audit(
-        fair.predict_proba(X), X, people.y, happiness=wealth, sensitive_features=name, classes=fair.classes_
-    )
-    assert by_hand.gaps == found.gaps
-    model = fair.estimator_
-    today = audit(model, X, people.y, happiness=wealth, sensitive_features=name)
-    assert today.loss.estimate == pytest.approx(
-        np.mean(model.predict(fair._intake.features(X, model)) != people.y)
-    )
 
 
 def test_outputs(people, decided):

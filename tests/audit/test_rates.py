@@ -123,7 +123,7 @@ def test_what_looks_like_a_rate_is_asked_about(nobody):
             assert any("all 0 or 1 here" in note for note in found.notes) == hint
 
 
-@examples(60)
+@examples
 @given(text=BINARY, classes=st.sampled_from([(0, 1), (False, True), (1, 2), (0, 1, 2)]))
 def test_what_is_a_rate_by_itself_is_one_for_everybody(text, classes):
     """Where an expression is a rate by itself, no people and no decision make it anything but 0 or 1."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -94,7 +94,6 @@ def asked_on(policy, table, **more):
     return audit(policy, table, **ROLES, today=None, method="t", **more)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(60, 300), weighted=st.booleans())
 def test_every_number_is_a_loop_over_people(policy, seed, n, weighted):
     """In memory and of sums of an engine, of people alike or of unequal weight, after a way through a file."""

@@ -89,7 +89,7 @@ def test_gaps_agree_with_an_audit_of_rows_that_do_not_drift():
 
 
 @given(st.lists(st.integers(1, 1_999), max_size=4, unique=True))
-@examples(8)
+@examples
 def test_it_does_not_matter_how_many_are_added_at_a_time(cuts):
     """Sums, alarm and open block are the same; only what rows were given together is remembered apart."""
     rows = decided(2_000, 0.3, 5)
@@ -535,7 +535,7 @@ def test_what_is_no_file_of_a_watch_is_refused(change, match):
 
 
 @given(st.data())
-@examples(60)
+@examples
 def test_a_file_with_anything_in_a_place_of_it_is_refused_or_read(data):
     """Whatever stands where: an error of ours, or a watch; nothing else is raised."""
     from felicific._documents import checksum

@@ -99,7 +99,7 @@ def naive_least(scores, y, group, values, widths, most, *, blind):
     return found.fun if found.status == 0 else None
 
 
-@examples(60)
+@examples
 @given(st.integers(0, 10**6), st.booleans(), st.integers(1, 2), st.sampled_from([-0.05, 0.0, 0.02, 0.3]))
 def test_the_least_gap_at_a_loss_is_that_of_a_naive_program(seed, blind, n_parts, more):
     """One program finds the least part of all widths at no more than a loss, or that no policy loses so little."""

@@ -99,7 +99,7 @@ def test_the_metrics_on_a_case_counted_by_hand():
 
 
 @pytest.mark.parametrize("criterion", list(METRICS))
-@examples(15)
+@examples
 @given(st.data())
 def test_gaps_of_any_policy_are_the_metric_of_its_decisions(criterion, data):
     """For any policy whatever, the gap that felicific reports is the metric computed from decision probabilities."""
@@ -116,7 +116,7 @@ def test_gaps_of_any_policy_are_the_metric_of_its_decisions(criterion, data):
 
 
 @pytest.mark.parametrize("criterion", list(METRICS))
-@examples(15)
+@examples
 @given(st.data())
 def test_a_policy_solved_at_eps_has_the_metric_at_eps(criterion, data):
     """A solved policy satisfies the criterion's own definition on its decision probabilities, at the least loss."""
@@ -174,7 +174,7 @@ def test_two_to_five_classes_and_two_to_six_groups(criterion, soft):
             assert max(metric) <= eps + 1e-9
 
 
-@examples(15)
+@examples
 @given(EVERY_LABEL, st.data())
 def test_equalized_odds_is_the_papers_happiness(population, data):
     """``among`` gives the means of the paper's 1{d = k, y = l} / p(l | z), which has no ``among``."""
@@ -199,7 +199,7 @@ def test_equalized_odds_is_the_papers_happiness(population, data):
     assert one.gaps == pytest.approx(two.gaps, rel=0, abs=1e-13)
 
 
-@examples(15)
+@examples
 @given(EVERY_LABEL, st.data())
 def test_favourable_says_which_decision_counts(population, data):
     """Equal opportunity and predictive equality speak of the favourable decision, the last class unless said."""
@@ -221,7 +221,7 @@ def test_favourable_says_which_decision_counts(population, data):
         assert one.evaluate(q).gaps.tolist() == two.evaluate(q).gaps.tolist()
 
 
-@examples(15)
+@examples
 @given(EVERY_LABEL)
 def test_today_is_the_metric_of_the_models_own_decisions(population):
     """What felicific reports for today equals the metric of the predicted labels themselves."""
@@ -278,7 +278,7 @@ def solve_equalized_odds(group, label, predicted, weight, loss="error"):
     return solve(computed, gap=0.0)
 
 
-@examples(50)
+@examples
 @given(
     st.integers(2, 6).flatmap(lambda groups: small_ints((groups, 2, 2), 0, 12)),
     st.sampled_from(["error", ((0, 1), (5, 0)), ((-1, 2), (1, 0.5))]),
@@ -304,7 +304,7 @@ def test_equalized_odds_at_zero_is_the_derived_predictor(counts, cost):
         assert pair_gap(rates) <= 1e-9
 
 
-@examples(15)
+@examples
 @given(populations(every_label=True, n_classes=st.just(2), n_components=st.just(1)))
 def test_relaxing_equalized_odds_never_costs(population):
     """The least loss falls as eps grows, from the derived predictor's to the unconstrained one, and is convex."""

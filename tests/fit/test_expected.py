@@ -120,7 +120,7 @@ def test_expected_gaps_are_those_of_a_naive_formula(kind, among):
         )
     )
 )
-@examples(40)
+@examples
 def test_expected_range_is_never_below_the_range_and_grows_with_the_error(drawn):
     """The draws come with their opposites, so chance only adds; without error the range itself is expected."""
     means, error = (np.array(part)[:, None] for part in drawn)

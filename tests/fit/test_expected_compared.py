@@ -108,7 +108,7 @@ def test_a_new_mix_of_people_is_another_union():
         )
     )
 )
-@examples(40)
+@examples
 def test_expected_ratio_against_a_loop(drawn):
     """Draw by draw: the smallest by the largest of means that are not negative, 1 where all are 0."""
     means, error = (np.array(part)[:, None] for part in drawn)

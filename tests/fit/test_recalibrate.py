@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import name_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles_policies import (
     Asked,
@@ -333,7 +333,6 @@ def reweighted_by_hand(table, y, new, cell, new_cell, n_cells, runs):
     return found
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 10**6), st.sampled_from([20, 60, 250]), st.sampled_from([2, 4]))
 def test_components_that_look_at_y_are_reweighted(seed, n, n_groups):
     """Loss and happiness of the new people are the labelled means per cell, borrowed from neighbours if empty."""

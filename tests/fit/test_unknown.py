@@ -121,7 +121,8 @@ def test_a_policy_says_what_they_are_called():
         lambda: fitted(full, missing_group=None).predict(some),
     ):
         with pytest.raises(
-            GroupError, match=r"group is missing in .* fit again: with a name for such people \(missing_group\)"
+            GroupError,
+            match=r"group is missing in .* fit again: with a name for such people \(missing_group\)",
         ):
             decide()
     # The remedies work.

@@ -150,7 +150,7 @@ def test_one_person_who_is_changed_is_enough(name, tmp_path):
     assert audit("d", table, **asked.audited).rows == 90
 
 
-@examples(60)
+@examples
 @given(worth=small_ints((12, 2), 0, 1), place=st.sampled_from(["dict", "polars lazy", "duckdb"]))
 def test_idle_is_what_a_second_look_calls_idle(worth, place):
     """Exactly where the two numbers of every person are the same, whatever their sums are."""

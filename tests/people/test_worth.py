@@ -88,7 +88,7 @@ def assert_same(one, other, tolerance=1e-9):
         np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance * scale, err_msg=name)
 
 
-@examples(3)
+@examples
 @given(case=cases())
 def test_helpers_notice_a_wrong_sum(refuses, case):
     """One sum that is off by a millionth is noticed, and so is a door that lets people pass."""
@@ -111,7 +111,7 @@ def test_helpers_notice_a_wrong_sum(refuses, case):
 
 
 @pytest.mark.parametrize("library", MEMORY)
-@examples(25)
+@examples
 @given(case=cases(), policy=POLICIES)
 def test_moments_in_memory_are_the_naive_sums(library, case, policy):
     """Mass, loss, value, among and today are what a loop over rows adds up, in every library."""
@@ -119,7 +119,7 @@ def test_moments_in_memory_are_the_naive_sums(library, case, policy):
 
 
 @pytest.mark.parametrize("engine", LAZY)
-@examples(12)
+@examples
 @given(case=cases(), policy=POLICIES)
 def test_moments_on_engines_are_the_naive_sums(engine, tmp_path_factory, case, policy):
     """An engine adds up the same, by a query or batch by batch."""
@@ -129,7 +129,7 @@ def test_moments_on_engines_are_the_naive_sums(engine, tmp_path_factory, case, p
     assert_same(sums, moments(dict(case.columns), policy=policy, **case.asked))
 
 
-@examples(2)
+@examples
 @given(case=cases(), policy=POLICIES)
 def test_moments_on_partitions_are_the_naive_sums(case, policy):
     """So do the workers of Dask."""
@@ -138,7 +138,7 @@ def test_moments_on_partitions_are_the_naive_sums(case, policy):
 
 
 @pytest.mark.parametrize("engine", ["polars lazy", "duckdb"])
-@examples(8)
+@examples
 @given(case=cases())
 def test_score_moments_agree_bin_by_bin(engine, case):
     """The fine bins of a score are the same in memory and on engines; over all bins the sums are the naive ones."""
@@ -193,7 +193,7 @@ def asked_of_audits(case):
 
 
 @pytest.mark.parametrize("library", MEMORY)
-@examples(15)
+@examples
 @given(case=cases())
 def test_audits_in_memory_are_the_naive_means(library, case):
     """Group means and loss of a column of decisions are what a loop over rows says."""
@@ -203,7 +203,7 @@ def test_audits_in_memory_are_the_naive_means(library, case):
 
 
 @pytest.mark.parametrize("engine", LAZY)
-@examples(8)
+@examples
 @given(case=cases())
 def test_audits_on_engines_are_the_naive_means(engine, tmp_path_factory, case):
     """So are those of an engine."""
@@ -233,7 +233,7 @@ def people_of(case):
     return problem, people.with_scores
 
 
-@examples(25)
+@examples
 @given(case=cases())
 def test_real_ledgers_are_the_naive_values_of_every_person(case):
     """Cost, value and membership of every person and decision, by which individual policies are judged."""
@@ -251,7 +251,7 @@ def test_real_ledgers_are_the_naive_values_of_every_person(case):
             assert ledger.cost[i, d] == pytest.approx(case.cost(row, decision), rel=1e-15)
 
 
-@examples(20)
+@examples
 @given(case=cases())
 def test_achieved_and_tryouts_agree_with_audits(case):
     """What odds of decisions do is the same by sums, by a tryout, by an audit and by a loop over rows."""
@@ -279,7 +279,7 @@ def test_achieved_and_tryouts_agree_with_audits(case):
         assert loss == pytest.approx(case.mean_loss(decide), rel=1e-9, abs=1e-9)
 
 
-@examples(10)
+@examples
 @given(case=cases())
 def test_today_is_what_is_decided_today(case):
     """Moments, a tryout and an audit of today's decisions say the same of them."""

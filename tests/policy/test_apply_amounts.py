@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 from amount_policies import CASES, amount_case, find_amounts, naive_amounts, random_line
 from functions import as_arrow, as_duckdb, as_lazy, as_pandas, write_parquet
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_sql import Query, SqlError
 from warehouses import HOSTILE
@@ -105,7 +105,6 @@ def test_sql_gives_the_same(name, dialect):
     assert [query.row(person)[0] for person in people[some]] == expected[some]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.booleans())
 def test_a_line_is_interpolated_as_numpy_does(seed, n_knots, steps):
     """Within 1e-12 of what NumPy makes of the same knots, of any scale, and exactly at them."""

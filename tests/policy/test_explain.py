@@ -210,7 +210,7 @@ def naive_cuts(kind, score, label, z):
 
 @pytest.mark.parametrize("kind", ALONG_A_SCORE)
 @given(place=st.integers(0, 299), shift=st.sampled_from([0.0, 1e-3, -1e-3, 0.05, -0.05, 0.2]))
-@examples(30)
+@examples
 def test_the_cuts_are_where_the_odds_change(kind, place, shift):
     """The nearest cuts below and above are those that a walk over all edges finds, with the odds beyond them."""
     n_classes = KINDS[kind][1]

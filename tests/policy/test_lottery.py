@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -118,7 +118,6 @@ weights = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     rows=st.lists(st.lists(weights, min_size=4, max_size=4).filter(any), min_size=1, max_size=8),
     u=st.one_of(st.sampled_from([0.0, 1 - 2.0**-52]), st.floats(0, 1, exclude_max=True)),

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from felicific import Budget, Floor, Happiness, Policy, moments, solve
@@ -154,7 +154,6 @@ def test_mixed_groups_never_match_by_their_text():
         policy.odds([0, 0], np.array(["1", "a"]))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     q=st.lists(st.floats(0, 1), min_size=4, max_size=4),
     loss=st.floats(-1e300, 1e300),

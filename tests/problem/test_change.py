@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from felicific import Happiness
@@ -16,7 +16,6 @@ MEANS = st.lists(st.tuples(*[st.integers(-50, 50)] * 2), min_size=2, max_size=7)
 
 
 @given(MEANS)
-@settings(deadline=None)
 def test_every_group_loses_when_each_mean_falls(pairs):
     """The sentence is there if and only if no group keeps its mean, and names the numbers of few groups."""
     before, after = (np.array([[float(pair[i])] for pair in pairs]) for i in (0, 1))
@@ -57,7 +56,6 @@ def test_only_what_people_hope_for_is_lost(favourable):
 
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 10) | st.just(math.inf)), min_size=1, max_size=4))
-@settings(deadline=None)
 def test_nothing_to_repair_when_every_gap_asked_about_is_small_enough(pairs):
     """The sentence is there if and only if some gap is limited, and none exceeds its limit."""
     components = [Happiness("decision", name=f"c{j}").component for j in range(len(pairs))]

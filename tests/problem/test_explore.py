@@ -112,7 +112,7 @@ def naive_loss(table, asked, gap, monotone):
     return linprog(cost @ spread, np.array(above), limits, sums, np.ones(len(keys)), bounds=bounds).fun
 
 
-@examples(25)
+@examples
 @given(
     st.integers(0, 10_000),
     st.sampled_from([2, 3]),

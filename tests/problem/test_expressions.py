@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from felicific import FairClassifier, Happiness, Individual, Policy, moments, solve
@@ -111,7 +111,6 @@ def by_python(text, decision):
     return found
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.one_of(EXACT, INEXACT), st.sampled_from([0, 1, 2, True]))
 def test_the_same_numbers_as_python(texts, decision):
     """Row by row, an expression is worth what Python's own evaluation of the same text is."""
@@ -276,7 +275,6 @@ def test_as_deep_as_allowed():
         Expression("+".join("a" * (DEEPEST + 1)))
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="abxy01 .()[]'\"+-*/<>=!,:lognotrmin_é\n\\", max_size=40))
 def test_any_text_is_read_or_refused(text):
     """No text at all gets past the list, or raises anything but the error that says so."""

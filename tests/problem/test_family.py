@@ -106,7 +106,7 @@ ASKED = st.one_of(
 )
 
 
-@examples(40)
+@examples
 @given(st.integers(0, 10_000), st.lists(ASKED, min_size=1, max_size=3), st.booleans())
 def test_the_optimum_is_that_of_a_dense_program(seed, asked, see_group):
     """Alone and together, with and without the group: the least loss of a program with all pairs of unions."""

@@ -604,7 +604,7 @@ def test_a_missing_column_is_named_with_its_nearest():
 # lookup
 
 
-@examples(60)
+@examples
 @given(st.lists(st.sampled_from("abc"), min_size=1), st.floats(-10, 10))
 def test_lookup_replaces_every_value_by_its_number(values, default):
     """Lookup is the dictionary's ``get``, value by value, on every container."""

@@ -73,7 +73,7 @@ def naive_loses(case, row, decision):
     )
 
 
-@examples(30)
+@examples
 @given(cases(), st.sampled_from([*MEMORY, *LAZY, *DASK]), st.sampled_from(["label", "soft-label"]))
 def test_who_loses_is_a_loop_over_rows_everywhere(case, place, policy):
     """The component counts, in memory and on every engine, whom each decision gives less of some component."""
@@ -187,7 +187,7 @@ def least_loss(sums, width, limits, floor=None):
     return found.fun if found.status == 0 else None
 
 
-@examples(40)
+@examples
 @given(
     st.integers(0, 10_000),
     st.sampled_from([0.0, 0.3, 1.0, 9.0]),

@@ -107,7 +107,7 @@ def asked(draw, rows, exact):
     )
 
 
-@examples(60)
+@examples
 @given(populations(), st.data())
 def test_each_requirement_equals_a_naive_formulation(population, data):
     """Alone or two at a time: the least loss by the program with all pairs of groups, or neither has an answer."""

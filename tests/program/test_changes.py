@@ -82,7 +82,7 @@ def paid(policy, table):
     return loss + policy.change_cost * changed
 
 
-@examples(25)
+@examples
 @given(
     SEEDS,
     st.sampled_from([0.0, 0.05, 0.3, 2.0]),
@@ -103,7 +103,7 @@ def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_today, see_group):
     assert max(policy.gaps.values()) <= gap + 1e-8
 
 
-@examples(20)
+@examples
 @given(SEEDS, st.booleans(), st.sampled_from([0.0, 0.3]))
 def test_shares_of_people_changed_gaining_and_losing(seed, own_today, gap):
     """Who is changed, gains and loses at each of the three points is what a loop over everybody counts."""
@@ -189,7 +189,7 @@ def test_sums_that_do_not_know_today_refuse_a_cost():
             door(sums, change_cost=0.1)
 
 
-@examples(10)
+@examples
 @given(SEEDS, st.sampled_from([0.05, 0.3]))
 def test_the_frontier_is_that_of_the_sum(seed, cost):
     """At every gap the frontier is as good as the program; its value is convex, its loss is the loss alone."""

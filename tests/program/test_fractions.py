@@ -74,7 +74,7 @@ def naive(table, odds, value, counted):
     return found
 
 
-@examples(60)
+@examples
 @given(people(), st.data())
 def test_means_are_those_of_the_people(table, data):
     """Of any policy and of today's decisions, by every person's own numbers; nobody counted is no number."""
@@ -122,7 +122,7 @@ def at_level(sums, low, high):
     return found.fun if found.status == 0 else None
 
 
-@examples(12)
+@examples
 @given(people(), st.sampled_from([0.0, 0.02, 0.1, 0.3]))
 def test_search_against_a_fine_grid(table, width):
     """No level of a fine grid has less loss than the search proves; its answer keeps the gap, by the people's sums."""
@@ -320,7 +320,7 @@ def test_few_who_are_left_are_noted():
     assert not any(sentence.startswith("Few are left") for sentence in kept.sentences())
 
 
-@examples(8)
+@examples
 @given(people(), st.sampled_from([0.5, 0.8, 1.0]))
 def test_a_ratio_of_fractions_against_a_fine_grid(table, ratio):
     """The same search finds the level of a ratio: all fractions between ratio times t and t."""
@@ -352,7 +352,7 @@ def test_price_of_a_ratio():
     assert slopes[0] > 0
 
 
-@examples(25)
+@examples
 @given(people(), st.integers(0, 2**16))
 def test_sites_add(table, seed):
     """Sums of two parts are those of the whole, and so is the policy."""

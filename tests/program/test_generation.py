@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles_policies import (
     Asked,
@@ -22,6 +22,7 @@ from oracles_policies import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import isotonic_regression
+from strategies import examples
 
 from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy
 from felicific._policy.calibration import FEWEST_ROWS, Calibration, fit_calibration, fit_curve
@@ -32,17 +33,6 @@ from felicific._program import generation as generation_module
 from felicific._program.crowd import Crowd, Ledger, Ledgers
 from felicific._program.generation import generate
 from felicific.exceptions import DataError, InfeasibleError
-
-
-def examples(n):
-    return settings(
-        max_examples=n,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
-
 
 # ---------------------------------------------------------------------------------------------------------
 # Small crowds with written-down ledgers
@@ -133,7 +123,7 @@ def test_the_naive_program_is_right_by_hand(second, loss, gap):
     assert least_gap(units, 0) == pytest.approx(gap, abs=1e-12)
 
 
-@examples(100)
+@examples
 @given(st.data())
 def test_generation_finds_the_optimum_of_the_full_program(data):
     """A mixture of a few deterministic policies loses what the best of all policies loses, or neither exists.
@@ -193,7 +183,7 @@ def decisions_of(crowd, ledger, mixture):
     return decided
 
 
-@examples(40)
+@examples
 @given(st.data())
 def test_the_mixture_does_what_is_stated(data):
     """Deciding each person by the definition of the policies and their shares, the stated outcome is reached."""
@@ -220,7 +210,7 @@ def test_the_mixture_does_what_is_stated(data):
     assert (mixture.share > 0).sum() <= len(crowd.groups) + J * len(crowd.groups)
 
 
-@examples(40)
+@examples
 @given(st.data())
 def test_the_bound_is_below_the_optimum_when_the_search_is_cut_short(data):
     """Stopped early, the loss is above the optimum by no more than the duality gap that is stated."""
@@ -259,7 +249,7 @@ def test_a_search_cut_short_is_really_short():
 # Out of reach
 
 
-@examples(50)
+@examples
 @given(st.data())
 def test_out_of_reach_is_told_as_the_full_program_tells_it(data):
     """The least gap is that of the full program; a conflict conflicts, and no longer without any one part."""
@@ -742,7 +732,7 @@ def test_isotonic_curves_pass_through_scikit_learns(digits):
         assert places == pytest.approx(centres, abs=1e-12)
 
 
-@examples(60)
+@examples
 @given(scored())
 def test_isotonic_curves_hold_the_means_of_their_blocks(people):
     """Each group's curve rises, stays from 0 to 1, and at a pooled block's mean score is the block's mean."""

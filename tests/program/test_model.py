@@ -207,14 +207,14 @@ def check_gap_problem(rows, loss, exact, widths):
             solve(moments_of(rows, loss), gap=by_name(widths))
 
 
-@examples(55)
+@examples
 @given(gap_problems())
 def test_optimum_equals_the_all_pairs_program(problem):
     """The loss is the least that any policy with these gaps has, by the program with all pairs of groups."""
     check_gap_problem(*problem)
 
 
-@examples(55)
+@examples
 @given(gap_problems(unit=UNITS, offset=OFFSETS))
 def test_optimum_in_any_unit_and_with_any_offset(problem):
     """Units from 1e-9 to 1e9 and offsets of a billion effects cost neither optimality nor feasibility."""
@@ -235,7 +235,7 @@ def test_a_gap_that_binds_is_closed_at_the_least_loss_in_any_unit(unit, offset):
         assert_optimal(exact, [GapAtMost(0, width)], policy)
 
 
-@examples(20)
+@examples
 @given(gap_problems(unit=UNITS, offset=OFFSETS), st.data())
 def test_optimum_with_a_gap_of_almost_or_exactly_the_least(problem, data):
     """The least gap that exists is reachable; a millionth of the swing below it is not."""
@@ -263,7 +263,7 @@ def test_optimum_of_a_larger_program(soft):
     assert_optimal(exact, wanted, solve(moments_of(rows), gap=by_name(widths)))
 
 
-@examples(20)
+@examples
 @given(gap_problems(), st.data())
 def test_groups_of_very_different_means(problem, data):
     """A part of happiness that no decision changes, different in each group, is met to the last digits."""
@@ -276,7 +276,7 @@ def test_groups_of_very_different_means(problem, data):
     check_gap_problem(rows, loss, exact, widths)
 
 
-@examples(20)
+@examples
 @given(gap_problems(n_components=st.just(1)), st.data())
 def test_groups_of_very_different_stakes(problem, data):
     """Stakes a thousand times larger in one group than in another cost no optimality."""
@@ -288,7 +288,7 @@ def test_groups_of_very_different_stakes(problem, data):
     check_gap_problem(rows, loss, exact, [data.draw(FRACTIONS) * float(gap) for gap in reached])
 
 
-@examples(20)
+@examples
 @given(gap_problems(), st.sampled_from([-1e9, -3.0, 1e6, 1e9]), st.sampled_from([2.0**-30, 0.5, 2.0**30]))
 def test_constant_and_unit_change_nothing(problem, offset, unit):
     """Happiness times a constant, or plus one, leaves the loss and (in its unit) every gap as they were."""
@@ -305,7 +305,7 @@ def test_constant_and_unit_change_nothing(problem, offset, unit):
         assert reached.gaps[j] / unit == pytest.approx(before.outcome.gaps[j], rel=0, abs=slack)
 
 
-@examples(20)
+@examples
 @given(gap_problems(), st.sampled_from([1e-12, 1e-6, 1e6, 1e12]))
 def test_weights_times_a_constant_change_nothing(problem, factor):
     """Frequencies in millions, or as shares of a tiny whole, give the same loss."""
@@ -329,7 +329,7 @@ def test_tiny_weights_and_a_perfect_model(factor):
         assert other.loss == pytest.approx(one.loss, rel=1e-12)
 
 
-@examples(20)
+@examples
 @given(gap_problems(), st.sampled_from([1e-9, 1e-3, 1e9]))
 def test_unit_of_the_loss_changes_nothing(problem, unit):
     """A loss counted in another unit leads to the same loss in that unit, and prices follow."""
@@ -352,7 +352,7 @@ def test_constant_in_the_loss_changes_no_decision(offset):
         assert float(exact.loss_of(paid.q)) == pytest.approx(plain.loss, rel=0, abs=1e-9)
 
 
-@examples(20)
+@examples
 @given(gap_problems())
 def test_few_people_face_a_lottery(problem):
     """The optimum is a vertex: at most one extra decision for each group but one, and each component."""
@@ -411,7 +411,7 @@ def test_the_price_check_fails_on_wrong_prices():
             assert_between(wrong, -right, -left, 1e-9)
 
 
-@examples(30)
+@examples
 @given(gap_problems(unit=UNITS), st.data())
 def test_gap_prices_are_the_slope_of_the_least_loss(problem, data):
     """Prices are at least 0, lie between the two slopes of the optimum in eps, and are 0 where the gap is slack.
@@ -569,7 +569,7 @@ def requirements(draw, rows, exact, beyond=False):
     return constraints, oracle
 
 
-@examples(55)
+@examples
 @given(gap_problems(unit=UNITS, offset=OFFSETS), st.data())
 def test_floors_and_budgets_against_the_naive_program(problem, data):
     """Floors and budgets, next to gaps, are met at the least loss; what the oracle cannot meet is refused."""
@@ -586,7 +586,7 @@ def test_floors_and_budgets_against_the_naive_program(problem, data):
             solve(computed, gap=gap, constraints=constraints)
 
 
-@examples(20)
+@examples
 @given(gap_problems(soft=st.just(False), unit=UNITS, offset=OFFSETS))
 def test_todays_decisions_meet_todays_floors(problem):
     """A label policy can always leave everybody as well off as today, on average per group, at no higher loss."""
@@ -637,7 +637,7 @@ def number_in(message):
     )
 
 
-@examples(30)
+@examples
 @given(gap_problems(unit=UNITS, offset=OFFSETS, soft=st.just(False)), st.data())
 def test_least_gap_is_the_oracles_and_asking_for_it_succeeds(problem, data):
     """Asked for less than can be reached, the error names the least gap, and that number can then be asked for."""
@@ -728,7 +728,7 @@ def test_the_least_gap_can_be_asked_for_when_groups_are_far_apart(seed):
             assert solve(computed, gap=asked).gap <= asked * (1 + 1e-9)
 
 
-@examples(30)
+@examples
 @given(gap_problems(n_groups=st.integers(2, 4)), st.data())
 def test_conflicts_are_irreducible(problem, data):
     """What the error lists conflicts, and does not once any one of it is dropped, by the naive program."""
@@ -790,7 +790,7 @@ def test_a_conflict_is_told_in_words_and_units():
 # Empty cells
 
 
-@examples(20)
+@examples
 @given(gap_problems(), st.data())
 def test_an_empty_cell_gets_todays_decision(problem, data):
     """A (group, label) that nobody shows is decided as the label says, exactly, whatever the rest needs."""

@@ -141,7 +141,7 @@ def test_the_comparisons_fail_on_wrong_moments():
 # Against the definition
 
 
-@examples(25)
+@examples
 @given(populations(unit=UNITS))
 def test_moments_are_the_sums_of_their_definition(population):
     """Every entry equals the sum over the rows, one by one."""
@@ -149,7 +149,7 @@ def test_moments_are_the_sums_of_their_definition(population):
     assert_same_sums(without_origin(moments_of(rows, loss)), naive_sums(rows))
 
 
-@examples(25)
+@examples
 @given(populations(unit=UNITS, offset=OFFSETS))
 def test_what_today_does_is_exact_under_any_offset(population):
     """Loss, group means and gaps of today's decisions equal the exact ones; an offset costs a gap no digit."""
@@ -269,7 +269,7 @@ def assert_same_optimum(one, two, share=0.5):
         assert results[0] is results[1]
 
 
-@examples(25)
+@examples
 @given(populations(), st.randoms(use_true_random=False))
 def test_row_order_does_not_matter(population, random):
     """Shuffled people have the same moments and the same optimum."""
@@ -287,7 +287,7 @@ def test_row_order_does_not_matter_across_batches():
     assert_same_moments(moments_of(rows), moments_of(pick(rows, np.argsort(rows.eta[:, 0, 0]))))
 
 
-@examples(25)
+@examples
 @given(populations(), st.data())
 def test_weight_w_is_the_row_w_times(population, data):
     """Whole weights equal repeated rows."""
@@ -303,7 +303,7 @@ def test_weight_w_is_the_row_w_times(population, data):
     assert_same_optimum(weighted, repeated)
 
 
-@examples(25)
+@examples
 @given(populations(), st.data())
 def test_weight_zero_is_the_row_absent(population, data):
     """A row of weight 0 leaves no trace, whatever it holds: NaN, unknown label, impossible probability, own group."""
@@ -388,7 +388,7 @@ def test_weight_zero_hides_a_missing_value_of_every_column(position):
 HOSTILE = ["<script>", "a'b\"c", "two\nlines", "émoji 🎈", "", " ", "x" * 10_000, "0"]
 
 
-@examples(25)
+@examples
 @given(populations(), st.permutations(HOSTILE), st.permutations(HOSTILE))
 def test_names_of_groups_and_classes_do_not_matter(population, group_names, class_names):
     """Renamed groups and classes, in any sorting order, have the same numbers under their new names."""
@@ -433,7 +433,7 @@ def test_names_of_groups_and_classes_do_not_matter(population, group_names, clas
     assert_same_optimum(plain, named)
 
 
-@examples(20)
+@examples
 @given(populations())
 def test_order_of_classes_does_not_matter(population):
     """Classes listed backwards give the same sums at the mirrored places, and the same optimum."""
@@ -460,7 +460,7 @@ def test_order_of_classes_does_not_matter(population):
     assert_same_optimum(plain, mirrored)
 
 
-@examples(20)
+@examples
 @given(
     populations(n_classes=st.just(2), every_label=True),
     st.sampled_from(["statistical_parity", "overall_accuracy", "equal_opportunity", "predictive_equality"]),
@@ -483,7 +483,7 @@ def test_swapping_the_positive_label_does_not_matter(population, criterion):
         assert results[0] == pytest.approx(results[1], rel=0, abs=1e-10)
 
 
-@examples(20)
+@examples
 @given(populations(), st.sampled_from([2.0**-40, 2.0**40, 1e-9, 1e9, -1.0]))
 def test_a_change_of_unit_scales_value_and_nothing_else(population, unit):
     """Happiness in another unit multiplies its sums, means and gaps; a negative one turns its sign."""
@@ -500,7 +500,7 @@ def test_a_change_of_unit_scales_value_and_nothing_else(population, unit):
 # Adding
 
 
-@examples(25)
+@examples
 @given(populations(unit=UNITS, offset=OFFSETS), st.data())
 def test_moments_of_parts_add_up_to_those_of_the_whole(population, data):
     """Three parts, in any order and grouping, some perhaps empty, add up to the whole; sum() works.

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles_policies import (
     Asked,
@@ -29,6 +29,7 @@ from oracles_policies import (
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
+from strategies import examples
 
 from felicific import FairClassifier, Happiness, Score, moments, solve
 from felicific._policy.cells import treated_alike
@@ -39,16 +40,6 @@ from felicific._program.signals import Label, ScoreCells
 from felicific.exceptions import DataError, GroupError, InfeasibleError, MomentsError
 
 BINS = 4098
-
-
-def examples(n):
-    return settings(
-        max_examples=n,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
 
 
 class Written:
@@ -101,7 +92,7 @@ SCORES = st.one_of(
 )
 
 
-@examples(200)
+@examples
 @given(st.lists(SCORES, min_size=1, max_size=8), SCORES)
 def test_fine_bins_are_the_exact_ones(scores, boundary):
     """Bins are ceil(4096 p), plus one above the boundary, as in exact fractions; the boundary parts the bins."""
@@ -175,7 +166,7 @@ def masses(draw, n_bins=BINS):
     return mass
 
 
-@examples(60)
+@examples
 @given(masses(), st.sampled_from([2, 3, 4, 10, 256, 5000]), SCORES)
 def test_cells_are_few_alike_and_parted_by_the_boundary(mass, cells, boundary):
     """At most ``cells`` cells; none heavier than its share by more than one bin; the boundary is a cut."""
@@ -196,7 +187,7 @@ def test_cells_are_few_alike_and_parted_by_the_boundary(mass, cells, boundary):
     assert heaviest <= 1 / (cells - 1) + share.max() + 1e-12
 
 
-@examples(30)
+@examples
 @given(
     st.integers(3, 5),
     st.integers(0, 10**6),
@@ -398,7 +389,7 @@ def test_ties_at_the_threshold_are_kept(threshold, dtype):
     check_today(fair, table, y)
 
 
-@examples(300)
+@examples
 @given(SCORES, st.integers(1, 3))
 def test_the_boundary_parts_scores_however_near(low, steps):
     """A threshold between two scores is found, even when no float lies between them."""
@@ -586,7 +577,7 @@ def check_monotone(q, signal, n_classes):
         assert np.diff(q[:, line, d], axis=1).min(initial=0.0) >= -1e-12
 
 
-@examples(60)
+@examples
 @given(
     populations(),
     st.sampled_from([2, 3, 8, 40, 4096]),
@@ -601,7 +592,7 @@ def test_the_optimum_is_that_of_the_naive_program(people, cells, monotone, fract
         check_monotone(policy.q, policy.signal, 2)
 
 
-@examples(25)
+@examples
 @given(
     populations(n_classes=st.integers(3, 5), most=90),
     st.sampled_from([5, 8, 40, None]),
@@ -617,7 +608,7 @@ def test_the_optimum_of_many_classes(people, cells, monotone, fraction, see_grou
         check_monotone(policy.q, policy.signal, people["proba"].shape[1])
 
 
-@examples(25)
+@examples
 @given(populations(), st.sampled_from([4, 40]), st.sampled_from([0.0, 0.5]))
 def test_free_cells_lose_no_more_than_monotone_ones(people, cells, fraction):
     """Dropping monotonicity never raises the loss, nor the least gap."""
@@ -635,7 +626,7 @@ def test_free_cells_lose_no_more_than_monotone_ones(people, cells, fraction):
     assert solve(free, gap=gap).loss <= best.loss + 1e-9
 
 
-@examples(25)
+@examples
 @given(populations(most=60), st.sampled_from([0.0, 0.4]), st.booleans())
 def test_swapping_the_classes_changes_nothing(people, fraction, monotone):
     """Calling the classes by each other's names, the same loss, gaps and decisions' loss are reached.
@@ -686,7 +677,7 @@ def test_the_favourable_class_is_only_a_name():
 # Empty cells
 
 
-@examples(40)
+@examples
 @given(st.integers(0, 10**6), st.integers(3, 12), st.booleans(), st.sampled_from([2, 3]))
 def test_empty_cells_keep_todays_decision_within_the_monotone_bounds(seed, n_groups, monotone, n_classes):
     """Few people in many groups: a cell with nobody is decided as today, moved only as far as order demands."""
@@ -720,7 +711,7 @@ def test_empty_cells_keep_todays_decision_within_the_monotone_bounds(seed, n_gro
                 assert q[z, s, d] == pytest.approx(min(max(wanted, low), high), abs=1e-12)
 
 
-@examples(40)
+@examples
 @given(st.integers(0, 10**6), st.integers(3, 6))
 def test_empty_cells_decide_nothing_that_their_neighbours_do_not(seed, n_groups):
     """When order keeps an empty cell from today's decision, the rest goes where occupied cells send it."""
@@ -747,7 +738,7 @@ def test_empty_cells_decide_nothing_that_their_neighbours_do_not(seed, n_groups)
 # Moments add
 
 
-@examples(25)
+@examples
 @given(populations(), st.booleans())
 def test_two_sites_are_one(people, monotone):
     """Summed site by site, the moments, the cells and the policy are those of the rows put together."""
@@ -899,7 +890,7 @@ def test_sentences_describe_everybody():
     assert checked > 800
 
 
-@examples(40)
+@examples
 @given(populations(n_classes=st.sampled_from([2, 2, 3])), st.sampled_from([0.0, 0.3]))
 def test_no_two_sentences_in_a_row_say_the_same(people, fraction):
     """Neighbouring cells that are treated alike, up to the last digits of a float, share one sentence."""

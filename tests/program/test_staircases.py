@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
@@ -118,7 +118,6 @@ def falls(q, rising):
     return float(-steps.min(initial=0.0))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(8, 120),
@@ -145,7 +144,6 @@ def test_the_least_loss_is_that_of_the_whole_program(seed, n, n_decisions, monot
     assert np.abs(found.q.sum(axis=2) - 1.0).max() <= 1e-9
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     cells=st.integers(1, 7),

@@ -51,7 +51,7 @@ def naive_today(case, policy):
     return found
 
 
-@examples(40)
+@examples
 @given(cases(), st.sampled_from(["label", "soft-label"]))
 def test_sums_of_today_and_squares_are_a_loop_over_rows(case, policy):
     """today_mass and square are what a loop over rows adds up, term by term."""
@@ -69,7 +69,7 @@ def test_sums_of_today_and_squares_are_a_loop_over_rows(case, policy):
         assert abs(found.square[z, s, d, j] - wanted) <= 1e-9 * (size + 1e-12 * case.scale(j) ** 2)
 
 
-@examples(15)
+@examples
 @given(cases(), st.sampled_from([*LAZY, *DASK]))
 def test_engines_sum_the_same(case, place):
     """Every engine has the same today_mass and squares as memory."""
@@ -87,7 +87,7 @@ def test_engines_sum_the_same(case, place):
             assert_close(one, two, known.total * case.scale(j) ** 2)
 
 
-@examples(30)
+@examples
 @given(cases(), st.integers(0, 5))
 def test_sums_of_parts_add(case, seed):
     """Sums of two parts, each with an origin of its own, are the sums of all: today and squares too."""
@@ -192,7 +192,7 @@ def moved(case):
     )
 
 
-@examples(40)
+@examples
 @given(cases(), st.sampled_from(sorted(ASKING)), st.sampled_from([*MEMORY, *LAZY, *DASK]))
 def test_happiness_may_ask_for_today_everywhere(case, kind, place):
     """A happiness that asks for today is what a loop over rows says, in memory and on engines, today= said or not."""
@@ -217,7 +217,7 @@ def test_happiness_may_ask_for_today_everywhere(case, kind, place):
 
 
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
-@examples(25)
+@examples
 @given(cases(), st.sampled_from(sorted(ASKING)))
 def test_audits_may_ask_for_today(case, kind):
     """Audits of decisions and of policies, in memory and on an engine, mean by today what today= says."""

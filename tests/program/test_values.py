@@ -51,7 +51,7 @@ def naive_cells(signal, values):
     return np.array([sum(value > cut for cut in signal.values) for value in values])
 
 
-@examples(60)
+@examples
 @given(st.lists(FINITE, min_size=1, max_size=60), st.lists(FINITE, max_size=20))
 def test_a_value_is_in_the_cell_that_its_cuts_say(values, others):
     """A person is in the cell of as many cuts as the value exceeds, at the fit and later, however large it is.
@@ -67,7 +67,7 @@ def test_a_value_is_in_the_cell_that_its_cuts_say(values, others):
     signal.check(2)
 
 
-@examples(200)
+@examples
 @given(FINITE, FINITE)
 def test_a_cut_lies_between_two_values(one, other):
     """At least the lower and below the higher one, and written with no more digits than it takes."""

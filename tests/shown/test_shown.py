@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reported import HOSTILE, fitted_amounts
 from shown.objects import LINES, ROLES, Page, lines_of_text, public, salts, seen, table
@@ -14,9 +14,6 @@ import felicific
 from felicific import Happiness, Score, audit, compare, frontier, moments, solve
 from felicific._shown.drawing import COLOURS
 from felicific._shown.parts import Lines, Picture, Table, as_html, as_text, clipped, extremes, spread
-
-#: A busy machine may take long over one example.
-QUICK = settings(deadline=None, max_examples=60)
 
 #: What a page of ours is made of.
 TAGS = {
@@ -310,7 +307,6 @@ def test_hostile_names_are_text(hostile):
 # Parts
 
 
-@QUICK
 @given(st.text(max_size=400), st.integers(12, 200))
 def test_a_clipped_text_keeps_its_ends(text, longest):
     """It is never longer than asked, a short one is whole, and a long one begins and ends as it did."""
@@ -325,7 +321,6 @@ def test_a_clipped_text_keeps_its_ends(text, longest):
         assert plain.endswith(end.rpartition(" ... ")[2])
 
 
-@QUICK
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=False), min_size=1, max_size=40), st.integers(1, 12))
 def test_extremes_are_the_least_and_the_largest(numbers, most):
     """So many of them, in their order; the least and, of two or more, the largest number is always one."""
@@ -339,7 +334,6 @@ def test_extremes_are_the_least_and_the_largest(numbers, most):
         assert most == 1 or max(shown) == max(known)
 
 
-@QUICK
 @given(st.integers(1, 500), st.integers(1, 30))
 def test_places_are_spread(n, most):
     """From the first to the last, no more than asked."""
@@ -349,7 +343,6 @@ def test_places_are_spread(n, most):
     assert most == 1 or found[-1] == n - 1
 
 
-@QUICK
 @given(st.lists(st.integers(0, 60), max_size=6), st.integers(0, 60), st.integers(5, 40))
 def test_whatever_the_parts_they_fit(sizes, rows, lines):
     """Text and page are never more than asked; what there is no room for is counted."""

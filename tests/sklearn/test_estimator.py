@@ -21,7 +21,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
@@ -429,21 +429,6 @@ def above_zero(X):
 
 def group_above_zero(X):
     return X["group"] > 0
-
-
-def test_cross_validate_with_groups_by_column(people, library):
-    """cross_validate works when the groups are a column, and scores by accuracy of the decisions."""
-    names = ["score", "wealth", "group"]
-    X, y = people.table(library, names), people.y
-    column = 2 if library == "numpy" else "group"
-    fair = FairClassifier(LogisticRegression(), happiness="statistical_parity", sensitive_features=column)
-    fair.set_params(random_state=0)
-    result = cross_validate(fair, X, y, cv=3, return_estimator=True, return_indices=True, error_score="raise")
-    for score, fitted, test in zip(
-        result["test_score"], result["estimator"], result["indices"]["test"], strict=True
-    ):
-        part = X[test] if library != "pandas" else X.iloc[test]
-        assert score == (fitted.predict(part) == y[test]).mean()
 
 
 def by_hand(fitted, X, y):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from felicific._statistics import betting
@@ -61,7 +61,6 @@ def blocks_of(placed, tail):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=6, deadline=None)
 @given(
     seed=st.integers(0, 2**31),
     n=st.integers(30, 600),

@@ -56,7 +56,7 @@ def naive_distances(amounts, codes, g, weight):
     }
 
 
-@examples(60)
+@examples
 @given(people())
 def test_distance(case):
     """The distance, where it is reached and between whom, is what a double loop finds."""
@@ -70,7 +70,7 @@ def test_distance(case):
     assert shares[found.more] - shares[found.less] == pytest.approx(found.distance, abs=1e-12)
 
 
-@examples(60)
+@examples
 @given(people(), st.sampled_from([0.01, 0.05, 0.3]))
 def test_interval(case, alpha):
     """Limits are those of the worst pair, with margins of independent people, or of as many as tell as much."""
@@ -94,7 +94,7 @@ def test_interval(case, alpha):
     assert high <= made.furthest.distance + sum(sorted(margin)[-2:]) + 1e-12
 
 
-@examples(60)
+@examples
 @given(people(), st.sampled_from([0.0, 0.1, 0.5, 0.9]), st.sampled_from([0.01, 0.05, 0.3]))
 def test_tests_and_limits_agree(case, at_most, alpha):
     """A p-value is below alpha just where the limits at alpha leave the allowed distance out."""
@@ -106,7 +106,7 @@ def test_tests_and_limits_agree(case, at_most, alpha):
         assert (less < alpha) == (high < at_most) or abs(high - at_most) < 1e-9
 
 
-@examples(40)
+@examples
 @given(people(), st.permutations(range(12)))
 def test_invariant(case, order):
     """The order of rows, weights against repeats, names of groups, and units of the amount change nothing."""

@@ -49,7 +49,7 @@ def accepted(r, x, n, alpha):
 
 
 @given(st.data(), st.integers(3, 60), st.integers(3, 60), st.sampled_from([0.05, 0.01]))
-@examples(15)
+@examples
 def test_score_limits_against_a_grid(data, n, m, alpha):
     """The limits are the ends of the ratios that the test does not reject, tried one after another."""
     x = (data.draw(st.integers(0, n)), data.draw(st.integers(1, m)))
@@ -63,7 +63,7 @@ def test_score_limits_against_a_grid(data, n, m, alpha):
 
 
 @given(st.integers(0, 40), st.integers(0, 25), st.sampled_from([0.1, 0.05, 1e-4]))
-@examples(40)
+@examples
 def test_who_stands_above_the_line_does_not_matter(x, y, alpha):
     """The limits of the ratio turned round are one divided by the limits."""
     sample = rates((x, y), (40, 25))
@@ -110,7 +110,7 @@ def test_no_interval_where_a_mean_may_be_zero():
 
 
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=6).filter(any), st.sampled_from([True, False]))
-@examples(40)
+@examples
 def test_the_smallest_ratio_is_of_all_pairs(hits, rate):
     """Its ends are the least of the ends of every pair, either way round; rows pay for who may be the largest."""
     n = [30 + 7 * z for z in range(len(hits))]

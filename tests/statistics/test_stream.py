@@ -124,7 +124,7 @@ def test_the_evidence_is_that_of_a_naive_sum(seed):
 
 
 @given(st.data())
-@examples(30)
+@examples
 def test_without_bounds_bets_are_those_of_a_naive_sum(data):
     """Of every person x - x^2 / 2 with the bet's x, and the levels; whatever the values, centres, sizes and bets."""
     sizes = [data.draw(st.integers(1, 5)) for _ in range(2)]
@@ -155,7 +155,7 @@ def outcomes(points, chances, n):
     st.tuples(st.integers(1, 3), st.integers(1, 2)),
     st.sampled_from([(0.0, 1.0, 0.0), (0.0, 0.5, 1.0), (0.1, 0.3, 0.9)]),
 )
-@examples(60)
+@examples
 def test_bets_are_supermartingales(first, second, centre, sizes, points):
     """Whatever the centres, sizes and distributions, a block multiplies every bet by at most 1 on average.
 
@@ -199,7 +199,7 @@ def test_weights_of_starts_add_up_to_one():
 
 
 @given(st.lists(st.integers(0, 4_321), max_size=6), st.sampled_from(["rates", "shares", "dollars"]))
-@examples(25)
+@examples
 def test_it_does_not_matter_how_many_come_at_a_time(cuts, what):
     """Every number of the stream is the same to the last bit, and so is when the evidence was enough."""
 
@@ -272,7 +272,7 @@ def test_the_evidence_of_a_sum_is_that_of_a_naive_sum(n, m):
 
 
 @given(st.integers(0, 9_999), st.integers(0, 9_999))
-@examples(20)
+@examples
 def test_sums_of_streams_lose_nobody(n, m):
     """Whatever their lengths: all comparisons are there, and more rows may come afterwards."""
     one, two = (stream_of(people(k, (0.4, 0.3), (1, 1), k))[0] for k in (n, m))

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import felicific
@@ -75,7 +75,6 @@ def cut_short(values):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@settings(max_examples=60, deadline=None)
 @given(values=st.lists(WORDS | st.none(), min_size=1, max_size=12), some=st.integers(0, 12))
 def test_codes_say_what_the_values_say(library, values, some):
     """Of text of any library codes give the same values, missing rows, distinct values and positions as objects do."""
@@ -98,7 +97,6 @@ def test_codes_say_what_the_values_say(library, values, some):
     assert (coded == "b").tolist() == [value == "b" for value in values]
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     values=st.lists(
         st.one_of(
@@ -136,7 +134,6 @@ def test_numbers_of_a_category_stay_numbers():
     assert take_column({"a": column}, "a", "a").tolist() == [2, 1, 2]
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.tuples(WORDS, st.integers(-2, 2), st.booleans()), min_size=1, max_size=12))
 def test_combinations_by_codes_are_those_of_values(rows):
     """Groups of several columns have the same names whether they are made of codes or of objects."""
@@ -230,7 +227,6 @@ def test_a_category_without_a_value_names_the_row(library):
 LETTERS = st.text(st.characters(codec="utf-8") | st.sampled_from("\x00aé😀"), max_size=9)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     texts=st.lists(LETTERS, min_size=1, max_size=12),
     places=st.lists(st.integers(0, 11), min_size=1, max_size=80),

@@ -4,7 +4,7 @@
 
 A model is fitted on some rows, the policy on others, and everything is measured on the rest by decision probabilities.
 A cell is a data set, or a small or a rare-group draw of one, with a criterion; differences are paired means over seeds.
-Prints Markdown for docs/policies.md and writes nothing.
+Fills its block of docs/evidence/policies.md when every kind is measured.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from shared import table
+from shared import EVIDENCE, fill, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import OrdinalEncoder
 
@@ -274,8 +274,8 @@ def main() -> None:
                     cells.setdefault((title, draw.name, criterion, gap), []).append([free, charged])
                     costs.setdefault((title, draw.name), []).append(cost)
             print(title, draw.name, sorted(set(costs.get((title, draw.name), []))), flush=True)
-    if cells:
-        print("\n" + table(HEAD, rows_of(cells)))
+    if given.only is None:
+        fill(EVIDENCE / "policies.md", "changes", table(HEAD, rows_of(cells)))
     head = ["loss 10:1", "free changes", "auto", "as today", "costs chosen"]
     print("\n" + table(head, [["score", *wrong_threshold(range(10))]]))
 

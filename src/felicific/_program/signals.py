@@ -62,7 +62,7 @@ class Individual:
     takes_values: ClassVar[bool] = False
 
     def weighs_changes(self, n_classes: int) -> bool:
-        """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/policies.md."""
+        """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/evidence/policies.md."""
         return False
 
     def __post_init__(self) -> None:
@@ -183,7 +183,7 @@ class Signal(ABC):
         return False
 
     def weighs_changes(self, n_classes: int) -> bool:
-        """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/policies.md."""
+        """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/evidence/policies.md."""
         return False
 
     def check(self, n_classes: int) -> None:  # noqa: B027  # any number of classes will do unless said

@@ -157,7 +157,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     change_cost : "auto" or number, default="auto"
         What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. "auto" takes, for
         the score of two classes, the largest cost that does as well as the best on people left out, in five folds by
-        ``key`` or the row's content; 0 for any other policy, as docs/policies.md measures, and
+        ``key`` or the row's content; 0 for any other policy, as docs/evidence/policies.md measures, and
         where labels are missing.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement

@@ -1,8 +1,8 @@
 """Less discriminatory alternatives on Adult, and how often one is found in worlds where there is none.
 
-    pip install -e . pandas && python benchmarks/alternatives.py [--worlds 500] [--out docs]
+    pip install -e . pandas && python benchmarks/alternatives.py [--worlds 500] [--out docs/evidence]
 
-Replaces what stands between the markers of ``howto-alternatives.md`` in the folder ``--out``. Exits with an error when
+Replaces what stands between the markers of ``alternatives.md`` in the folder ``--out``. Exits with an error when
 gaps are called smaller that are not, or losses are called shown that are more, oftener than the confidence allows.
 """
 
@@ -19,7 +19,7 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from shared import fill, table
+from shared import EVIDENCE, fill, table
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -31,7 +31,6 @@ from felicific import alternatives
 from felicific._fit.alternatives import _Search as search
 from felicific.datasets import adult
 
-ROOT = Path(__file__).resolve().parent.parent
 HIRED = {"selected": "decision == 1"}
 
 #: False discoveries that chance allows beside the 2.5 % of one side of an interval, in standard errors.
@@ -214,9 +213,9 @@ def main() -> None:
     """Measure, and fill the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=500)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     given = parser.parse_args()
-    page = given.out / "howto-alternatives.md"
+    page = given.out / "alternatives.md"
     text, seconds = on_adult()
     fill(page, "adult", f"{text}\n\nOne more candidate took {seconds:.2f} seconds of processor time.")
     fill(page, "worlds", in_worlds(given.worlds, lambda line: print(line, flush=True)))

@@ -1,7 +1,7 @@
 """Amounts: squared error and distance between groups, against equipy, the barycenter and a mean shift.
 
     pip install -e ".[pandas]" && python benchmarks/amounts.py [--seeds 5] [--loans Loan.csv]
-        [--only table|equal|interest|calibration|time] [--rows 1000000] [--out docs]
+        [--only table|equal|interest|calibration|time] [--rows 1000000] [--out docs/evidence]
 
 Hours of work on Adult by sex, and interest rates on the public loan file by age, which is left out where it is not at
 hand (``--loans``, the variable FELICIFIC_LOANS or ``../shared/data/loan/Loan.csv``). Rows are permuted by seed and cut
@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from shared import ROOT, SCRIPTS, environment, fill, machine, table
+from shared import EVIDENCE, ROOT, SCRIPTS, environment, fill, machine, table
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
@@ -462,7 +462,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--loans", help="the public Loan.csv")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--only", choices=["table", "equal", "interest", "calibration", "time"])
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     parser.add_argument("--envs", type=Path, default=ROOT / ".venv-peers")
     return parser.parse_args()
 
@@ -508,7 +508,7 @@ def main() -> None:
         sep="",
         flush=True,
     )
-    page = asked.out / "howto-amounts.md" if asked.out else Path("-")
+    page = asked.out / "amounts.md"
     for part, text in sections(asked, names, peer).items():
         if asked.only in (None, part):
             fill(page, f"amounts: {part}", text())

@@ -3,18 +3,17 @@
     pip install -e . && python benchmarks/betting.py [--runs 10000] [--large 200]
 
 Every sample of a setting is of 20,000 values (``--runs`` of them) or of one million (``--large``): rates near 0
-and near 1, skewed and even values. Rows are printed as they are known, with how many samples they rest on.
+and near 1, skewed and even values. Fills its block of ``docs/evidence/coverage.md``.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from collections.abc import Callable
 
 import numpy as np
-from shared import table
+from shared import EVIDENCE, fill, table
 
 import felicific
 from felicific._statistics.betting import betting_limits
@@ -33,7 +32,7 @@ SETTINGS: dict[str, tuple[Draw, float]] = {
 }
 
 
-def coverage(name: str, n: int, runs: int, seed: int) -> str:
+def coverage(name: str, n: int, runs: int, seed: int) -> list[str]:
     """One row: how often each limit, and both, held the mean."""
     draw, truth = SETTINGS[name]
     rng, low, high, width = np.random.default_rng(seed), 0, 0, 0.0
@@ -41,9 +40,8 @@ def coverage(name: str, n: int, runs: int, seed: int) -> str:
         limits = betting_limits(draw(rng, n), TAIL, 0.0, 1.0)
         low, high = low + (limits[0] <= truth), high + (truth <= limits[1])
         width += (limits[1] - limits[0]) / runs
-    both, error = (low + high - runs) / runs, math.sqrt(TAIL * 2 * (1 - 2 * TAIL) / runs)
-    shares = " | ".join(f"{share:.4f}" for share in (low / runs, high / runs, both, error))
-    return f"| {name} | {n:,} | {runs:,} | {shares} | {width:.2e} |"
+    shares = [f"{share / runs:.2%}" for share in (low, high, low + high - runs)]
+    return [name, f"{n:,}", f"{runs:,}", *shares, f"{width:.2e}"]
 
 
 def speed(rows: int = 1_000_000) -> str:
@@ -66,17 +64,18 @@ def speed(rows: int = 1_000_000) -> str:
 
 
 def main() -> None:
-    """Print all rows."""
+    """Measure, and fill the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--large", type=int, default=200)
     asked = parser.parse_args()
     print(speed(), flush=True)
-    head = ["values", "n", "samples", "low holds", "high holds", "both", "error of .95", "mean width"]
-    print(table(head, []), flush=True)
+    head = ["values in [0, 1]", "values", "samples", "lower limit holds", "upper", "both", "mean width"]
+    rows = []
     for i, name in enumerate(SETTINGS):
-        print(coverage(name, 20_000, asked.runs, 2024 + i), flush=True)
-        print(coverage(name, 1_000_000, asked.large, 4048 + i), flush=True)
+        rows.append(coverage(name, 20_000, asked.runs, 2024 + i))
+        rows.append(coverage(name, 1_000_000, asked.large, 4048 + i))
+    fill(EVIDENCE / "coverage.md", "betting", table(head, rows))
 
 
 if __name__ == "__main__":

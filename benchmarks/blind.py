@@ -1,8 +1,8 @@
 """Policies that do not see the group: what beliefs about it are worth, and what they take.
 
-    python benchmarks/blind.py [--seeds 6] [--part beliefs|time] [--people Adult|"made up"]
+    python benchmarks/blind.py [--seeds 6] [--part beliefs|time]
 
-Prints the tables of docs/policies.md, "How likely each group is". The people are those of Adult without the column sex,
+Fills its blocks of docs/evidence/policies.md. The people are those of Adult without the column sex,
 and of a made-up world in which features tell something of the group and the label depends on the group besides. A model
 of the label, and for "given" one of the group, is fitted on 8,000 people, policies of gap 0 on 2,000 or 6,000 others;
 they are measured on 15,000 more, by decision probabilities.
@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from shared import EVIDENCE, fill, table
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -120,11 +121,9 @@ WAYS: dict[str, tuple[bool, Callable[..., Any] | None]] = {
 }
 
 
-def beliefs(world: str, people: tuple[Any, Any, Any], seeds: int) -> None:
+def beliefs(world: str, people: tuple[Any, Any, Any], seeds: int) -> Iterator[list[str]]:
     """Stated gap, gap on others, on the fitted rows, accuracy."""
     X, y, group = people
-    print("| people, criterion: beliefs | rows | gap stated | gap on others | accuracy % |")
-    print("|---|---:|---:|---:|---:|")
     for criterion in CRITERIA:
         for rows in (2_000, 6_000):
             found: dict[str, list[Any]] = {way: [] for way in WAYS}
@@ -151,19 +150,16 @@ def beliefs(world: str, people: tuple[Any, Any, Any], seeds: int) -> None:
             for way, numbers in found.items():
                 (stated, gap, right), error = np.mean(numbers, axis=0), np.std(numbers, axis=0, ddof=1)
                 error = error / np.sqrt(seeds)
-                print(
-                    f"| {world}, {criterion.replace('_', ' ')}: {way} | {rows:,} | {abs(stated):.3f} | {gap:.4f} ± "
-                    f"{error[1]:.4f} | {right:.2f} ± {error[2]:.2f} |",
-                    flush=True,
-                )
+                yield [
+                    f"{world}, {criterion.replace('_', ' ')}: {way}", f"{rows:,}", f"{abs(stated):.3f}",
+                    f"{gap:.4f} ± {error[1]:.4f}", f"{right:.2f} ± {error[2]:.2f}",
+                ]  # fmt: skip
 
 
-def times() -> None:
+def times() -> Iterator[list[str]]:
     """Where the time of a blind fit goes."""
     X, y, group = adult_people()
     model = FrozenEstimator(trees(max_iter=60).fit(X[:MODEL], y[:MODEL]))
-    print("| rows of Adult | criterion | beliefs s | policies s | whole fit s | processor s |")
-    print("|---:|---|---:|---:|---:|---:|")
     for rows in (6_000, 17_000):
         for criterion in CRITERIA:
             spent = {"beliefs": 0.0, "policies": 0.0}
@@ -191,8 +187,8 @@ def times() -> None:
             start, used = time.perf_counter(), time.process_time()
             fair.fit(X[part], y[part], sensitive_features=group[part])
             whole, used = time.perf_counter() - start, time.process_time() - used
-            numbers = " | ".join(f"{number:.2f}" for number in (*spent.values(), whole, used))
-            print(f"| {rows:,} | {criterion.replace('_', ' ')} | {numbers} |", flush=True)
+            numbers = [f"{number:.2f}" for number in (*spent.values(), whole, used)]
+            yield [f"{rows:,}", criterion.replace("_", " "), *numbers]
 
 
 WORLDS = {"Adult": adult_people, "made up": made_up_people}
@@ -204,16 +200,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=6)
-    parser.add_argument("--people", choices=list(WORLDS))
     parser.add_argument("--part", choices=["beliefs", "time"])
     asked = parser.parse_args()
     with threadpool_limits(1, user_api="openmp"):
         if asked.part in (None, "beliefs"):
-            for world, people in WORLDS.items():
-                if asked.people in (None, world):
-                    beliefs(world, people(), asked.seeds)
+            found = [row for world in WORLDS for row in beliefs(world, WORLDS[world](), asked.seeds)]
+            head = ["people, criterion: beliefs", "rows", "gap stated", "gap on others", "accuracy %"]
+            fill(EVIDENCE / "policies.md", "beliefs", table(head, found))
         if asked.part in (None, "time"):
-            times()
+            head = ["rows of Adult", "criterion", "beliefs s", "policies s", "whole fit s", "processor s"]
+            fill(EVIDENCE / "policies.md", "belief times", table(head, list(times())))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     pip install -e . pandas polars pyarrow && python benchmarks/core.py [--rows 1000000]
 
 Every measurement runs in a process of its own (fairlearn's in an environment of its own), the best of some is kept, and
-ratios are what counts: machines differ and are noisy. Writes the tables between the markers of ``docs/benchmarks.md``.
+ratios are what counts: machines differ and are noisy. Writes the tables between the markers of
+``docs/evidence/speed.md``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shared import ROOT, environment, fill, machine, table
+from shared import EVIDENCE, ROOT, environment, fill, machine, table
 
 SETUP = """
 import json, resource, sys, time
@@ -326,7 +327,7 @@ def fits(rows: int, envs: Path) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     parser.add_argument("--envs", type=Path, default=ROOT / ".venv-peers")
     asked = parser.parse_args()
     blocks = {
@@ -336,7 +337,7 @@ def main() -> None:
         "fits": lambda: fits(asked.rows, asked.envs.resolve()),
     }
     for name, measure in blocks.items():
-        fill(asked.out / "benchmarks.md", name, f"{measure()}\n\n{machine()}")
+        fill(asked.out / "speed.md", name, f"{measure()}\n\n{machine()}")
 
 
 if __name__ == "__main__":

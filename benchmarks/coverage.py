@@ -1,10 +1,10 @@
 """How often felicific's intervals hold the truth, on simulated data whose truth is known; and how fast they are.
 
-    pip install -e . pandas fairlearn && python benchmarks/coverage.py [--runs 10000] [--out docs]
+    pip install -e . pandas fairlearn && python benchmarks/coverage.py [--runs 10000] [--out docs/evidence]
 
 Group sums are drawn directly where that is the same thing: binomial counts for rates; for lognormal values sums over
 blocks of 200 people, taken from a pool of blocks. The tables replace what stands between the markers of
-``statistics.md`` in the folder ``--out``; every single setting goes to ``coverage.csv`` there. Exits with an error when
+``coverage.md`` in the folder ``--out``; every single setting goes to ``coverage.csv`` there. Exits with an error when
 a promise is broken.
 """
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-import re
 import sys
 import time
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from shared import EVIDENCE, fill
 
 from felicific._audit.methods import FEWEST
 from felicific._statistics.betting import betting_limits
@@ -38,7 +38,6 @@ from felicific._statistics.intervals import (
     with_added,
 )
 
-ROOT = Path(__file__).resolve().parent.parent
 SMALLEST = (200, 2_000, 20_000)
 RATES = (0.005, 0.02, 0.1, 0.5)
 SIGMAS = (0.5, 1.0, 1.5)
@@ -345,18 +344,6 @@ def broken(rates: Rows, logs: Rows, within: Rows, ratio: float) -> list[str]:
     return found
 
 
-def fill(page: Path, block: str, text: str) -> None:
-    """Put a text between two markers of the page, and print it."""
-    print(f"\n{block}\n\n{text}\n", flush=True)
-    if not page.exists():
-        return
-    pattern = re.compile(rf"(<!-- {block} -->\n).*?(<!-- end of {block} -->)", re.DOTALL)
-    content, count = pattern.subn(lambda found: f"{found[1]}{text}\n{found[2]}", page.read_text("utf-8"))
-    if count != 1:
-        sys.exit(f"{page} has {count} blocks called {block!r}; it should have one.")
-    page.write_text(content, "utf-8")
-
-
 def write_csv(path: Path, rows: Rows) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -370,9 +357,9 @@ def write_csv(path: Path, rows: Rows) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     asked, start = parser.parse_args(), time.perf_counter()
-    rng, page = np.random.default_rng(2024), asked.out / "statistics.md"
+    rng, page = np.random.default_rng(2024), asked.out / "coverage.md"
     found_rates = list(rates(asked.runs, rng))
     columns = [name for name in found_rates[0] if name.startswith(("mean", "gap, "))]
     fill(page, "rates", worst_table(found_rates, columns))

@@ -1,10 +1,10 @@
 """How often the interval of the distance between distributions of amounts holds the true one.
 
-    python benchmarks/distributions.py [--runs 2000] [--out distributions.md]
+    python benchmarks/distributions.py [--runs 2000]
 
-Prints a table of Markdown, one row for every world: percent of data sets whose interval at 95 % holds the true
-distance, the mean width of the interval and the mean of the distance that is seen. Worlds are hostile on purpose: tiny
-groups, atoms, heavy tails, sampling weights that go with the amount, clusters whose people are all alike.
+Fills its block of ``docs/evidence/coverage.md``, one row for every world: percent of data sets whose interval at 95 %
+holds the true distance, the mean width of the interval and the mean of the distance that is seen. Worlds are hostile on
+purpose: tiny groups, atoms, heavy tails, sampling weights that go with the amount, clusters whose people are all alike.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from shared import table
+from shared import EVIDENCE, fill, table
 
 from felicific._statistics.distributions import Distributions
 
@@ -105,7 +104,6 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows = []
     for sizes in SIZES:
@@ -113,8 +111,7 @@ def main() -> None:
             print(world.name, sizes, file=sys.stderr, flush=True)
             rows.append(measured(world, sizes, options.runs))
     header = ["amounts", "people of the groups", "true distance", "held", "width", "seen on average"]
-    text = table(header, rows)
-    print(text) if options.out is None else options.out.write_text(text + "\n", encoding="utf-8")
+    fill(EVIDENCE / "coverage.md", "distributions", table(header, rows))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Three classes, four groups, three components. The file is made in a temporary fo
 its own, measured with its children: seconds, processor seconds and peak memory. Hand-written queries and felicific take
 turns, and the least of the repeats counts. Also measured: the floor (reading the columns once), the cost per row from
 50,000 rows on, and what audits and written decisions cost beside sums and a bare write. Writes the tables between the
-markers of ``docs/benchmarks.md``.
+markers of ``docs/evidence/speed.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from shared import ROOT, fill, machine, table
+from shared import EVIDENCE, fill, machine, table
 
 COMMON = """
 import json, os, resource, sys, threading, time
@@ -336,9 +336,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", choices=["engines", "growth", "policies"])
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     asked = parser.parse_args()
-    page = asked.out / "benchmarks.md"
+    page = asked.out / "speed.md"
     with tempfile.TemporaryDirectory() as folder:
         if asked.only in (None, "policies"):
             file = make(Path(folder) / "policies.parquet", min(asked.rows, 2_000_000))

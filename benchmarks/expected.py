@@ -2,8 +2,8 @@
 
     python benchmarks/expected.py [--draws 24] [--seed 0] [--only expected|auto]
 
-Prints the tables of ``docs/statistics.md`` ("What to expect of new people") and of ``docs/policies.md`` ("More than two
-classes"). People are drawn from Adult, with scores of a model that was fitted on others, and from made-up worlds; a
+Fills its blocks of ``docs/evidence/safe-fits.md`` and ``docs/evidence/policies.md``.
+People are drawn from Adult, with scores of a model that was fitted on others, and from made-up worlds; a
 policy is fitted on some and tried on as many others, by decision probabilities, so the lottery adds no noise.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from shared import table
+from shared import EVIDENCE, fill, table
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -168,9 +168,9 @@ def expected_table(draws: int, seed: int) -> None:
                     outside.append(rows[-1])
     heads = ["people", "rows", "criterion", "fewest counted", "gap found"]
     heads += ["expected", "ratio", "draws"]
-    print("\n" + table(heads, rows))
+    fill(EVIDENCE / "safe-fits.md", "expected", table(heads, rows))
     print(
-        f"\nFound over expected outside {ALL_BUT_RARE} though 100 or more are counted: {len(outside)} of {len(rows)}."
+        f"Found over expected outside {ALL_BUT_RARE} though 100 or more are counted: {len(outside)} of {len(rows)}."
     )
 
 
@@ -192,7 +192,7 @@ def auto_table(draws: int, seed: int) -> None:
                 print(*rows[-1], sep=" | ", flush=True)
     heads = ["people", "criterion", "gap asked", "accuracy, score", "individual", "won (points)"]
     heads += ["gap found, score", "individual", "processor seconds, score", "individual"]
-    print("\n" + table(heads, rows))
+    fill(EVIDENCE / "policies.md", "auto", table(heads, rows))
     people = made_up(2, 5)(50_000, None, np.random.default_rng(seed))
     for policy in ("score", "individual"):
         start = time.process_time()

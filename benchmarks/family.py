@@ -1,9 +1,10 @@
-"""What gaps between attributes, their intersections and ratios cost on Adult, and how long they take; prints only.
+"""What gaps between attributes, their intersections and ratios cost on Adult, and how long they take.
 
     python benchmarks/family.py
 
 A histogram-boosting model that does not see sex is fitted to 14,000 rows, the policies of 256 cells to 17,000 others,
-and both are judged on the rest. Prices are compared with central differences of the least loss.
+and both are judged on the rest. Fills its block of docs/evidence/policies.md.
+Prices are compared with central differences of the least loss.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
+from shared import EVIDENCE, fill, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from felicific import Gap, Moments, Ratio, Score, moments, solve
@@ -98,18 +100,20 @@ def priced(fitted: Moments, ratio: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print the table of docs/policies.md, and prices."""
+    """Measure, and fill the page."""
     fitted, other = sums(seed=0)
-    print("| asked | loss | loss on test | reached | reached on test | ms |\n|---|---|---|---|---|---|")
+    rows = []
     for name, asked in ASKED.items():
         row = measured(fitted, other, name, asked)
         here, there = (" and ".join(f"{number:.3f}" for number in part) for part in (row.fitted, row.test))
-        print(
-            f"| {name} | {row.loss:.4f} | {row.test_loss:.4f} | {here} | {there} | {row.milliseconds:.0f} |"
-        )
+        rows.append([name, f"{row.loss:.4f}", f"{row.test_loss:.4f}", here, there, f"{row.milliseconds:.0f}"])
+    text = table(["asked", "loss", "loss on test", "reached", "reached on test", "ms"], rows) + "\n"
     for ratio in (0.6, 0.8):
         price, difference = priced(fitted, ratio)
-        print(f"price of a ratio of {ratio:g}: {price:.6f}, by differences {difference:.6f}")
+        text += (
+            f"\nThe price of a ratio of {ratio:g} is {price:.6f}, by central differences {difference:.6f}."
+        )
+    fill(EVIDENCE / "policies.md", "family", text)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     python benchmarks/limits.py [rows]
 
-Prints how long each takes and what it loses, at several gaps of the mean limit, in one run: the least of five times.
+Fills its block of docs/evidence/policies.md with how long each takes, at several gaps of the mean limit, in one run:
+the least of five times. The losses have to be the same.
 The whole program has a column for every group, cell and level, and a row for every step between neighbours.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from shared import EVIDENCE, fill, table
 
 from felicific import moments
 from felicific._problem.requirements import Gap
@@ -50,7 +52,7 @@ def timed(work: Callable[[], Answer]) -> tuple[float, Answer]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Measure, and fill the page."""
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     sums = moments(
         people(n),
@@ -63,15 +65,19 @@ def main() -> None:
     ).joined()
     g, s, d = sums.loss.shape
     print(f"{n:,} rows, {g} groups, {s} cells, {d} limits")
-    print("gap      staircases  whole program  ratio   loss          difference")
+    rows = []
     for gap in (0.0, 250.0, 500.0, 1_000.0):
         program = build(sums, rows_of([Gap("limit", gap)], sums))
         quick, found = timed(lambda program=program: run_model(program, program.rows))
         slow, whole = timed(lambda program=program: run_model(program, program.rows, plain=True))
         lost = [program.least_loss + program.charged(a.columns) * program.cost_scale for a in (found, whole)]
-        print(
-            f"{gap:7,.0f}  {quick:8.4f} s  {slow:11.4f} s  {quick / slow:.3f}   {lost[0]:.9f}  {lost[0] - lost[1]:+.1e}"
-        )
+        np.testing.assert_allclose(lost[0], lost[1], rtol=0, atol=1e-9)
+        rows.append([f"{gap:,.0f}", f"{quick:.3f} s", f"{slow:.2f} s", f"{quick / slow:.3f}"])
+    fill(
+        EVIDENCE / "policies.md",
+        "limits",
+        table(["gap of the mean limit", "staircases", "whole program", "ratio"], rows),
+    )
 
 
 if __name__ == "__main__":

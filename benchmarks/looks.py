@@ -1,8 +1,9 @@
 """How often an audit that is repeated says "more" of a system that is exactly at the allowed gap.
 
-    python benchmarks/looks.py [--runs 2000] [--jumps 200] [--out looks.md]
+    python benchmarks/looks.py [--runs 2000] [--jumps 200]
 
-Prints two tables of Markdown. The first: percent of simulated years in which at least one look says "more". People who
+Fills ``docs/evidence/monitoring.md`` with two tables.
+The first: percent of simulated years in which at least one look says "more". People who
 get 0 or 1 are audited by their counts, as rows with frequency weights, which gives the verdict of all rows; sums of
 money row by row. The second: the gap was 0 and jumps, and all rows so far are audited again and again; how many rows of
 the jump there are before "more" is said.
@@ -14,10 +15,9 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from shared import table
+from shared import EVIDENCE, fill, table
 
 from felicific import Audit, audit
 
@@ -172,7 +172,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=2_000)
     parser.add_argument("--jumps", type=int, default=200)
-    parser.add_argument("--out", type=Path)
     asked, alarms = parser.parse_args(), []
     for k, world in enumerate(WORLDS):
         shares = false_alarms(world, asked.runs, np.random.default_rng([WEEKS, k]))
@@ -190,9 +189,7 @@ def main() -> int:
             second,
         ]
     )
-    print(text)
-    if asked.out is not None:
-        asked.out.write_text(text + "\n", "utf-8")
+    fill(EVIDENCE / "monitoring.md", "looks", text)
     return 0
 
 

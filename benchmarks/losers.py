@@ -1,4 +1,4 @@
-"""What it costs that fewer people lose, on Adult: the table of ``docs/policies.md``. It prints and writes nothing.
+"""What it costs that fewer people lose, on Adult: fills its block of ``docs/evidence/policies.md``.
 
     pip install -e ".[pandas]"
     python benchmarks/losers.py
@@ -10,7 +10,7 @@ most .05 between the sexes.
 from __future__ import annotations
 
 import numpy as np
-from shared import table
+from shared import EVIDENCE, fill, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 
@@ -43,7 +43,8 @@ def main() -> None:
         [f"{row.at_most:.1%}", f"{row.loss:.4f}", *(f"{share:.1%}" for share in (row.loses or {}).values())]
         for row in free.price_of_losers()
     ]
-    print(table(["at most so many of each sex lose", "loss", *map(str, free.groups_)], rows))
+    head = ["at most so many of each sex lose", "loss", *map(str, free.groups_)]
+    fill(EVIDENCE / "policies.md", "losers", table(head, rows))
     print(f"approved today {free.frontier_.today.means[:, 0]}, proposed {free.policy_.means['approved']}")
     groups = free.groups_
     limits = [("of each sex", 0.05, groups), ("of each sex", 0.02, groups), ("of all", 0.02, None)]

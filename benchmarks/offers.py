@@ -3,8 +3,7 @@
     python benchmarks/offers.py
 
 Makes an environment for every library on first use (``.venv-peers``), tries the library there
-(``benchmarks/peers/offers.py``) and writes the table between the markers of ``docs/benchmarks.md``. What stands above
-that table on the page (documentation, names, charts) was read, not run, and is dated there.
+(``benchmarks/peers/offers.py``) and writes the table between the markers of ``docs/evidence/libraries.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from shared import ROOT, SCRIPTS, environment, fill
+from shared import EVIDENCE, ROOT, SCRIPTS, environment, fill
 
 REGISTRIES = ("skops", "mlflow")
 ENVIRONMENTS = {
@@ -52,7 +51,7 @@ def table(found: dict[str, dict[str, str]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     parser.add_argument("--envs", type=Path, default=ROOT / ".venv-peers")
     asked = parser.parse_args()
     folder = asked.envs.resolve()
@@ -61,7 +60,7 @@ def main() -> None:
         for peer, packages in ENVIRONMENTS.items()
     }
     text = f"{table(found)}\n\nTried on {date.today():%Y-%m-%d}, Python {sys.version.split()[0]}."
-    fill(asked.out / "benchmarks.md", "offers", text)
+    fill(asked.out / "libraries.md", "offers", text)
 
 
 if __name__ == "__main__":

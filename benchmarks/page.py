@@ -1,4 +1,4 @@
-"""How long pages take and how large they are: fills its block of docs/report.md.
+"""How long pages take and how large they are: fills its block of docs/evidence/report.md.
 
 Run as ``python benchmarks/page.py`` (half a minute). Processor time is of one process, in the order of the table; the
 demo's page is the first, so it includes importing what makes it. Fitting is not part of it.
@@ -9,14 +9,12 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from coverage import fill
-from shared import machine, table
+from shared import EVIDENCE, fill, machine, table
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -24,8 +22,6 @@ from sklearn.model_selection import train_test_split
 from felicific import FairClassifier, Happiness, audit
 from felicific.cli.demo import _forest, _page
 from felicific.datasets import synthetic_loans
-
-PAGE = Path(__file__).parents[1] / "docs" / "report.md"
 
 #: People of every page but the demo's, as many as of that one.
 PEOPLE = 19_536
@@ -124,7 +120,7 @@ def main() -> int:
         f"(`benchmarks/page.py`). The aims were {SECONDS} s and {DEMO} kB for the demo's, {MANY} kB for the others."
     )
     head = ["page", "positions", "numbers", "page from numbers", "size"]
-    fill(PAGE, "sizes", f"{words}\n\n{table(head, rows)}\n\nOn {machine()}")
+    fill(EVIDENCE / "report.md", "sizes", f"{words}\n\n{table(head, rows)}\n\nOn {machine()}")
     print("\n".join(f"missed: {line}" for line in missed))
     return 1 if missed else 0
 

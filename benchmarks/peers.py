@@ -6,7 +6,7 @@ Times fit, predict, a trade-off curve and intervals, for statistical parity at g
 labels), and the floor: reading the columns once; then fit and predict once more with the groups as text, the same
 column for everybody. Every library runs in an environment and a process of its own; the best of seven is kept unless
 one takes longer than two seconds. What a library does not offer is left out, and a step is stopped after
-``--patience`` seconds. Writes the tables between the markers of ``docs/benchmarks.md``.
+``--patience`` seconds. Writes the tables between the markers of ``docs/evidence/speed.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from shared import ROOT, SCRIPTS, environment, fill, machine, table
+from shared import EVIDENCE, ROOT, SCRIPTS, environment, fill, machine, table
 
 ENVIRONMENTS = {
     "shared": ("fairlearn", "oxonfair"),
@@ -125,7 +125,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[5_000, 50_000, 500_000, 2_000_000])
     parser.add_argument("--patience", type=float, default=60.0)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     parser.add_argument("--envs", type=Path, default=ROOT / ".venv-peers")
     return parser.parse_args()
 
@@ -148,7 +148,7 @@ def main() -> None:
             texts.append(report(n, found, asked.patience))
             sizes[n] = found
     texts += [targets(sizes), machine()]
-    fill(asked.out / "benchmarks.md", "peers", "\n\n".join(texts))
+    fill(asked.out / "speed.md", "peers", "\n\n".join(texts))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     pip install -e ".[pandas]" altair vl-convert-python
     python benchmarks/policies.py [--seeds 5] [--peer-seeds 4] [--first-seed 0]
-        [--only ladder|recalibrate|blind|peers] [--out docs]
+        [--only ladder|recalibrate|blind|peers] [--out docs/evidence]
 
 Every number is measured on test rows by decision probabilities, so the lottery adds no noise of its own, and every
 comparison is paired by seed. The tables replace what stands between the markers of ``policies.md`` in the folder
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from shared import ROOT, SCRIPTS, environment, fill, table
+from shared import EVIDENCE, ROOT, SCRIPTS, environment, fill, table
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
@@ -634,7 +634,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--peer-seeds", type=int, default=4)
     parser.add_argument("--first-seed", type=int, default=0, help="of the comparison with peers")
     parser.add_argument("--only", choices=("ladder", "recalibrate", "blind", "peers"))
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     parser.add_argument("--envs", type=Path, default=ROOT / ".venv-peers")
     return parser.parse_args()
 

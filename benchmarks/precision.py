@@ -2,7 +2,7 @@
 
     python benchmarks/precision.py
 
-Prints only: the table of docs/policies.md. The model does not see sex; policies see 256 cells of its score.
+Fills its blocks of docs/evidence/policies.md. The model does not see sex; policies see 256 cells of its score.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from shared import machine, table
+from shared import EVIDENCE, fill, machine, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import OrdinalEncoder
 
@@ -109,7 +109,7 @@ def price(sums: Moments, gaps: dict[str, float]) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Print everything."""
+    """Measure, and fill the page."""
     roles = {"proba": "score", "y": "y", "sensitive_features": "sex"}
     sums = moments(people(), happiness=[PRECISION, ODDS], **roles).joined()
     rows = []
@@ -123,13 +123,13 @@ def main() -> None:
         cells = [name, f"{found.loss:.6f}", by_grid, f"{found.left:.1e}", str(found.programs)]
         rows.append([*cells, f"{found.seconds:.2f}"])
     head = ["gaps asked for", "loss", f"loss by {GRID} levels", "loss not ruled out", "programs", "seconds"]
-    print(table(head, rows))
+    fill(EVIDENCE / "policies.md", "precision", table(head, rows))
     rows = []
     for width in (0.005, 0.01, 0.02, 0.03):
         numbers = price(sums, {PRECISION: width, ODDS: 0.05})
         rows.append([f"{width:g}", *(f"{number:.6f}" for number in numbers)])
-    print()
-    print(table(["precision, with equalized odds .05", "price", "slope below", "slope above"], rows))
+    head = ["gap of precision", "price", "slope below", "slope above"]
+    fill(EVIDENCE / "policies.md", "price of precision", table(head, rows))
     print(machine())
 
 

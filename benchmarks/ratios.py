@@ -1,8 +1,8 @@
 """How often intervals of ratios hold the truth, on simulated data whose truth is known.
 
-    python benchmarks/ratios.py [--runs 20000] [--out docs]
+    python benchmarks/ratios.py [--runs 20000] [--out docs/evidence]
 
-Fills its blocks of ``statistics.md`` in the folder ``--out``. Counts are drawn directly for rates. A row is the ratio
+Fills its blocks of ``coverage.md`` in the folder ``--out``. Counts are drawn directly for rates. A row is the ratio
 of a group to the one that turned out to be the highest, which is itself no row; draws in which nobody gets anything
 have no ratio. Exits with an error when a row of rates holds less often than .91, or the smallest ratio than .93, in
 some setting.
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
-from shared import ROOT, fill, table
+from shared import EVIDENCE, fill, table
 
 from felicific._statistics import ratios
 from felicific._statistics.intervals import Sample
@@ -218,9 +218,9 @@ def measure(runs: int, page: Path) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=20_000)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     asked = parser.parse_args()
-    faults = measure(asked.runs, asked.out / "statistics.md")
+    faults = measure(asked.runs, asked.out / "coverage.md")
     print(*faults, f"{len(faults)} promises broken", sep="\n")
     return 1 if faults else 0
 

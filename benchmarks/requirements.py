@@ -1,7 +1,7 @@
 """Everything that is measured of requirements and defaults, part by part.
 
 ``python benchmarks/requirements.py`` runs all parts, an hour or so on two cores; named after it, some of them.
-What they print stands in docs/policies.md and docs/statistics.md.
+They fill their blocks of the pages in docs/evidence.
 """
 
 from __future__ import annotations

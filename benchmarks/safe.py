@@ -1,9 +1,9 @@
 """How often safe fits return a policy, how often that one violates its gap, and how much loss they give away.
 
-    pip install -e . pandas && python benchmarks/safe.py [--worlds 500] [--out docs]
+    pip install -e . pandas && python benchmarks/safe.py [--worlds 500] [--out docs/evidence]
 
 Each world is a sample of a population whose truth is known; the table replaces what stands between the markers of
-``statistics.md`` in the folder ``--out``. Exits with an error when a test that holds for any distribution breaks its
+``safe-fits.md`` in the folder ``--out``. Exits with an error when a test that holds for any distribution breaks its
 promise. ``--shares`` measures instead how much of every group had best be held out.
 """
 
@@ -20,15 +20,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from shared import fill, table
+from shared import EVIDENCE, fill, table
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
 from felicific import FairClassifier, Happiness, moments, solve
 from felicific._fit import safety
 from felicific.exceptions import CertificateError, InfeasibleError
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def population(rng: np.random.Generator, groups: int, n: int = 400_000) -> pd.DataFrame:
@@ -217,9 +215,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--worlds", type=int, default=500)
     parser.add_argument("--shares", action="store_true")
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     asked, start = parser.parse_args(), time.perf_counter()
-    page = asked.out / "statistics.md"
+    page = asked.out / "safe-fits.md"
     if asked.shares:
         fill(page, "shares", shares(asked.worlds))
         return 0

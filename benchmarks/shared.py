@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+EVIDENCE = ROOT / "docs" / "evidence"
 SCRIPTS = Path(__file__).resolve().parent / "peers"
 sys.path.append(str(ROOT))  # where `studies` is, whose split and forest some benchmarks take
 
@@ -32,10 +33,10 @@ def fill(page: Path, block: str, text: str) -> None:
     if not page.exists():
         return
     pattern = re.compile(rf"(<!-- {block} -->\n).*?(<!-- end of {block} -->)", re.DOTALL)
-    content, count = pattern.subn(lambda found: f"{found[1]}{text}\n{found[2]}", page.read_text())
+    content, count = pattern.subn(lambda found: f"{found[1]}{text}\n{found[2]}", page.read_text("utf-8"))
     if count != 1:
         sys.exit(f"{page} has {count} blocks called {block!r}; it should have one.")
-    page.write_text(content)
+    page.write_text(content, "utf-8")
 
 
 def machine() -> str:

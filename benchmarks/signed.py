@@ -1,6 +1,6 @@
 """How often the verdict of a report is wrong, in worlds whose truth is known.
 
-Fills its block of docs/report.md: ``python benchmarks/signed.py`` (some minutes); ``--runs 50`` for a try.
+Fills its block of docs/evidence/report.md: ``python benchmarks/signed.py`` (some minutes); ``--runs 50`` for a try.
 
 Every world is a finite population from which people are drawn with replacement, so that the truth is known exactly:
 what the policy that was fitted does to all of them. A policy is fitted on some, and its verdict is on others.
@@ -15,12 +15,11 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from coverage import fill
+from shared import EVIDENCE, fill
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
@@ -29,7 +28,6 @@ from felicific._audit.facts import LITTLE
 from felicific._audit.verdict import Verdict
 from felicific._fit.assessment import Assessment
 
-PAGE = Path(__file__).parents[1] / "docs" / "report.md"
 PEOPLE = 200_000
 
 
@@ -246,7 +244,7 @@ def main() -> None:
         del WORLDS[name]
     lines = table(given.runs, print)
     if not given.only and given.runs >= 500:
-        fill(PAGE, "verdicts", "\n".join([*lines, "", f"{given.runs} worlds each."]))
+        fill(EVIDENCE / "report.md", "verdicts", "\n".join([*lines, "", f"{given.runs} worlds each."]))
 
 
 if __name__ == "__main__":

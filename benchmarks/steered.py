@@ -1,4 +1,4 @@
-"""What steering leaves of a gap, and what it costs: the tables of "Closing the gap while deciding".
+"""What steering leaves of a gap, and what it costs: fills its block of ``docs/evidence/monitoring.md``.
 
     python benchmarks/steered.py [--seeds 20]
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from shared import machine, table
+from shared import EVIDENCE, fill, machine, table
 from sklearn.ensemble import RandomForestClassifier
 
 from felicific import Budget, Floor, Happiness, Policy, Steering, solve
@@ -334,8 +334,8 @@ def tables(seeds: int = 20) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    print(tables(parser.parse_args().seeds))
-    print(f"\nMeasured on {machine()}")
+    text = tables(parser.parse_args().seeds)
+    fill(EVIDENCE / "monitoring.md", "steering", f"{text}\n\nMeasured on {machine()}")
 
 
 if __name__ == "__main__":

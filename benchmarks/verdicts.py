@@ -1,6 +1,6 @@
 """How often verdicts, paired changes and losses of unequal costs are right, in worlds that are hard on them.
 
-Fills its blocks of docs/statistics.md: ``python benchmarks/verdicts.py`` (some minutes); ``--runs 50`` for a try.
+Fills its blocks of docs/evidence/coverage.md: ``python benchmarks/verdicts.py`` (minutes); ``--runs 50`` for a try.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
-from coverage import fill
+from shared import EVIDENCE, fill
 
 from felicific import audit, compare
 from felicific._statistics.gaps import range_interval, range_p_values
 from felicific._statistics.intervals import summarise
 
-PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"
 LEVEL = 0.05
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -142,7 +140,7 @@ def main() -> int:
     rng = np.random.default_rng(14)
     for block, table in (("verdicts", verdicts), ("changes", changes), ("losses", losses)):
         text = "\n".join([f"{runs:,} data sets each.", "", *table(runs, rng)])
-        fill(PAGE, block, text)
+        fill(EVIDENCE / "coverage.md", block, text)
     return 0
 
 

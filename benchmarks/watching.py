@@ -2,7 +2,7 @@
 
     python benchmarks/watching.py [--worlds 1000] [--rows 100000] [--processes 2] [--only alarms|delays|cost]
 
-Prints the tables of ``docs/statistics.md`` ("Looking again and again"). Every world is a stream of people at the
+Fills the tables of ``docs/evidence/monitoring.md``. Every world is a stream of people at the
 boundary of what is allowed, watched by the library's own code after every block of 100; an alarm at any time is a false
 one.
 What steering leaves is measured by ``benchmarks/steered.py``, and what repeated audits do by ``benchmarks/looks.py``.
@@ -22,7 +22,7 @@ from multiprocessing import Pool
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from shared import machine, table
+from shared import EVIDENCE, fill, machine, table
 
 from felicific import Happiness, watch
 from felicific._statistics.stream import Rows, Stream
@@ -281,7 +281,7 @@ def shards(number: int) -> str:
 
 
 def main() -> None:
-    """Print what is asked for."""
+    """Measure what is asked for, and fill the page."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--worlds", type=int, default=1_000)
     parser.add_argument("--rows", type=int, default=100_000)
@@ -292,20 +292,18 @@ def main() -> None:
     parts = {}
     with Pool(given.processes) as pool:
         if given.only in (None, "cost"):
-            parts["What it costs"] = (
-                table(["", "us a row", "ms a look", "kB of a file"], cost()) + "\n\n" + shards(40)
-            )
+            parts["cost"] = table(["", "us a row", "ms a look", "kB of a file"], cost()) + "\n\n" + shards(40)
         if given.only in (None, "delays"):
             head = ["a gap where .05 is allowed", "median rows", "half of the worlds", "of the first try's"]
-            parts["Rows until the alarm"] = table(head, delays(max(given.worlds // 5, 20), pool))
+            parts["delays"] = table(head, delays(max(given.worlds // 5, 20), pool))
         if given.only in (None, "alarms"):
             head = ["known bounds", "false alarms", "standard error"]
-            parts["With bounds"] = table(head, alarms(BOUNDED, given.worlds, given.rows, pool))
+            parts["with bounds"] = table(head, alarms(BOUNDED, given.worlds, given.rows, pool))
             head = ["no bounds", "false alarms", "standard error"]
-            parts["Without bounds"] = table(head, alarms(UNBOUNDED, given.worlds, given.rows, pool))
+            parts["without bounds"] = table(head, alarms(UNBOUNDED, given.worlds, given.rows, pool))
     for name, text in parts.items():
-        print(f"\n## {name}\n\n{text}")
-    print(f"\n{machine()}")
+        fill(EVIDENCE / "monitoring.md", f"watching: {name}", text)
+    print(machine())
 
 
 if __name__ == "__main__":

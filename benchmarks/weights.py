@@ -1,8 +1,8 @@
 """How often intervals of weighted rows and of clusters hold the truth, on simulated data whose truth is known.
 
-    python benchmarks/weights.py [--runs 2000] [--out docs]
+    python benchmarks/weights.py [--runs 2000] [--out docs/evidence]
 
-Fills its blocks of ``statistics.md`` in the folder ``--out``. Data sets stand side by side: each is a group of one
+Fills its blocks of ``coverage.md`` in the folder ``--out``. Data sets stand side by side: each is a group of one
 sample, so the library's own code sums up all of them at once. Percent of data sets whose interval at 95 % holds the
 truth.
 """
@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from coverage import fill
+from shared import EVIDENCE, fill
 
 from felicific._statistics.gaps import range_interval
 from felicific._statistics.intervals import Sample, Ties, hall_limits, mean_limits, summarise, with_added
 from felicific._statistics.units import sample_of
 
 ALPHA = 0.05
-ROOT = Path(__file__).resolve().parent.parent
 Rng = np.random.Generator
 Worlds = dict[str, tuple[Callable[[Rng, tuple[int, int]], tuple[np.ndarray, np.ndarray]], float, bool]]
 
@@ -233,10 +232,10 @@ def tables(runs: int, rng: Rng) -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=2_000)
-    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=EVIDENCE)
     asked = parser.parse_args()
     for name, text in tables(asked.runs, np.random.default_rng(2025)).items():
-        fill(asked.out / "statistics.md", name, text)
+        fill(asked.out / "coverage.md", name, text)
     return 0
 
 

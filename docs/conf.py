@@ -83,19 +83,19 @@ warnings.filterwarnings(
 html_theme = "pydata_sphinx_theme"
 html_title = "felicific"
 html_static_path = ["site/static"]
+templates_path = ["site/templates"]
 html_css_files = ["felicific.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "felicific"},
-    "navbar_align": "left",
+    "navbar_center": [],  # the bar at the side has all pages, under their captions
     "navbar_persistent": ["search-button"],
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "header_links_before_dropdown": 7,
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page: [] for page in ("index", "tutorial", "changelog")}
+html_sidebars = {"**": ["all-pages.html"]}

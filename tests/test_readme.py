@@ -12,6 +12,7 @@ from felicific.cli import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
+PAGES = (*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "evidence").glob("*.md"))
 
 
 def block(language, number=0):
@@ -52,19 +53,44 @@ def test_nothing_is_left_to_fill_in():
         ROOT / "README.md",
         ROOT / "CHANGELOG.md",
         ROOT / "CONTRIBUTING.md",
-        *(ROOT / "docs").glob("*.md"),
+        *PAGES,
     ):
         assert not re.search(r"@@|TODO|FIXME|lorem", page.read_text("utf-8")), page.name
 
 
 def test_every_link_of_the_documents_leads_somewhere():
     """Links to files in the README and the docs name files that exist."""
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES):
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
             made = target.startswith(
                 ("api/", "gallery/")
             )  # by the build of the site, whose links have a test of their own
             assert made or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_table_of_the_evidence_has_a_script_that_writes_it():
+    """A block between markers names what some benchmark fills, on the page that this benchmark names."""
+    scripts = [path.read_text("utf-8") for path in (ROOT / "benchmarks").glob("*.py")]
+    blocks = 0
+    for page in (ROOT / "docs" / "evidence").glob("*.md"):
+        writers = [script for script in scripts if f'"{page.name}"' in script]
+        for block in re.findall(r"<!-- (?!end of )(.+?) -->", page.read_text("utf-8")):
+            assert any(f'"{block.split(": ")[-1]}"' in script for script in writers), f"{page.name}: {block}"
+            blocks += 1
+    assert blocks > 40
+
+
+def test_every_test_that_a_promise_names_is_there():
+    """Whoever deletes or renames a test that holds a promise meets the promise."""
+    file, named = None, 0
+    for path, name in re.findall(
+        r"`([\w/]+\.py)?(?:::(test_\w+))?`", (ROOT / "docs" / "promises.md").read_text("utf-8")
+    ):
+        file = ROOT / "tests" / path if path else file
+        if path or name:
+            assert f"def {name}" in file.read_text("utf-8"), f"{file}: {name}"
+            named += 1
+    assert named > 40
 
 
 def test_the_demo_prints_before_and_after(tmp_path, monkeypatch):

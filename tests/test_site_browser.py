@@ -33,7 +33,8 @@ ARTEFACTS = ROOT / "artefacts" / "site"
 LOOKED_AT = (
     "index.html",
     "tutorial.html",
-    "howto.html",
+    "howto-audit.html",
+    "evidence/policies.html",
     "theory.html",
     "reference.html",
     "glossary.html",

@@ -197,7 +197,7 @@ def shell_page() -> str:
 def index_page() -> str:
     """The list of all reference pages."""
     text = f"{heading('Reference')}\nOne page each, written from the docstrings, with examples that the tests run.\n\n"
-    text += ":doc:`Criteria, spellings, and what goes with what <../reference>`.\n\n"
+    text += ":doc:`Criteria, and what goes with what <../reference>`.\n\n"
     text += toctree(["What goes with what <../reference>"])
     for room, names in ROOMS.items():
         rows = [(f":obj:`{name} <felicific.{name}>`", first_line(getattr(felicific, name))) for name in names]

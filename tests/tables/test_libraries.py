@@ -1,4 +1,4 @@
-"""Tables of every library at the doors: columns by name or place, what is missing, and what functions and models get."""
+"""Tables of every library: columns by name or place, what is missing, and what functions and models get."""
 
 from functools import partial
 

@@ -57,7 +57,7 @@ TOO_SKEWED = "too skewed"
 #: How ratios are shown where bets cannot be.
 LARGE_RATIO = "t test of every pair of means (large samples)"
 
-#: Share of every group that is held out; measured in docs/statistics.md: fewer or more return fewer policies.
+#: Share of every group that is held out; docs/evidence/safe-fits.md: fewer or more return fewer policies.
 HELD_OUT = 0.6
 
 

@@ -26,7 +26,7 @@ from felicific._tables.memory import column_names, count_rows, is_null, take_col
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
 
-#: Trees, leaves of each and learning rate (docs/policies.md has what was tried).
+#: Trees, leaves of each and learning rate (docs/evidence/policies.md has what they leave).
 TREES, LEAVES, RATE = 40, 8, 0.2
 
 #: Most values of a column of text that are told apart; rarer ones are taken for missing.

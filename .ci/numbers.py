@@ -1,4 +1,4 @@
-"""Numbers of the code that may only fall: ``python .ci/numbers.py`` prints them and fails when one is above its limit.
+"""Numbers of the code that may only fall: ``python .ci/numbers.py`` prints them and fails when one is beyond its limit.
 
 The package that is measured is the one that Python finds, so ``PYTHONPATH=other/src python .ci/numbers.py`` measures
 another tree. When a change lowers a number, lower its limit in ``LIMITS``; when one would rise, something else goes
@@ -6,10 +6,20 @@ first.
 
 What is counted
 ---------------
-public names
-    Names in ``felicific.__all__``.
-parameters of FairClassifier
-    Of its constructor, without ``self``.
+lines of code, statements
+    Of all ``*.py`` files: lines that are not blank, comments or docstrings; statements as Python parses them, without
+    docstrings. Lines are at most 110 characters long, and so they cannot be saved by longer ones.
+lines of pages
+    All lines of ``.html``, ``.js``, ``.css``, ``.json`` and ``.toml`` files in ``src``.
+public names, parameters
+    Names in ``felicific.__all__``; parameters of a constructor or function, without ``self`` and ``cls``.
+modules on the path
+    Modules of the package of which a function ran during the call. Everything was imported, and the call made once,
+    before.
+longest file, longest function body
+    In lines of any kind. A body is without the docstring; functions inside it count.
+functions with docstrings
+    The share, in per cent; this number may only rise.
 modules at the top
     Modules and packages directly in ``felicific`` whose names do not begin with an underscore.
 depth
@@ -20,15 +30,15 @@ questions about kinds
     Calls of ``isinstance``, and class patterns of ``match``, that name a class of policy or signal (``KINDS``), and
     ``hasattr`` or ``getattr`` with a default for ``signal`` or ``policy_``; in modules outside the homes of policies
     and signals (``--homes``).
-lines
-    Of all ``*.py`` files; *of code*: without those that are blank, comments or docstrings.
 parameters of type Any
     Parameters of functions, without ``self`` and ``cls``, whose annotation is ``Any`` itself, and the share of all.
-hops
-    Calls from a function of one module straight into a function of another, both of the package, while the call runs.
-    Everything was imported, and the call made once, before. Functions and modules are those that ran.
 checks
     How often each function that checks rows (``CHECKS``) runs while a report is made.
+tests
+    All lines of ``.py`` and ``.json`` files in ``tests``; oracles (``ORACLES``) in lines of code, which may only rise.
+words of docs
+    Of the Markdown pages in ``docs``, without what scripts write: blocks between markers, and the tables of a page
+    that is written as a whole.
 """
 
 from __future__ import annotations
@@ -46,36 +56,59 @@ import argparse
 import ast
 import inspect
 import io
+import re
 import tokenize
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
-#: What no number may exceed, and what it shall become where that is decided.
+#: What no number may exceed, and what it shall become at the end of the round where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "public names": (32, 36),
-    "parameters of FairClassifier": (22, 21),
-    "modules at the top": (8, None),
+    "src: lines of code": (49_057, 34_000),
+    "src: statements": (35_479, None),
+    "src: files": (308, 150),
+    "src: lines of pages": (1_424, None),
+    "longest file": (1_309, 600),
+    "longest function body": (94, 60),
+    "modules at the top": (7, None),
     "depth, imports at import": (26, None),
-    "depth, imports anywhere": (29, None),
+    "depth, imports anywhere": (28, None),
     "questions about kinds": (3, 0),
-    "lines": (75_200, None),
-    "lines of code": (51_800, None),
-    "parameters of type Any": (775, None),
+    "parameters of type Any": (743, None),
     "parameters of type Any, %": (9.8, None),
-    "fit: hops": (408, 60),
-    "audit: hops": (327, 60),
-    # Every one of up to 40 positions has limits, a verdict in words and a checksum.
-    "report: hops": (4_813, 600),
-    "report: calls of check_proba": (1, 1),
-    "report: calls of check_weights": (1, 1),
-    "report: calls of encode_groups": (1, 1),
-    "report: calls of encode_labels": (2, 1),
+    "public names": (32, 24),
+    "parameters of FairClassifier": (22, 16),
+    "parameters of FairRegressor": (18, 16),
+    "parameters of any function": (27, 20),
+    "commands": (16, 13),
+    "fit: modules on the path": (54, 25),
+    "audit: modules on the path": (44, 22),
+    "report: modules on the path": (102, 45),
+    "report: calls of check_proba": (1, None),
+    "report: calls of check_weights": (1, None),
+    "report: calls of encode_groups": (1, None),
+    "report: calls of encode_labels": (2, None),
+    "tests: lines": (57_675, 34_000),
+    "studies: lines of code": (715, None),
+    "benchmarks: lines of code": (5_904, None),
+    "examples: lines of code": (397, None),
+    "docs: lines of code": (580, None),
+    ".ci: lines of code": (320, None),
+    "docs: words": (56_806, 42_000),
 }
+
+#: What no number may fall below.
+FLOORS = {"functions with docstrings, %": 80.8, "oracles: lines of code": 1_573}
+
+#: Pages that a script writes as a whole.
+WRITTEN = ("studies.md",)
+
+#: Naive second implementations, by which everything else is tried.
+ORACLES = ("oracles*.py", "naive*.py", "plain.py")
 
 #: Classes whose instances should answer for themselves.
 KINDS = {
@@ -268,8 +301,6 @@ def longest_chain(modules: dict[str, Module], inside: bool) -> list[str]:
 class Calls:
     """What ran during a call."""
 
-    hops: int = 0
-    functions: set[CodeType] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
     names: Counter[str] = field(default_factory=Counter)
 
@@ -278,12 +309,8 @@ class Calls:
         module = module_of(frame)
         if event != "call" or module is None:
             return
-        code, caller = frame.f_code, module_of(frame.f_back)
         self.modules.add(module)
-        if code.co_name == "<lambda>" or not code.co_name.startswith("<"):  # no comprehension, no module
-            self.functions.add(code)
-            self.names[code.co_name] += 1
-        self.hops += caller is not None and caller != module
+        self.names[frame.f_code.co_name] += 1
 
 
 def module_of(frame: FrameType | None) -> str | None:
@@ -337,18 +364,80 @@ def watch_main_road() -> dict[str, Calls]:
 # The table
 
 
+def size_of(text: str) -> int:
+    """Lines of code of a text."""
+    return count_code_lines(Module("", text, ast.parse(text)))
+
+
+def functions_of(modules: dict[str, Module]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All functions of some modules."""
+    for module in modules.values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield node
+
+
+def is_text(node: ast.AST) -> bool:
+    """Whether a statement is a docstring, or another text by itself."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
+def count_body(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function's body."""
+    body = node.body[1:] if is_text(node.body[0]) else node.body
+    return (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def count_lines(folder: Path, *endings: str) -> int:
+    """All lines of the files in a folder with these endings."""
+    paths = (path for path in folder.rglob("*") if path.suffix in endings)
+    return sum(len(path.read_text("utf-8").splitlines()) for path in paths)
+
+
+def count_code(paths: Iterable[Path]) -> int:
+    """Lines of code of some files."""
+    return sum(size_of(path.read_text("utf-8")) for path in paths)
+
+
+def count_words(docs: Path) -> int:
+    """Words of the docs that people wrote."""
+    total = 0
+    for path in docs.rglob("*.md"):
+        text = path.read_text("utf-8")
+        text = re.sub(r"<!-- (.+?) -->\n.*?<!-- end of \1 -->", "", text, flags=re.DOTALL)
+        if path.name in WRITTEN:
+            text = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+        total += len(text.split())
+    return total
+
+
 def numbers_of_text(source: Path, homes: set[str]) -> dict[str, float]:
-    """What can be counted by reading."""
+    """What can be counted by reading the package."""
     modules = read_modules(source)
-    every = list(parameters(modules))
+    every, functions = list(parameters(modules)), list(functions_of(modules))
     untyped = sum(is_any(parameter.annotation) for parameter in every)
+    statements = sum(
+        isinstance(node, ast.stmt) and not is_text(node)
+        for module in modules.values()
+        for node in ast.walk(module.tree)
+    )
+    named = sum(ast.get_docstring(node) is not None for node in functions)
     return {
+        "src: lines of code": sum(count_code_lines(module) for module in modules.values()),
+        "src: statements": statements,
+        "src: files": len(modules),
+        "src: lines of pages": count_lines(source, ".html", ".js", ".css", ".json", ".toml"),
+        "longest file": max(len(module.text.splitlines()) for module in modules.values()),
+        "longest function body": max(map(count_body, functions)),
+        "functions with docstrings, %": round(100 * named / len(functions), 1),
         "modules at the top": count_at_top(source),
         "depth, imports at import": len(longest_chain(modules, inside=False)) - 1,
         "depth, imports anywhere": len(longest_chain(modules, inside=True)) - 1,
         "questions about kinds": count_questions(modules, homes),
-        "lines": sum(len(module.text.splitlines()) for module in modules.values()),
-        "lines of code": sum(count_code_lines(module) for module in modules.values()),
         "parameters of type Any": untyped,
         "parameters of type Any, %": round(100 * untyped / len(every), 1),
     }
@@ -357,14 +446,54 @@ def numbers_of_text(source: Path, homes: set[str]) -> dict[str, float]:
 def numbers_of_calls() -> dict[str, float]:
     """What can be counted by running."""
     road = watch_main_road()
-    numbers: dict[str, float] = {}
-    for name, calls in road.items():
-        numbers[f"{name}: hops"] = calls.hops
-        numbers[f"{name}: functions"] = len(calls.functions)
-        numbers[f"{name}: modules"] = len(calls.modules)
+    numbers: dict[str, float] = {
+        f"{name}: modules on the path": len(calls.modules) for name, calls in road.items()
+    }
     for check in CHECKS:
         numbers[f"report: calls of {check}"] = road["report"].names[check]
     return numbers
+
+
+def numbers_of_interface() -> dict[str, float]:
+    """What a user has to learn."""
+    import felicific
+    from felicific.cli import app
+
+    public = [getattr(felicific, name) for name in felicific.__all__]
+    methods = [
+        method
+        for thing in public
+        if inspect.isclass(thing)
+        for name, method in inspect.getmembers(thing, inspect.isfunction)
+        if not name.startswith("_")
+    ]
+    sizes = [
+        len(inspect.signature(thing).parameters) - (thing in methods)
+        for thing in (*public, *methods)
+        if callable(thing) and thing not in (felicific.FairClassifier, felicific.FairRegressor)
+    ]
+    return {
+        "public names": len(felicific.__all__),
+        "parameters of FairClassifier": len(inspect.signature(felicific.FairClassifier).parameters),
+        "parameters of FairRegressor": len(inspect.signature(felicific.FairRegressor).parameters),
+        "parameters of any function": max(sizes),
+        "commands": len(app.registered_commands),
+    }
+
+
+def numbers_beside(root: Path) -> dict[str, float]:
+    """What stands beside the package."""
+    tests = root / "tests"
+    oracles = [path for pattern in ORACLES for path in tests.glob(pattern)]
+    beside = {
+        name: (root / name).rglob("*.py") for name in ("studies", "benchmarks", "examples", "docs", ".ci")
+    }
+    return {
+        "tests: lines": count_lines(tests, ".py", ".json"),
+        "oracles: lines of code": count_code(oracles),
+        **{f"{name}: lines of code": count_code(paths) for name, paths in beside.items()},
+        "docs: words": count_words(root / "docs"),
+    }
 
 
 def count_all(homes: set[str]) -> dict[str, float]:
@@ -373,28 +502,28 @@ def count_all(homes: set[str]) -> dict[str, float]:
 
     source = Path(str(felicific.__file__)).parent
     return {
-        "public names": len(felicific.__all__),
-        "parameters of FairClassifier": len(inspect.signature(felicific.FairClassifier).parameters),
         **numbers_of_text(source, homes),
+        **numbers_of_interface(),
         **numbers_of_calls(),
+        **numbers_beside(source.parents[1]),
     }
 
 
 def show(numbers: dict[str, float]) -> list[str]:
-    """Print the table; return the names of numbers that are above their limits."""
-    above = []
+    """Print the table; return the names of numbers that are beyond their limits."""
+    beyond = []
     print(f"{'':34}{'now':>8}{'limit':>8}{'goal':>8}")
     for name, number in numbers.items():
-        limit, goal = LIMITS.get(name, (None, None))
+        limit, goal = LIMITS.get(name, (FLOORS.get(name), None))
         cells = "".join(f"{'' if value is None else format(value, 'g'):>8}" for value in (limit, goal))
-        too_many = limit is not None and number > limit
-        print(f"{name:34}{number:>8g}{cells}{'  above its limit' if too_many else ''}")
-        above += [name] * too_many
-    return above
+        wrong = limit is not None and (number < limit if name in FLOORS else number > limit)
+        print(f"{name:34}{number:>8g}{cells}{'  beyond its limit' if wrong else ''}")
+        beyond += [name] * wrong
+    return beyond
 
 
 def main() -> int:
-    """Print the numbers; 1 if one is above its limit."""
+    """Print the numbers; 1 if one is beyond its limit."""
     parser = argparse.ArgumentParser(description="Numbers of the code that may only fall.")
     parser.add_argument(
         "--homes", nargs="*", default=["_policy", "_program"],
@@ -402,14 +531,14 @@ def main() -> int:
     )  # fmt: skip
     parser.add_argument("--chains", action="store_true", help="also print the longest chains of imports")
     given = parser.parse_args()
-    above = show(count_all(set(given.homes)))
+    beyond = show(count_all(set(given.homes)))
     if given.chains:
         import felicific
 
         modules = read_modules(Path(str(felicific.__file__)).parent)
         for inside in (False, True):
             print("anywhere:" if inside else "at import:", " > ".join(longest_chain(modules, inside)))
-    return 1 if above else 0
+    return 1 if beyond else 0
 
 
 if __name__ == "__main__":

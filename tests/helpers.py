@@ -33,9 +33,9 @@ def foreign_options(text, options):
     commands = typer.main.get_command(app).commands
     found = []
     for word in re.findall(r"felicific [a-z-]+|--[a-z][\w-]*", text):
-        if word.startswith("felicific "):
+        if word.startswith("felicific ") and word[10:] in commands:
             options = {option for parameter in commands[word[10:]].params for option in parameter.opts}
-        elif word not in options:
+        elif word.startswith("--") and word not in options:
             found.append(word)
     return found
 

@@ -30,6 +30,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="limits are read from /proc")
 @pytest.mark.parametrize(
     ("policy", "why"),

@@ -25,11 +25,11 @@ from felicific.cli import run
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
-    "howto-shell",
+    pytest.param("howto-shell", marks=pytest.mark.slow),
     "tutorial",
     "howto-audit",
     "howto-alternatives",
-    "howto-amounts",
+    pytest.param("howto-amounts", marks=pytest.mark.slow),
     "howto-choose-eps",
     "howto-counts",
     "howto-deploy",

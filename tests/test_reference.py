@@ -221,7 +221,7 @@ REFUSED = [
      lambda: solve(people(), **ROLES | {"happiness": "equal_opportunity"}, gap=0.2).steer("equal_opportunity")),
     ("steer explore, memory", ConstraintError, "Fit it without Explore, or decide by the policy as it is.",
      lambda: solve(people(), **ROLES, gap=5.0, constraints=[Explore(0.02)]).steer("decision * loan")),
-    ("steer others, memory", ConstraintError, "Say which gap between all groups is to be kept instead: gap=.",
+    ("steer others, memory", ConstraintError, "Say which gap between all groups is to be kept instead: gap=number.",
      lambda: solve(people(), **ROLES, constraints=[Ratio("decision * loan", 0.8)]).steer("decision * loan")),
     ("recalibrate, engine", DataError, "collect a lazy one first", lambda: fitted().recalibrate(lazy())),
     ("individual frontier, engine", DataError, "Collect the table first, or use policy='score'.",

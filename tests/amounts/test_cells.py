@@ -231,7 +231,7 @@ def test_blind_line():
     assert len(fit.policy.lines) == 1
     assert not fit.policy.see_group
     assert fit.policy.gap <= 1.0 + 1e-6
-    assert "policy='individual'" in fit.policy.cautions()[0]
+    assert "An individual policy weighs" in fit.policy.cautions()[0]
     text = fit.policy.to_json()
     again = AmountPolicy.from_json(text)
     assert again.amounts(prediction) == pytest.approx(given_by(fit, people), abs=1e-12)
@@ -279,7 +279,7 @@ def test_refused():
     """Ranks beside happiness of people or without the group, and people that are gone, are refused by name."""
     x, _, prediction, y, group = world(600, 2, 30)
     people = people_of(x, prediction, y, group)
-    with pytest.raises(ConstraintError, match="group_at_predict=True"):
+    with pytest.raises(ConstraintError, match="let the policy see the group"):
         fitted(people, "distributional_parity", 0.1, see_group=False)
     with pytest.raises(ConstraintError, match="alone"):
         fitted(people, ["distributional_parity", "decision * loan"], {"distributional_parity": 0.1})

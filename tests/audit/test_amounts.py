@@ -205,7 +205,7 @@ def test_what_is_taken_for_amounts(table):
     ):
         found = audit(amounts, plain, **(ASKED | options))
         assert "audited as amounts" in found.notes[0]
-        assert "amounts=False" in found.notes[0]
+        assert "name them (classes)" in found.notes[0]
     for said in (True, (-100.0, 300.0)):
         assert not any(
             "audited as amounts" in note for note in audit(few, plain, amounts=said, **ASKED).notes

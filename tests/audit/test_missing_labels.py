@@ -489,7 +489,8 @@ def test_missing_labels_have_to_be_explained(refuses):
         found = call(**ignoring)
         assert found.loss is None, door
         assert any(
-            f"they are missing in {gone:,} rows: say missing_labels=" in note for note in found.notes
+            f"they are missing in {gone:,} rows: say what is known of them (missing_labels)" in note
+            for note in found.notes
         ), door
         for more in ({"loss": "error"}, {"happiness": "equal_opportunity"}):
             with refuses(
@@ -535,7 +536,7 @@ def test_no_overlap_is_refused(refuses):
     """Where nobody alike has a label; bounds that assume nothing are to be had all the same."""
     table = make_table()
     table["y"] = table["full"].where(table["d"] == 1).astype(float)
-    with refuses(DataError, "nobody alike has a label", "decided 0", remedy="Use hidden="):
+    with refuses(DataError, "nobody alike has a label", "decided 0", remedy="Use missing_labels='unknown'"):
         audited(table)
     assert audited(table, "unknown").loss.bounds[1] < 1.0
     lone = table.assign(y=table["full"].where(table["g"] == "a").astype(float))

@@ -186,9 +186,9 @@ def test_many_groups_are_counted():
 @pytest.mark.parametrize(
     ("known", "text"),
     [
-        (facts(shift(means=TAKING)), "Floor('funding', at_least=\"today\")"),
+        (facts(shift(means=TAKING)), "fit again with a floor of 'funding' at today's level"),
         (facts(shift(means=TAKING), see_group=False), "It may not see the group, so it can only take."),
-        (facts(), "confidence=0.95"),
+        (facts(), "a confidence of 0.95"),
         (
             facts(shift(bound=20_000.0), promise="held-out test"),
             "at most $20,000, is not less than today's gap",
@@ -239,8 +239,8 @@ FLAGS = {
     "others-grow open": (facts(shift(), shift(closed=False, title="waiting", **GROWING)), 2, "waiting"),
     "lots": (facts(lots=23.0), 1, "23 of 19,536 people (0.12\xa0%) are decided by lot."),
     "lots shown": (facts(lots=5_000.0), 2, "(26\xa0%)"),
-    "selective-labels": (facts(labels="selected"), 3, "missing_labels="),
-    "labels-unstated": (facts(labels=None), 1, 'labels="all"'),
+    "selective-labels": (facts(labels="selected"), 3, "(missing_labels)"),
+    "labels-unstated": (facts(labels=None), 1, "of all or of selected people"),
     "sees-group": (facts(), 1, "unlawful"),
     "infers-group": (facts(see_group=False, infers_group=True), 1, "proxy"),
 }
@@ -310,7 +310,7 @@ def test_a_bound_for_all_policies_is_rounded_up():
     known = facts(shift(bound=16_012.345), promise="a priori")
     assert "at most $16,100 with" in verdict_of(known).sentence
     assert "promised" in dict(verdict_of(known).numbers)
-    assert "confidence=" in verdict_of(facts(shift(bound=20_000.0), promise="a priori")).remedy
+    assert "a confidence of 0.95" in verdict_of(facts(shift(bound=20_000.0), promise="a priori")).remedy
 
 
 def test_gaps_that_nobody_asked_for_are_said_to_be_of_all_groups():

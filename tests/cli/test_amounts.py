@@ -133,6 +133,7 @@ def test_sites_add_to_the_policy_of_all_rows(care, done):
     assert json.loads(done("moments north.csv --out n2.json --json " + bounded))["kind"] == "amounts"
 
 
+@pytest.mark.slow
 def test_the_frontier_of_a_file_and_of_sums(care, done):
     """The least loss rises as the gap falls, in the file that is written too."""
     done(f"moments p.csv {ASKED} --out sums.json")

@@ -1000,6 +1000,7 @@ def test_ctrl_c(folder):
     assert err == "felicific: interrupted; no file is half-written.\n"
 
 
+@pytest.mark.slow
 def test_sigterm_leaves_no_files(folder, works):
     """SIGTERM while decisions are written, or while a file is waited for, ends with 143 and leaves nothing behind."""
     works(f"{FIT} --gap 100")
@@ -1241,7 +1242,7 @@ def test_the_shell_names_people_without_a_label(folder, felicific, scores):
     code, out, err = felicific(AUDIT)  # of which only the loss looks at labels, and nobody asked for it
     assert code == 0, err
     assert (
-        "The loss needs labels, and they are missing in 10 rows: say what is known of them, such as 'explained'."
+        "The loss needs labels, and they are missing in 10 rows: say what is known of them (missing_labels)."
         in out
     )
     for line in (FIT, f"{FIT} --policy individual"):

@@ -108,6 +108,7 @@ def test_people_without_a_group_have_a_name(table, capsys):
     assert call(f"fit some.csv {COMMON} --gap .05 --force", capsys)[0] == 1
 
 
+@pytest.mark.slow
 def test_every_command_takes_people_without_a_group(table, capsys):
     """Fit, report, frontier, alternatives and audit name them; apply and an audit of a policy know their name from it.
 

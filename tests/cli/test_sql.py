@@ -164,7 +164,10 @@ BAD = {
     "two columns": (f"{SQL} spark --proba rest", "--proba score does not say of which class"),
     "no policy": (f"{SQL} spark".replace("policy", "nothing"), "No such file or directory: 'nothing.json'"),
     "no policy file": (f"{SQL} spark".replace("policy.json", "people.csv"), "This is no policy file"),
-    "variable": (f"{SQL} databricks --key '${{id}}'", "Rename the column, or use felicific apply"),
+    "variable": (
+        f"{SQL} databricks --key '${{id}}'",
+        "Rename the column, or apply the policy where Python runs",
+    ),
     "one name twice": (
         f"{SQL} postgres --odds --column odds",
         "Choose another name in --column, or leave --odds out",
@@ -197,9 +200,9 @@ def test_an_individual_policy_is_refused(folder, felicific, function, blind, ref
     policy.save("individual.json")
     code, _, err = felicific(SQL.replace("policy.json", "individual.json") + " postgres")
     assert code == 1
-    assert "decides about each person by functions of x, which have no SQL. Use felicific apply" in err
-    assert "--policy score" in err
-    with refuses(DataError, "functions of x, which have no SQL", remedy="policy.apply(table, ...)"):
+    assert "decides about each person by functions of x, which have no SQL. Apply it where Python runs" in err
+    assert "or fit a policy that sees the score" in err
+    with refuses(DataError, "functions of x, which have no SQL", remedy="Apply it where Python runs"):
         policy.to_sql("postgres", proba="score", sensitive_features="sex", key="id")
 
 

@@ -136,6 +136,7 @@ sys.exit(run({words!r}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 1, 2])
 def test_a_killed_process_goes_on_from_its_state(steered, done, at):
     """Killed while deciding, before the decisions have their name, or the state has: done again, it is the same."""

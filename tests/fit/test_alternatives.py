@@ -18,8 +18,8 @@ from strategies import examples
 import felicific._fit.alternatives as module
 from felicific import FairClassifier, Policy, alternatives, audit, compare, frontier, moments
 from felicific._audit.result import Interval
+from felicific._fit.alternatives import least_gap_at
 from felicific._fit.judged import Alternative
-from felicific._frontier.at_loss import least_gap_at
 from felicific.datasets import synthetic_loans
 from felicific.exceptions import ConstraintError, DataError, FittedRowsWarning, GroupError, HappinessError
 
@@ -376,7 +376,7 @@ def test_without_a_range_nothing_is_bounded():
     """A happiness or a loss whose range is not known is not bounded, and the sentence says how to mend it."""
     people = make_people(400)
     found = search(people, happiness="decision * z")
-    assert "bounds=" in found.least_gap.note
+    assert "without bounds of 'decision * z'" in found.least_gap.note
     found = search(people, loss=lambda decision, y: np.abs(decision - y) * 2.0)
     assert "the loss" in found.least_gap.note
 

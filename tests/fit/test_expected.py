@@ -372,7 +372,7 @@ def taker(kind, **options):
 def test_every_group_loses_is_a_warning_with_a_remedy(kind):
     """For every kind of policy; with the floor that it names, nobody loses and nothing is warned of."""
     with pytest.warns(
-        PolicyWarning, match=r"Every group loses: .* Add Floor\('yes', 'today'\) or let the policy"
+        PolicyWarning, match=r"Every group loses: .* Add a floor of 'yes' at today's level, or let the policy"
     ):
         fair = taker(kind)()
     assert all(
@@ -388,7 +388,7 @@ def test_every_group_loses_is_a_warning_with_a_remedy(kind):
     page = fair.report(X, y)
     flags = [flag.kind for flag in page.verdict.flags]
     assert page.verdict.kind == "takes" or "levels-down" in flags, page.verdict
-    assert any("Add Floor" in note for note in audit(fair, X, y).notes)
+    assert any("Add a floor of" in note for note in audit(fair, X, y).notes)
 
 
 def test_at_most_one_warning_for_a_fit():

@@ -242,6 +242,7 @@ def test_nothing_can_be_said_and_why(crowd):
     assert "unbounded" in str(some)
 
 
+@pytest.mark.slow
 def test_the_promise_is_kept():
     """Of many safe fits to data whose true gap is known, at most gamma return a policy that violates it.
 

@@ -91,6 +91,7 @@ def test_measured_beside_an_exact_frontier():
     assert not np.isnan(curve.means[:, :, 1]).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [Score(cells=16), "individual"])
 def test_classifier(policy):
     """Fit, move, recalibrate and report: the criterion by name, wherever a gap may be asked for."""

@@ -132,10 +132,10 @@ def test_names_that_are_taken_are_refused(refuses):
     """A column of the table, or of the decisions, that has the name of the odds; in DuckDB whatever its case."""
     policy, people = made("score"), pd.DataFrame(columns())
     told = {**roles(), "key": "id", "odds": True}
-    with refuses(DataError, "'odds'", remedy="odds=True"):
+    with refuses(DataError, "'odds'", remedy="odds="):
         policy.apply(people.assign(odds=1.0), **told)
-    with refuses(DataError, "'odds'", remedy="odds=True"):
+    with refuses(DataError, "'odds'", remedy="odds="):
         policy.apply(people, **told, column="odds")
-    with refuses(DataError, "'ODDS'", remedy="odds=True"):
+    with refuses(DataError, "'ODDS'", remedy="odds="):
         policy.apply(duckdb.from_df(people.assign(ODDS=1.0)), **told)
     assert "odds" in policy.apply(people.assign(ODDS=1.0), **told)

@@ -344,7 +344,7 @@ def test_criteria_win(people):
     assert len(moments(table, happiness="equalized_odds", **arguments).components) == 4
     with pytest.raises(HappinessError, match="Did you mean 'equalized_odds'"):
         moments(table, happiness="equalised_odds", **arguments)
-    with pytest.raises(HappinessError, match="without Happiness"):
+    with pytest.raises(HappinessError, match="as it is: happiness='equalized_odds'"):
         Happiness("equalized_odds")
     with pytest.raises(DataError, match="no loss called"):
         moments(table, happiness="equalized_odds", loss="errors", **arguments)

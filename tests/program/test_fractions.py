@@ -310,7 +310,7 @@ def test_few_who_are_left_are_noted():
     policy = solve(table, **roles, **asked)
     noted = [sentence for sentence in policy.sentences() if sentence.startswith("Few are left")]
     assert len(noted) == 1
-    assert f'Floor("{COUNTED}", at_least="today")' in noted[0]
+    assert f"add a floor of '{COUNTED}' at today's level" in noted[0]
     assert policy.cautions()[0] == noted[0]  # what a fit warns of
     assert " % instead of " in noted[0]
     today = sums_of(table, policy=Score()).today.means[:, 1]

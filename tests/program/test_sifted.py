@@ -7,7 +7,7 @@ import pytest
 from plain import distances, plain, solve_plainly, world
 
 from felicific import Budget, Explore, Floor, Ratio, frontier
-from felicific._frontier.at_loss import least_gap_at
+from felicific._fit.alternatives import least_gap_at
 from felicific._problem.asked import requirements_of
 from felicific._program.solution import solve_program
 from felicific.exceptions import ConstraintError, InfeasibleError

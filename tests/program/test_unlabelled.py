@@ -272,6 +272,7 @@ def test_engines_are_memory(library, happiness, odds, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_files_round_trip():
     """Moments and policies of people of whom some have no label come back as they were."""
     table = world()

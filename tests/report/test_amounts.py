@@ -248,6 +248,7 @@ def test_lots_are_counted(others):
 # The page
 
 
+@pytest.mark.slow
 def test_two_runs_make_the_same_bytes():
     """In two processes with different hash seeds, the same inputs give the same page and the same data."""
     code = """
@@ -291,6 +292,7 @@ def test_the_page_needs_neither_script_nor_server(found, fair):
     assert seen.words.count("nan") == 0
 
 
+@pytest.mark.slow
 def test_many_groups_and_many_measures(others):
     """Nine groups and two measures stay far under 1 MB; of the groups that are not drawn, it is said how many."""
     names = [f"group {i}" for i in range(9)]

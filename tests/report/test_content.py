@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Happiness, audit, compare
-from felicific.exceptions import DataError, FelicificError
+from felicific.exceptions import DataError, FelicificError, FittedRowsWarning
 from felicific.report.stops import PLACES, mark, round_step, spread
 
 FUNDING = Happiness("decision * loan", name="funding", unit="$")
@@ -331,7 +331,8 @@ def test_a_happiness_that_hardly_changes_is_reported(people):
         return 1.0 + decision * (x["id"] == 1000)
 
     found = fitted(people, happiness=hardly, gap=0.0)
-    verdict = found.report(people.table("pandas").assign(id=people["id"] + 10_000), people.y).verdict
+    with pytest.warns(FittedRowsWarning):
+        verdict = found.report(people.table("pandas").assign(id=people["id"] + 10_000), people.y).verdict
     assert verdict.kind in ("unclear", "leave")
 
 

@@ -315,6 +315,7 @@ def test_the_shell_says_what_charts_need(tmp_path, line, words):
     assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
 
 
+@pytest.mark.slow
 def test_a_report_needs_no_charts(tmp_path):
     """Jinja alone makes the page, and the demo too: neither looks for Altair."""
     (tmp_path / "scores.csv").write_text("sex,score,y\n" + "f,0.2,0\nm,0.7,1\nf,0.6,1\nm,0.4,0\n" * 50)
@@ -330,6 +331,7 @@ def test_a_report_needs_no_charts(tmp_path):
     assert {"page.html", "demo.html"} <= {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.slow
 def test_lines_and_frontier_of_amounts_are_drawn_as_they_are(tmp_path):
     """The chart of a policy of amounts has its corners, that of a frontier every place that was solved."""
     fair = fitted_amounts(HOSTILE[:4], 400, gap=0.3)

@@ -357,6 +357,7 @@ def test_a_frontier_of_a_thousand_breakpoints_has_few_places(monkeypatch):
     assert 0 < len(asked) <= 2 * PLACES + 2
 
 
+@pytest.mark.slow
 def test_many_groups_classes_and_components():
     """Twelve groups, five classes and six components make a page of bounded size."""
     happiness = {

@@ -60,6 +60,7 @@ def texts_of(page):
     return re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{}, {"policy": "label"}, {"policy": "individual"}, {"group_at_predict": False, "gap": 0.2}],

@@ -379,6 +379,7 @@ def test_colours_stand_out_from_light_and_dark():
             assert (light + 0.05) / (dark + 0.05) >= 3.0, (colour, ground)
 
 
+@pytest.mark.slow
 def test_amounts_are_shown_with_their_lines():
     """A policy of amounts, its frontier and the regressor have a picture of five groups at most; names are text."""
     names = [f"<b>{i}</b>" for i in range(7)]

@@ -294,6 +294,7 @@ def test_confidence(hours):
         fair_of(model, gap=0.0, confidence=0.9).fit(X, y)
 
 
+@pytest.mark.slow
 def test_weights_in_safe_fits(hours):
     """Weights that may be no counts have to be named; sampling weights show no more than the rows there are."""
     X, y, model = hours
@@ -313,6 +314,7 @@ def test_weights_in_safe_fits(hours):
         fair.fit(X, y, sample_weight=weight, weight_kind="guessed")
 
 
+@pytest.mark.slow
 def test_safe_fits_hold():
     """What is returned violates the gap no more often than it may, at a distance that binds."""
     rng = np.random.default_rng(0)

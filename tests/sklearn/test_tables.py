@@ -169,6 +169,7 @@ def test_a_notice_once_without_a_key():
 # Groups that fit was told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", ["group", ["group", "region"]], ids=str)
 def test_groups_named_at_fit_are_remembered(named):
     """By everything that a fitted classifier is asked later; values are not, and are asked for."""

@@ -295,6 +295,7 @@ def test_ctrl_c_stops_the_engine(case):
     assert done.stdout == "survived\n" * CASES[case].count("survive("), done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_the_test_of_ctrl_c_sees_what_goes_on():
     """The script behind the test above fails on work that ends by itself and on work that goes on."""
     busy = "(threading.Thread(target=lambda: [i for i in range(10**8)], daemon=True).start(), time.sleep(9))"

@@ -125,7 +125,7 @@ def _seen_in_both(one: _Seen, other: _Seen) -> _Seen:
 
 def note_of(reason: str) -> str:
     """What is said where nobody said that decisions are amounts."""
-    return f"The decisions are numbers, and {reason}: they are audited as amounts. Of classes, name them."
+    return f"The decisions are numbers, and {reason}: they are audited as amounts. Of classes, name them (classes)."
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -235,7 +235,7 @@ def _notes(
 ) -> list[str]:
     notes = []
     if persons.loss_sample is None:
-        lost = f"they are missing in {unlabelled:,} rows: say what is known of them, such as 'explained'."
+        lost = f"they are missing in {unlabelled:,} rows: say what is known of them (missing_labels)."
         notes.append(f"The loss needs labels, and {lost if unlabelled else 'there are none.'}")
     if persons.weighted:
         kind = "sampling weights" if persons.sampling else "frequencies"
@@ -264,7 +264,7 @@ def _notes(
     if likely and persons.countable:
         notes.append(
             f"The values of {', '.join(map(repr, likely))} are all 0 or 1 here. If they can be nothing else, "
-            "write a comparison, or declare a rate: intervals are then exact."
+            "write a comparison, or declare a rate (rate=True): intervals are then exact."
         )
     if any(found.test is not None and found.test.at_most == 0.0 for found in components):
         notes.append("A gap of exactly 0 can be refuted and never shown.")

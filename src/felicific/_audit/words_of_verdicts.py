@@ -58,7 +58,7 @@ UNLAWFUL = "For some purposes, in some places, that is unlawful. Ask first."
 INFERS = "It does not see the group; it uses how likely each group is, given the rest. Some would call that a proxy."
 SELECTED = (
     "Labels are known only of people who were selected. Of the others these numbers say nothing: "
-    "say what is known of missing labels."
+    "say what is known of them (missing_labels)."
 )
 UNSTATED = (
     "Nobody said whether these are all people or only those whose label became known: say whether the labels are of "

@@ -30,18 +30,23 @@ from felicific._audit.result import Audit, Interval
 from felicific._fit.candidates import Candidate, check_candidates, classes_of, read_candidate
 from felicific._fit.judged import Alternative, Alternatives
 from felicific._fit.safety import split
-from felicific._frontier.at_loss import least_gap_at, widths_of
+from felicific._frontier.breakpoints import point_of
 from felicific._people.columns import Columns
 from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._people.sketch import row_hashes
 from felicific._people.weights import WeightKind, number_clusters
 from felicific._policy.calibration import fit_calibration
+from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
+from felicific._problem.asked import requirements_of
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
+from felicific._problem.rows import rows_of
 from felicific._problem.unions import known_groups
+from felicific._program.highs import Ray
+from felicific._program.model import build, changes_of, policy_of
 from felicific._program.moments import Moments
 from felicific._program.signals import Score
 from felicific._program.summing import sum_whole
@@ -428,3 +433,32 @@ def _part(people: People, count: Floats) -> tuple[People, Codes]:
     rows: Array = np.flatnonzero(count)
     part = people.take(rows)
     return (part if part.weight is None else replace(part, weight=count[rows])), rows
+
+
+def least_gap_at(
+    joined: Moments, widths: Floats, loss: float, *, see_group: bool, salt: str
+) -> tuple[float, CellPolicy | None]:
+    """The policy whose gaps are the least part of ``widths`` at no more than this loss, and that part.
+
+    With one component its width does not matter. None, with the least loss there is, where no policy has so little.
+    """
+    cheapest = solve_cells(joined, (), see_group=see_group, salt=salt)
+    names = [component.name for component in joined.components]
+    gaps = dict(zip(names, widths.tolist(), strict=True))
+    program = build(
+        joined, rows_of(requirements_of(gaps, (), joined.components), joined), see_group=see_group
+    )
+    answer = Ray(program).least_at(loss, changes_of(program))
+    if answer is None:
+        return cheapest.loss, None
+    q = policy_of(program, answer.columns)
+    found = point_of(program, q)
+    asked = {name: found.tau * width for name, width in gaps.items()}
+    basis = replace(cheapest.basis, asked=asked)
+    return found.tau, replace(cheapest, q=q, outcome=found.outcome, prices={}, basis=basis)
+
+
+def widths_of(gaps: Floats) -> Floats:
+    """Widths in the proportions of some gaps; one that is closed already is to stay nearly so."""
+    present = gaps[gaps > 0]
+    return np.where(gaps > 0, gaps, 1e-3 * present.min() if len(present) else 1.0)

@@ -33,6 +33,7 @@ from felicific._frontier.breakpoints import (
 from felicific._frontier.curve import Curve, Line, curve, table_of
 from felicific._frontier.picture import MORE, parts_of
 from felicific._frontier.searched import Steps, searched
+from felicific._lazy import Lazy
 from felicific._people.weights import WeightKind
 from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
@@ -525,23 +526,9 @@ def _known(line: Line) -> Line:
     return line
 
 
-class _Later:
-    """A policy that is made when it is first asked for, or stored."""
-
-    def __init__(self, make: Callable[[], CellPolicy]) -> None:
-        self.make = make
-
-    @cached_property
-    def policy(self) -> CellPolicy:
-        return self.make()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"policy": self.policy}
-
-
-def _followed(joined: Moments, one: _Later, q: Floats, outcome: Outcome) -> Policy:
+def _followed(joined: Moments, first: Lazy[CellPolicy], q: Floats, outcome: Outcome) -> Policy:
     """The policy of these probabilities, given what they do."""
-    policy = one.policy
+    policy = first.value
     if joined.least_loss is not None:
         policy = replace(policy, basis=replace(policy.basis, least_loss=joined.least_of(q)))
     return replace(policy, q=q, outcome=outcome)
@@ -590,7 +577,7 @@ def cell_frontier(
         changed_by(joined)  # is known, or that is said now
 
     def first(point: Point, asked: tuple[Asked, ...]) -> CellPolicy:
-        free = solve_program(joined, (), **sight)
+        free = Lazy(partial(solve_program, joined, (), **sight))
         return CellPolicy(
             classes=joined.classes,
             decisions=joined.decisions,
@@ -605,7 +592,7 @@ def cell_frontier(
             signal=joined.signal,
             q=point.q,
             mass=joined.mass,
-            unconstrained=free.q,
+            unconstrained=Lazy(lambda: free.value.q),
             attributes=joined.attributes,
             unknown=joined.unknown,
             favourable=favourable,
@@ -618,7 +605,7 @@ def cell_frontier(
                 joined.today_if_known,
                 out_of_fold=out_of_fold,
                 requirements=asked,
-                unconstrained=free.outcome,
+                unconstrained=Lazy(lambda: free.value.outcome),
                 change_cost=change_cost,
                 least_loss=None if joined.least_loss is None else joined.least_of(point.q),
             ),
@@ -628,12 +615,10 @@ def cell_frontier(
         if searched(closing, joined):
             solve = partial(solve_program, joined, **sight, tolerance=COARSE)
             steps = Steps.of(closing, joined, solve, build(joined, [], **sight).value)
-            return steps.line(
-                partial(_followed, joined, _Later(partial(first, steps.points[0], steps.asked)))
-            )
+            return steps.line(partial(_followed, joined, Lazy(partial(first, steps.points[0], steps.asked))))
         program = build(joined, closing.rows(joined, **sight), **sight)
         points = breakpoints(program)
-        policy = partial(_followed, joined, _Later(partial(first, points[0], asked_along(program.rows))))
+        policy = partial(_followed, joined, Lazy(partial(first, points[0], asked_along(program.rows))))
         rounding = tau_rounding(program)
         known = joined.today_if_known
         return Line(moving_of(program), points, known, joined, policy, rounding, today_at(program))

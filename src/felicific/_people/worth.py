@@ -264,7 +264,7 @@ def check_bounds(
         raise HappinessError(
             f"The happiness {happiness.name!r} of the {which} is {values[d, i]:.6g} in {batch.row(int(i))}, "
             + ("and a rate is 0 or 1." if happiness.rate else f"outside its bounds {low:.6g} to {high:.6g}."),
-            "Do not declare a rate, or return True and False."
+            "Leave rate= out, or return True and False."
             if happiness.rate
             else "Widen bounds=, or leave it out: what relies on wrong bounds is wrong.",
         )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.checks import as_amounts
 from felicific._policy.amount_outcome import AmountOutcome
-from felicific._policy.amount_picture import picture_of_lines
 from felicific._policy.amount_words import achieved, headline, rules, story
 from felicific._policy.apply_amounts import AmountRoles, give_table
 from felicific._policy.lines import Line
@@ -40,10 +39,12 @@ from felicific._policy.lottery import (
     uniforms,
     warn_of_seed,
 )
+from felicific._policy.picture import LANES, LETTERS
 from felicific._policy.sql_amounts import amount_expression
-from felicific._problem.happiness import Component, read_component
+from felicific._problem.happiness import Component, read_component, written
 from felicific._problem.unions import Attribute, known_groups, read_attributes
-from felicific._shown.parts import Displayed, Lines, Part
+from felicific._shown.drawing import curves
+from felicific._shown.parts import Displayed, Lines, Part, Picture, extremes, short
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_entries
@@ -503,3 +504,31 @@ def not_among_classes(what: str) -> DataError:
 
 
 AmountPolicy.kinds[AmountPolicy.kind] = AmountPolicy
+
+
+if TYPE_CHECKING:
+    from felicific._policy.amounts import AmountPolicy
+
+
+def picture_of_lines(policy: AmountPolicy) -> Picture | None:
+    """The amount for every prediction, a line for each group; None where no line has a stretch to draw."""
+    if not policy.lines:  # who looks at people themselves has none
+        return None
+    means = policy.today.amounts.tolist()
+    shown = sorted(extremes(means, LANES)) if policy.see_group else [0]
+    lines = [tuple(part.tolist() for part in policy.lines[z].typical) for z in shown]
+    kept = [(z, xs, ys) for z, (xs, ys) in zip(shown, lines, strict=True) if len(xs) > 1]
+    if not kept:
+        return None
+    names = [short(str(policy.groups[z]), LETTERS) if policy.see_group else "any group" for z, _, _ in kept]
+    some = ""
+    if policy.see_group and len(kept) < len(means):
+        some = f", {len(kept)} of {len(means):,} groups, least and largest means today"
+    drawn = curves(
+        names,
+        [(xs, ys) for _, xs, ys in kept],
+        lambda number: written(number, 4),
+        "The amount for every prediction, of",
+    )
+    caption = f"Amount for every prediction{some}; dashed: as predicted"
+    return Picture(caption, drawn, len(names) + 10)

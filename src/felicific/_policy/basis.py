@@ -21,6 +21,7 @@ from felicific._documents import (
     refused,
     write_means,
 )
+from felicific._lazy import Lazy
 from felicific._problem.change import NEGLIGIBLE, every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._problem.rows import MEASURES, Asked
@@ -54,7 +55,7 @@ class Basis:
         Whether each person's probabilities came from a model that was not fitted on that person.
     requirements : tuple of Asked
         What else was asked for.
-    unconstrained : Outcome, or None
+    unconstrained : Lazy of Outcome, or None
         What a policy of the same kind does of which nothing was required, at the same cost of changes.
     change_cost : float
         What a decision that is not today's cost beside the loss.
@@ -72,7 +73,7 @@ class Basis:
     asked: dict[str, float] = field(default_factory=dict)
     out_of_fold: bool = False
     requirements: tuple[Asked, ...] = ()
-    unconstrained: Outcome | None = None
+    unconstrained: Lazy[Outcome] | None = None
     change_cost: float = 0.0
     evidence: Evidence | None = None
     least_loss: float | None = None
@@ -145,7 +146,7 @@ class Basis:
                 }
                 for asked in self.requirements
             ],
-            "unconstrained": None if self.unconstrained is None else write_outcome(self.unconstrained),
+            "unconstrained": None if self.unconstrained is None else write_outcome(self.unconstrained.value),
             "change_cost": self.change_cost,
             "evidence": None if self.evidence is None else self.evidence.to_json(),
             "least_loss": self.least_loss,
@@ -174,7 +175,7 @@ class Basis:
             raise refused("the name of its loss, or whether it was fitted out of fold, is of another type")
         today, free = content["today"], content["unconstrained"]
         today = None if today is None else read_outcome(today, shape, "today")
-        free = None if free is None else read_outcome(free, shape, "unconstrained")
+        free = None if free is None else Lazy.of(read_outcome(free, shape, "unconstrained"))
         cost = read_number(content["change_cost"], "cost of changes")
         if not 0.0 <= cost < math.inf:
             raise refused("its cost of changes is negative")

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from felicific._documents import check_shape, read_numbers, read_whole, refused
+from felicific._lazy import Lazy
 from felicific._people.checks import CHUNK, check_proba, encode_labels, normalised_row
 from felicific._people.people import People
 from felicific._policy.basis import Basis
@@ -55,7 +56,7 @@ class CellPolicy(Policy):
         Probability of each decision.
     mass : array of shape (groups, signals)
         Weight of the fitted people in each cell.
-    unconstrained : array of shape (groups, signals, K), or None
+    unconstrained : Lazy of an array of shape (groups, signals, D), or None
         The table of the best policy of which nothing is required, at the same cost of changes; None in files that do
         not hold it.
     """
@@ -63,7 +64,7 @@ class CellPolicy(Policy):
     signal: Signal
     q: Floats
     mass: Floats
-    unconstrained: Floats | None = None
+    unconstrained: Lazy[Floats] | None = None
 
     @property
     def needs_proba(self) -> bool:
@@ -120,7 +121,7 @@ class CellPolicy(Policy):
     def unrequired(self) -> Self:
         """By the table that was found without requirements."""
         assert self.unconstrained is not None, "a policy that was fitted here has it"
-        return replace(self, q=self.unconstrained, explore=())
+        return replace(self, q=self.unconstrained.value, explore=())
 
     def share_explored(self, one: Explored) -> float | None:
         """By the weight of the cells with just that chance; not where a person's signal is drawn by lot."""
@@ -371,7 +372,7 @@ class CellPolicy(Policy):
     def _content(self) -> dict[str, Any]:
         found = {"policy": signal_to_json(self.signal), "q": self.q.tolist(), "mass": self.mass.tolist()}
         if self.unconstrained is not None:  # files that do not hold it keep their checksum
-            found["unconstrained"] = [write_runs(table) for table in self.unconstrained]
+            found["unconstrained"] = [write_runs(table) for table in self.unconstrained.value]
         return found
 
     @classmethod
@@ -387,7 +388,9 @@ class CellPolicy(Policy):
             signal=signal,
             q=read_numbers(content["q"], "q"),
             mass=read_numbers(content["mass"], "mass"),
-            unconstrained=None if free is None else np.stack([read_runs(runs, size) for runs in free]),
+            unconstrained=None
+            if free is None
+            else Lazy.of(np.stack([read_runs(runs, size) for runs in free])),
             **common,
         )
 
@@ -396,7 +399,7 @@ class CellPolicy(Policy):
         g, k = len(self.groups), len(self.classes)
         s = self.signal.size(k)
         check_shape("mass", self.mass, (g, s))
-        for table in (self.q, *([] if self.unconstrained is None else [self.unconstrained])):
+        for table in (self.q, *([] if self.unconstrained is None else [self.unconstrained.value])):
             check_shape("q", table, (g, s, len(self.decisions)))
             if not (table >= 0).all() or not (np.abs(table.sum(axis=2) - 1.0) <= 1e-9).all():
                 raise refused("some probabilities of q are negative or do not sum to one")
@@ -467,7 +470,7 @@ def solve_cells(
         signal=joined.signal,
         q=solution.q,
         mass=joined.mass,
-        unconstrained=free.q,
+        unconstrained=Lazy(lambda: free.value.q),
         components=joined.components,
         outcome=solution.outcome,
         prices=solution.prices,
@@ -482,7 +485,7 @@ def solve_cells(
             joined.today_if_known,
             gaps_asked(requirements, joined.components),
             requirements=solution.asked,
-            unconstrained=free.outcome,
+            unconstrained=Lazy(lambda: free.value.outcome),
             change_cost=cost,
             evidence=Evidence.of(joined, solution.q),
             least_loss=joined.least_of(solution.q),

@@ -171,13 +171,14 @@ def _short(policy: Policy, evidence: Evidence, asked: Asked) -> tuple[float, str
     """What is to be said of one comparison, and how bad it is: the less the worse."""
     assert asked.number is not None, "a number was asked for"
     component, ratio, number = policy.components[asked.j], asked.measure == "ratio", asked.number
-    means = policy.outcome.means
-    chance = evidence.expected(asked, means, np.ones(len(policy.groups)), alike=True)
-    chance = _two_digits(chance, up=False) if ratio else min(_two_digits(chance), component.widest)
     inside = np.asarray(asked.shares) > 0
     counted = inside @ evidence.number[:, asked.j]
-    u = int(counted.argmin())
-    apart, allowed = (1.0 - chance, 1.0 - number) if ratio else (chance, number)
+    u, allowed = int(counted.argmin()), 1.0 - number if ratio else number
+    if counted[u] >= FEW and allowed <= 0:  # whatever is to be expected, nothing is said
+        return None
+    chance = evidence.expected(asked, policy.outcome.means, np.ones(len(policy.groups)), alike=True)
+    chance = _two_digits(chance, up=False) if ratio else min(_two_digits(chance), component.widest)
+    apart = 1.0 - chance if ratio else chance
     exceeds = apart > ABOUT * allowed
     if counted[u] >= FEW and not (exceeds and allowed > 0):
         return None

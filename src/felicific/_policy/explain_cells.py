@@ -44,7 +44,7 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
         rows = [table[z, cell] if share == 1.0 else share * table[z, cell] for cell, share in shares]
         return policy.rounded(np.asarray(sum(rows)))
 
-    free = policy.unconstrained
+    free = None if policy.unconstrained is None else policy.unconstrained.value
     lacking = {name: mixed(table) for name, table in without.items()}
     if not signal.ordered or proba is None:
         return Grounds(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from felicific._lazy import Lazy
 from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
 from felicific._people.worth import no_today
@@ -255,7 +256,7 @@ def make_policy(
             generated.today,
             problem.gaps or {},
             requirements=generated.asked,
-            unconstrained=generated.unconstrained,
+            unconstrained=Lazy.of(generated.unconstrained),
             change_cost=crowd.change_cost,
             evidence=evidence,
         ),

@@ -460,9 +460,10 @@ class Policy(Displayed, ABC):
         today to there decisions are tuned, and from there on made fair. What is not known is left out, such as of
         files that older versions wrote. Print one, or read its ``to_dict()``, for the names of groups and components.
         """
+        free = self.basis.unconstrained
         points = {
             "today": self.basis.today,
-            "unconstrained": self.basis.unconstrained,
+            "unconstrained": None if free is None else free.value,
             "proposed": self.outcome,
         }
         names = tuple(component.name for component in self.components)

@@ -289,7 +289,7 @@ def refuse_chances(chances: Sequence[Chance], n_groups: int, *, see_group: bool)
         if chance.groups is not None and not see_group:
             raise ConstraintError(
                 f"Explore speaks of some groups ({chance.words}), and the policy does not see the group.",
-                "Explore in all groups, or let the policy see the group.",
+                "Leave groups= out, or let the policy see the group.",
             )
     # Ranges that overlap do so where one of them begins.
     for score in {0.0, *(chance.scores[0] for chance in chances if chance.scores is not None)}:

@@ -313,7 +313,7 @@ class Happiness:
             if self.rate and self.bounds not in (None, SHARE):
                 raise HappinessError(
                     f"The happiness {name!r} is a rate and has the bounds {self.bounds}.",
-                    "A rate is 0 or 1: leave bounds= out, or do not declare a rate.",
+                    "A rate is 0 or 1: leave bounds= or rate= out.",
                 )
             object.__setattr__(self, "bounds", SHARE)
         object.__setattr__(self, "rate", rate)
@@ -570,7 +570,7 @@ def _check_expression(text: str) -> None:
     if text in CRITERIA:
         raise HappinessError(
             f"{text!r} is a criterion, which may have several components.",
-            f"Pass the name alone as happiness=, {text!r}, with nothing said about it.",
+            f"Pass it as it is: happiness={text!r}.",
         )
     if is_name(text):
         near = nearest(text, CRITERIA, 0.6)

@@ -558,7 +558,7 @@ class Moments(Displayed):
         if not self.counts:
             raise MomentsError(
                 "The cells hold weights that are no counts of people, so it is not known how few people one holds.",
-                "Merge moments without weights, or of weights that were said to be frequencies.",
+                "Merge moments without weights, or sum up frequencies with weight_kind='frequency'.",
             )
         if not least >= 1:
             raise MomentsError(

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from felicific._lazy import Lazy
 from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
@@ -94,11 +95,12 @@ def solve_beside_free(
     *,
     see_group: bool = True,
     change_cost: float = 0.0,
-) -> tuple[Solution, Solution]:
+) -> tuple[Solution, Lazy[Solution]]:
     """The same, and what is best where nothing is required."""
     program = _asked(moments, requirements, see_group, change_cost)
     found = _solved(moments, program)
-    return found, _solved(moments, program.asking([])) if requirements else found
+    free = Lazy(lambda: _solved(moments, program.asking([]))) if requirements else Lazy.of(found)
+    return found, free
 
 
 def _asked(

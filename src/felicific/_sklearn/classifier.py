@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from weakref import WeakSet
@@ -30,6 +30,7 @@ from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable
 from felicific._fit.tryout import Tryout
 from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
+from felicific._lazy import Lazy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
@@ -58,13 +59,12 @@ from felicific._problem.problem import Problem, asked_of
 from felicific._problem.rows import Requirement
 from felicific._problem.unions import known_groups
 from felicific._program.change_cost import ChangeCost, check_change_cost
-from felicific._program.moments import Moments
+from felicific._program.moments import Moments, Outcome
 from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._program.signals import Individual, Score, Signal
 from felicific._shown.parts import LINES, Lines, Part, as_html
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
-from felicific._sklearn.blindness import Blindness
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -400,9 +400,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
         frozen = isinstance(self.estimator, FrozenEstimator)
-        labels = None if y is None and self._needs_no_label else labels_of(y, n, self._looking(y))
+        asked = cache(self._problem)  # made once, when it is first looked at
+        labels = (
+            None if y is None and self._needs_no_label(asked) else labels_of(y, n, self._looking(y, asked))
+        )
         missing = self._missing_labels
-        if labels is not None and missing is None and len(null_rows(labels)) and self._needs_no_label:
+        if labels is not None and missing is None and len(null_rows(labels)) and self._needs_no_label(asked):
             labels = None  # nothing looks at them
         weight = check_weights(sample_weight, n)
         present = present_rows(weight)
@@ -429,7 +432,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         for name in ("randomize", "group_at_predict"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
-        kind, problem, salt = self._kind(), self._problem(), make_salt(self.random_state)
+        kind, problem, salt = self._kind(), asked(), make_salt(self.random_state)
         check_inference(self.group_proba, sees_x=kind.sees_x, group_at_predict=problem.see_group)
         group = intake.groups(table, sensitive_features, weight, fresh=True)
         check_given(self.group_proba, find_groups(group[numbers]), X)
@@ -499,18 +502,17 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             category = PolicyWarning if cautions else other
             warnings.warn(self._notes[0], category, stacklevel=level_outside())
 
-    def _looking(self, y: Any) -> str:
+    def _looking(self, y: Any, asked: Callable[[], Problem]) -> str:
         """What looks at labels, where there are none and the model knows the classes."""
         known = y is None and isinstance(self.estimator, FrozenEstimator) and hasattr(self, "classes_")
-        return self._problem().looking_at_y if known else ""
+        return asked().looking_at_y if known else ""
 
-    @property
-    def _needs_no_label(self) -> bool:
+    def _needs_no_label(self, asked: Callable[[], Problem]) -> bool:
         """Whether nothing looks at labels: neither what is asked nor a model that is yet to be fitted."""
         if not isinstance(self.estimator, FrozenEstimator) or not hasattr(self.estimator, "classes_"):
             return False
         self.classes_ = np.asarray(self.estimator.classes_)
-        problem = self._problem()
+        problem = asked()
         return not problem.looks_at_y and (problem.see_group or not self._kind().sees_x)
 
     @property
@@ -558,11 +560,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.see_group:
             told["change_cost"] = fitted.policy.change_cost
-            self._blindness = Blindness(
-                fitted.policy.loss, partial(fit_policy, problem.seeing, people, kind, **told)
-            )
+            seeing = partial(fit_policy, problem.seeing, people, kind, **told)
+            self._blindness = Lazy(lambda: fitted.policy.loss - seeing().policy.loss)
             if not kind.sees_x:  # sums are quick, and whoever asks later would have to keep the people
-                self._blindness = self._blindness.known()
+                self._blindness = Lazy.of(self._blindness.value)
         return fitted
 
     def _keep(self, fitted: Fitted) -> None:
@@ -573,7 +574,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.moments_: Moments | None = fitted.sums
         self.groups_ = fitted.policy.groups
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
-        self.change_cost_, self.outcomes_ = fitted.policy.change_cost, fitted.policy.outcomes
+        self.change_cost_ = fitted.policy.change_cost
         self.share_randomized_ = fitted.share_randomized
         if self.missing_labels is not None:  # None where nobody lacks a label
             self.labels_, self.loss_range_ = fitted.policy.labels, fitted.policy.loss_range
@@ -687,6 +688,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     # What holds for other people
 
     @property
+    def outcomes_(self) -> dict[str, Outcome]:
+        """What is done to the fitted people today, without requirements and as proposed.
+
+        It is ``policy_.outcomes``.
+        """
+        check_is_fitted(self, "policy_")
+        return self.policy_.outcomes
+
+    @property
     def expected_gaps_(self) -> dict[str, float]:
         """The gap of each component that is to be expected on as many new people as it was fitted on.
 
@@ -764,7 +774,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             raise AttributeError(
                 "cost_of_blindness_ is known of policies that were fitted without the group."
             )
-        return self._blindness.cost
+        return self._blindness.value
 
     @property
     def frontier_(self) -> Frontier:

@@ -79,12 +79,10 @@ def added(parts: dict[str, Moments]) -> Moments:
     for name, part in others:
         if not amounts and part.signal != total.signal:
             kinds = (total.signal.kind, part.signal.kind)
-            differ = (
-                "other cells of the score" if kinds[0] == kinds[1] else f"--policy {kinds[0]} and {kinds[1]}"
-            )
+            differ = "other cells of the score" if kinds[0] == kinds[1] else " and ".join(kinds)
             raise MomentsError(
                 f"{name!r} does not add to {first!r}. They were summed up for different policies: {differ}.",
-                "Sum up both with the same --policy.",
+                "Sum up both with felicific moments and the same --policy.",
             )
         try:
             total = total + part

@@ -61,7 +61,8 @@ def find_places(
 
 def fitted_baseline(line: Frontier, policy: Policy, baseline: Baseline) -> Outcome:
     """What the baseline does to the people that the policies were fitted to."""
-    found = line.today if baseline.is_today else policy.basis.unconstrained
+    free = policy.basis.unconstrained
+    found = line.today if baseline.is_today else None if free is None else free.value
     assert found is not None, "a report compares with something"
     return found
 

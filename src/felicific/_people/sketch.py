@@ -78,7 +78,7 @@ def row_hashes(table: Table, names: Sequence[Hashable]) -> Hashes:
     """A hash of every row; what columns contribute is added up, so that their order does not matter."""
     sums = np.zeros(count_rows(table), dtype=np.uint64)
     for name, values in zip(names, take_columns(table, names, "the rows that were fitted on"), strict=True):
-        start = np.uint64(zlib.crc32(str(name).encode("utf-8", "backslashreplace")))
+        start = np.array([zlib.crc32(str(name).encode("utf-8", "backslashreplace"))], dtype=np.uint64)
         sums += _mixed(_bits(values) ^ _mixed(start))
     return np.asarray(_mixed(sums))
 
@@ -96,7 +96,7 @@ def _bits(column: Array) -> Hashes:
     return np.fromiter(map(numbered.__getitem__, texts), np.uint64, len(texts))
 
 
-def _mixed(bits: Any) -> Any:
+def _mixed(bits: Hashes) -> Hashes:
     """Bits that look random (the end of splitmix64)."""
     with np.errstate(over="ignore"):
         bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

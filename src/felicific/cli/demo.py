@@ -6,11 +6,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from felicific.cli.options import OUTPUT, Forced
+
+if TYPE_CHECKING:
+    from felicific import FairClassifier, Happiness
+    from felicific._audit.result import Interval
+    from felicific._typing import Array
+    from felicific.report import Report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +117,7 @@ def _forest(X: Any, seed: int) -> Any:
     return make_pipeline(encoder, RandomForestClassifier(random_state=seed, n_jobs=1))
 
 
-def _steer(fair: Any, happiness: Any, X: Any, y: Any) -> tuple[float, float]:
+def _steer(fair: FairClassifier, happiness: Happiness, X: Any, y: Array) -> tuple[float, float]:
     """The gap and the accuracy that steering leaves."""
     import numpy as np
 
@@ -121,12 +127,12 @@ def _steer(fair: Any, happiness: Any, X: Any, y: Any) -> tuple[float, float]:
     return steering.gap, float(np.mean(decisions == np.asarray(y)))
 
 
-def _page(loans: _Loans) -> Any:
+def _page(loans: _Loans) -> Report:
     """The report on people whom the policy has not seen."""
     from felicific._problem.happiness import Happiness
     from felicific.cli.outputs import command_line
 
-    return loans.fair.report(
+    page: Report = loans.fair.report(
         loans.X,
         loans.y,
         title="Loans by sex",
@@ -140,9 +146,10 @@ def _page(loans: _Loans) -> Any:
         },
         command=command_line(),
     )
+    return page
 
 
-def _written(page: Any, out: Path, force: bool) -> str:
+def _written(page: Report, out: Path, force: bool) -> str:
     """Write the page, unless there is one or what makes it is missing; say what was done."""
     if out.exists() and not force:
         return f"{out} is there already and is kept; --force replaces it."
@@ -178,7 +185,7 @@ def _before_after(loans: _Loans) -> Any:
     for way in loans.audits:
         table.add_column(way, justify="right")
 
-    def interval(number: Any) -> str:
+    def interval(number: Interval) -> str:
         estimate, low, high = (
             dollars.cell(round(part)) for part in (number.estimate, number.low, number.high)
         )

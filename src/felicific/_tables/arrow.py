@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
-from felicific._tables.duckdb import DuckEngine
+from felicific._tables.duckdb import DuckEngine, connect
 from felicific._tables.engine import BatchEngine, Decisions, Engine, in_memory
 from felicific._tables.parquet import (
     arrow_largest,
@@ -43,10 +43,8 @@ class ArrowEngine(BatchEngine):
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """As a relation of DuckDB."""
-        import duckdb
-
         try:
-            duck = DuckEngine(duckdb.connect().from_arrow(self.table))
+            duck = DuckEngine(connect().from_arrow(self.table))
         except Exception as error:
             raise self.failure(error) from error
         changed = [name for name, other in zip(self.names, duck.names, strict=True) if name != other]

@@ -107,7 +107,7 @@ class DuckEngine(QueryEngine, BatchEngine):
         )
         if text is None:
             # Python code cannot be a part of somebody else's relation.
-            return duckdb.connect().from_arrow(_DecidedStream(self, decisions, column))
+            return connect().from_arrow(_DecidedStream(self, decisions, column))
         decided = duckdb.SQLExpression(f"CAST({text} AS {_TYPES[decisions.kind]})").alias(column)
         if not ahead:
             return self.table.select(duckdb.StarExpression(), decided)
@@ -160,14 +160,20 @@ class _DecidedStream:
                 yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
 
 
+def connect(path: str = ":memory:", *, read_only: bool = False) -> Any:
+    """A connection that counts how much is done, and leaves showing it to us: nothing else writes to our output."""
+    import duckdb
+
+    connection = duckdb.connect(path, read_only=read_only)
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    return connection
+
+
 def open_parquet(files: list[str]) -> Engine:
     """Parquet files as one table."""
-    import duckdb
     import pyarrow  # noqa: F401  # results come as Arrow
 
-    connection = duckdb.connect()
-    # Count how much is done, and leave showing it to us.
-    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    connection = connect()
     return DuckEngine(read_parquet(connection, files), connection)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from felicific._tables.duckdb import read_parquet
+from felicific._tables.duckdb import connect, read_parquet
 from felicific._tables.memory import check_columns
 from felicific.cli.documents import what_is
 from felicific.exceptions import DataError
@@ -118,15 +118,13 @@ def _no_rows(path: str) -> DataError:
 
 def open_source(path: str, table: str | None = None, text: Sequence[str] = ()) -> Source:
     """Open a CSV, Parquet or DuckDB file; the columns ``text`` of a CSV are taken as they are written."""
-    import duckdb
-
     kind = _kind(path)
     if kind != "duckdb" and table is not None:
         raise DataError(f"{path!r} is one table, so --table makes no sense.", "Leave --table out.")
     if kind == "duckdb":
-        connection = duckdb.connect(path, read_only=True)
+        connection = connect(path, read_only=True)
         return Source(path, _find_table(connection, path, table), connection)
-    connection = duckdb.connect()
+    connection = connect()
     if kind == "parquet":
         return Source(path, read_parquet(connection, _names(path)), connection)
     return Source(path, _read_csv(connection, path, text), connection)

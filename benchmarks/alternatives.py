@@ -161,20 +161,20 @@ class World:
             happiness="decision * loan" if self.money else HIRED,
             sensitive_features=people["group"],
             loss_slack=self.slack,
-            group_at_predict=not self.blind,
+            sees_group=not self.blind,
         )
 
     def _truth(self, policy: Any, crowd: dict[str, np.ndarray]) -> tuple[float, float]:
         """How much a policy of today's score really changes the gap and the loss."""
         score, group = crowd["score"], crowd["group"]
-        chance = policy.odds(score, None if self.blind else group)[:, 1]
+        chance = policy.probabilities(score, None if self.blind else group)[:, 1]
 
-        def gap(odds: np.ndarray) -> float:
-            worth = odds * crowd["loan"] if self.money else odds
+        def gap(probabilities: np.ndarray) -> float:
+            worth = probabilities * crowd["loan"] if self.money else probabilities
             return float(np.ptp([worth[group == z].mean() for z in range(self.groups)]))
 
-        def loss(odds: np.ndarray) -> float:
-            return float((odds * (1.0 - score) + (1.0 - odds) * score).mean())
+        def loss(probabilities: np.ndarray) -> float:
+            return float((probabilities * (1.0 - score) + (1.0 - probabilities) * score).mean())
 
         now = (score > 0.5).astype(float)
         return gap(chance) - gap(now), loss(chance) - loss(now)

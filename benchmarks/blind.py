@@ -106,11 +106,13 @@ def in_sample(features: Any, codes: Any, groups: Any, **asked: Any) -> tuple[Any
     return model, model.predict_proba(features)
 
 
-def gap_of(odds: Any, label: Any, group: Any, criterion: str) -> float:
+def gap_of(probabilities: Any, label: Any, group: Any, criterion: str) -> float:
     """The largest gap of a criterion on some people."""
     first = group == np.unique(group)[0]
     among = [label >= 0] if criterion == "statistical_parity" else [label == k for k in (0, 1)]
-    return max(abs(odds[part & first, 1].mean() - odds[part & ~first, 1].mean()) for part in among)
+    return max(
+        abs(probabilities[part & first, 1].mean() - probabilities[part & ~first, 1].mean()) for part in among
+    )
 
 
 WAYS: dict[str, tuple[bool, Callable[..., Any] | None]] = {
@@ -139,13 +141,13 @@ def beliefs(world: str, people: tuple[Any, Any, Any], seeds: int) -> Iterator[li
                         happiness=criterion,
                         gap=0.0,
                         policy="individual",
-                        group_at_predict=False,
+                        sees_group=False,
                         group_proba=given if uses else None,
                         random_state=0,
                     ).fit(X.iloc[fit], y[fit], sensitive_features=group[fit])
-                    odds = fair.predict_proba(X.iloc[test])
-                    right = 100 * odds[np.arange(len(test)), y[test]].mean()
-                    gap = gap_of(odds, y[test], group[test], criterion)
+                    probabilities = fair.predict_proba(X.iloc[test])
+                    right = 100 * probabilities[np.arange(len(test)), y[test]].mean()
+                    gap = gap_of(probabilities, y[test], group[test], criterion)
                     found[way].append((max(fair.gaps_.values()), gap, right))
             for way, numbers in found.items():
                 (stated, gap, right), error = np.mean(numbers, axis=0), np.std(numbers, axis=0, ddof=1)
@@ -181,7 +183,7 @@ def times() -> Iterator[list[str]]:
                 happiness=criterion,
                 gap=0.0,
                 policy="individual",
-                group_at_predict=False,
+                sees_group=False,
                 random_state=0,
             )
             start, used = time.perf_counter(), time.process_time()

@@ -35,14 +35,14 @@ FELICIFIC = """
 import highspy, felicific
 def approved(decision): return decision
 small = slice(0, 1000)
-felicific.solve(felicific.moments(X[small], proba=proba[small], y=y[small], sensitive_features=group[small],
+felicific.solve(felicific.aggregate(X[small], proba=proba[small], y=y[small], sensitive_features=group[small],
                                   happiness=approved, policy={policy!r}))
 before = peak()
 times = []
 for _ in range(5):
     start = time.perf_counter()
-    moments = felicific.moments(X, proba=proba, y=y, sensitive_features=group, happiness=approved, policy={policy!r})
-    felicific.solve(moments, gap=0.0)
+    aggregates = felicific.aggregate(X, proba=proba, y=y, sensitive_features=group, happiness=approved,
+    policy={policy!r}) felicific.solve(aggregates, gap=0.0)
     times.append(time.perf_counter() - start)
 report(min(times), before)
 """
@@ -87,7 +87,7 @@ def world(groups, rows, components):
     roles = dict(proba=score, y=y, sensitive_features=g, happiness=some)
     few = {{name: value[:20_000] for name, value in roles.items() if name != "happiness"}} | {{
         "happiness": some, "sensitive_features": g[:20_000] % 2}}
-    cells = felicific.moments(x[:20_000], **few).joined().signal
+    cells = felicific.aggregate(x[:20_000], **few).joined().signal
     return x, roles, cells
 def best(ask, times):
     found = []
@@ -98,12 +98,12 @@ def best(ask, times):
     return min(found), answer
 groups, rows, components, times = {size}
 x, roles, cells = world(groups, rows, components)
-sums, moments = best(lambda: felicific.moments(x, **roles, policy=cells), times)
-usual = best(lambda: felicific.moments(x, **roles), times)[0] if components > 1 else float("nan")
-free = felicific.solve(moments, gap={{}})
+sums, aggregates = best(lambda: felicific.aggregate(x, **roles, policy=cells), times)
+usual = best(lambda: felicific.aggregate(x, **roles), times)[0] if components > 1 else float("nan")
+free = felicific.solve(aggregates, gap={{}})
 gaps = {{name: 0.3 * gap for name, gap in free.gaps.items()}}
-solve, _ = best(lambda: felicific.solve(moments, gap=gaps), times)
-curve, n = best(lambda: len(felicific.frontier(moments)), times) if {curve} else (float("nan"), 0)
+solve, _ = best(lambda: felicific.solve(aggregates, gap=gaps), times)
+curve, n = best(lambda: len(felicific.frontier(aggregates)), times) if {curve} else (float("nan"), 0)
 print(f"{{sums:.4f}} {{solve:.4f}} {{curve:.4f}} {{n}} {{usual:.4f}}")
 """
 
@@ -155,7 +155,7 @@ def counted():
         index = ((code[part] * 4098 + place[part]) * 2 + (score[part] > 0.5)) * 2 + y[part]
         counts += np.bincount(index, minlength=len(counts))
 def summed(column):
-    felicific.moments(X, proba=proba, y=y, sensitive_features=column, happiness="decision", policy="score")
+    felicific.aggregate(X, proba=proba, y=y, sensitive_features=column, happiness="decision", policy="score")
 def spent(work):
     start = time.process_time()
     work()

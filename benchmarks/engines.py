@@ -1,4 +1,4 @@
-"""Moments of Parquet on DuckDB, Polars and Dask against each engine's own hand-written query, in one run.
+"""Aggregates of Parquet on DuckDB, Polars and Dask against each engine's own hand-written query, in one run.
 
     pip install -e ".[duckdb,polars,dask,pandas]"
     python benchmarks/engines.py [--rows 20000000] [--repeats 3] [--only engines | growth | policies]
@@ -47,12 +47,12 @@ def spent():
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
-def watched(work):
+def monitored(work):
     peak, done = [tree()], threading.Event()
-    def watch():
+    def monitor():
         while not done.wait(0.05):
             peak[0] = max(peak[0], tree())
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=monitor, daemon=True).start()
     before, start = spent(), time.perf_counter()
     found = work()
     seconds, cpu = time.perf_counter() - start, spent() - before
@@ -64,12 +64,12 @@ FLOOR = {
     "DuckDB": """
 import duckdb
 columns = ", ".join(f"sum({c})" for c in ("p0", "p1", "p2", "y", "loan", "hours", "income"))
-watched(lambda: len(duckdb.sql(f'SELECT {columns}, max("group") FROM read_parquet(\\'{file}\\')').fetchall()))
+monitored(lambda: len(duckdb.sql(f'SELECT {columns}, max("group") FROM read_parquet(\\'{file}\\')').fetchall()))
 """,
     "Polars": """
 import polars as pl
 numbers = pl.col("p0", "p1", "p2", "y", "loan", "hours", "income").sum()
-watched(lambda: len(pl.scan_parquet(file).select(numbers, pl.col("group").max()).collect(engine="streaming")))
+monitored(lambda: len(pl.scan_parquet(file).select(numbers, pl.col("group").max()).collect(engine="streaming")))
 """,
 }
 
@@ -86,7 +86,7 @@ WITH scored AS (SELECT y, "group" AS z, loan, hours::DOUBLE AS hours, income, {s
      decided AS (SELECT *, {top} AS top FROM scored)
 SELECT z, top * 1366 + ceil(1365 * greatest(s0, s1, s2))::INT AS cell, {", ".join(sums)} FROM decided GROUP BY ALL
 '''
-watched(lambda: sum(row[2] for row in duckdb.sql(text).fetchall()))
+monitored(lambda: sum(row[2] for row in duckdb.sql(text).fetchall()))
 """,
     "Polars": """
 import polars as pl
@@ -106,7 +106,7 @@ sums += [(c.y != c.top).sum().alias("own")]
 sums += [(d * c(w)).sum().alias(f"v{d}{w}") for d in range(3) for w in wants]
 sums += [(c.top * c(w)).sum().alias(f"t{w}") for w in wants]
 query = placed.group_by("group", "cell").agg(sums)
-watched(lambda: int(query.collect(engine="streaming")["n"].sum()))
+monitored(lambda: int(query.collect(engine="streaming")["n"].sum()))
 """,
     "Dask": """
 import dask, numpy as np, pyarrow.parquet as pq
@@ -131,12 +131,12 @@ if __name__ == "__main__":
         def work():
             parts = [dask.delayed(part)(i) for i in range(pq.ParquetFile(file).num_row_groups)]
             return int(dask.delayed(sum)(parts).compute()[0].sum())
-        watched(work)
+        monitored(work)
 """,
 }
 
 ASK = """
-from felicific import moments
+from felicific import aggregate
 def loan(decision, x): return decision * x["loan"]
 def hours(decision, x): return decision * x["hours"]
 def income(decision, x): return decision * x["income"]
@@ -145,9 +145,9 @@ ask = dict(proba={0: "p0", 1: "p1", 2: "p2"}, y="y", sensitive_features="group",
 
 OURS = {
     "DuckDB": ASK
-    + "import duckdb\nwatched(lambda: int(moments(duckdb.read_parquet(file), **ask).rows.sum()))",
+    + "import duckdb\nwatched(lambda: int(aggregate(duckdb.read_parquet(file), **ask).rows.sum()))",
     "Polars": ASK
-    + "import polars as pl\nwatched(lambda: int(moments(pl.scan_parquet(file), **ask).rows.sum()))",
+    + "import polars as pl\nwatched(lambda: int(aggregate(pl.scan_parquet(file), **ask).rows.sum()))",
     "Dask": ASK
     + """
 import dask.dataframe as dd
@@ -155,7 +155,7 @@ from distributed import Client, LocalCluster
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
         frame = dd.read_parquet(file, split_row_groups=True)
-        watched(lambda: int(moments(frame, **ask).rows.sum()))
+        monitored(lambda: int(aggregate(frame, **ask).rows.sum()))
 """,
 }
 
@@ -165,20 +165,20 @@ WARM = {
     + """
 import pyarrow.parquet as pq
 table = {name: column.to_numpy() for name, column in zip(*(lambda t: (t.column_names, t.columns))(pq.read_table(file)))}
-moments({name: column[:1000] for name, column in table.items()}, **ask)
-watched(lambda: int(moments(table, **ask).rows.sum()))
+aggregate({name: column[:1000] for name, column in table.items()}, **ask)
+monitored(lambda: int(aggregate(table, **ask).rows.sum()))
 """,
     "DuckDB": ASK
     + """
 import duckdb
-moments(duckdb.read_parquet(file).limit(1000), **ask)
-watched(lambda: int(moments(duckdb.read_parquet(file), **ask).rows.sum()))
+aggregate(duckdb.read_parquet(file).limit(1000), **ask)
+monitored(lambda: int(aggregate(duckdb.read_parquet(file), **ask).rows.sum()))
 """,
     "Polars": ASK
     + """
 import polars as pl
-moments(pl.scan_parquet(file).head(1000), **ask)
-watched(lambda: int(moments(pl.scan_parquet(file), **ask).rows.sum()))
+aggregate(pl.scan_parquet(file).head(1000), **ask)
+monitored(lambda: int(aggregate(pl.scan_parquet(file), **ask).rows.sum()))
 """,
 }
 
@@ -227,15 +227,15 @@ def run(code: str, file: Path, rows: int) -> dict[str, Any]:
 #: Audit and decisions of a policy beside the sums and a bare write of the same rows, in turns; processor time.
 POLICIES = """
 import json, time, warnings
-from felicific import audit, moments, solve
+from felicific import audit, aggregate, solve
 warnings.simplefilter("ignore")
 {open}
 ask = dict(proba={{0: "p0", 1: "p1", 2: "p2"}}, sensitive_features="group")
 asked = dict(y="y", happiness="decision > 0", **ask)
-policy = solve(moments(rows(), **asked), gap=0.01)
+policy = solve(aggregate(rows(), **asked), gap=0.01)
 out = file + ".out"
 ways = {{
-    "moments": lambda: moments(rows(), **asked), "audit": lambda: audit(policy, rows(), **asked),
+    "aggregates": lambda: aggregate(rows(), **asked), "audit": lambda: audit(policy, rows(), **asked),
     "bare write": lambda: write(rows()), "apply": lambda: write(policy.apply(rows(), key="id", **ask)),
 }}
 best = dict.fromkeys(ways, float("inf"))
@@ -262,10 +262,10 @@ def policies(file: Path, repeats: int) -> str:
         text = f"file = {str(file)!r}\n" + POLICIES.format(open=code, repeats=repeats)
         done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
         found = json.loads(done.stdout.splitlines()[-1])
-        parts = [f"{found[name]:.2f} s" for name in ("moments", "audit", "bare write", "apply")]
-        ratios = [f"{found[a] / found[b]:.2f}" for a, b in (("audit", "moments"), ("apply", "bare write"))]
+        parts = [f"{found[name]:.2f} s" for name in ("aggregates", "audit", "bare write", "apply")]
+        ratios = [f"{found[a] / found[b]:.2f}" for a, b in (("audit", "aggregates"), ("apply", "bare write"))]
         lines.append([engine, parts[0], parts[1], ratios[0], parts[2], parts[3], ratios[1]])
-    head = ["", "moments", "audit", "of moments", "bare write", "apply", "of a bare write"]
+    head = ["", "aggregates", "audit", "of aggregates", "bare write", "apply", "of a bare write"]
     return table(head, lines)
 
 

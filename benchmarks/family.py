@@ -16,7 +16,7 @@ import numpy as np
 from shared import EVIDENCE, fill, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from felicific import Gap, Moments, Ratio, Score, moments, solve
+from felicific import Aggregates, Gap, Ratio, Score, aggregate, solve
 from felicific._problem.rows import Requirement
 from felicific.datasets import adult
 
@@ -48,7 +48,7 @@ class Row(NamedTuple):
     milliseconds: float
 
 
-def sums(seed: int) -> tuple[Moments, Moments]:
+def sums(seed: int) -> tuple[Aggregates, Aggregates]:
     """Sums over the people that policies are fitted to, and over others."""
     data = adult(as_frame="pandas")
     features = data.X.drop(columns=["sex"])
@@ -59,18 +59,18 @@ def sums(seed: int) -> tuple[Moments, Moments]:
     model = HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype")
     model.fit(features.iloc[train], data.y[train])
 
-    def summed(rows: Any, signal: Any) -> Moments:
+    def summed(rows: Any, signal: Any) -> Aggregates:
         table = data.X.iloc[rows].assign(
             score=model.predict_proba(features.iloc[rows])[:, 1], rich=data.y[rows]
         )
         roles = {"proba": "score", "y": "rich", "sensitive_features": ATTRIBUTES}
-        return moments(table, happiness={"selected": "decision"}, policy=signal, **roles)
+        return aggregate(table, happiness={"selected": "decision"}, policy=signal, **roles)
 
-    fitted = summed(fit, Score(cells=256)).joined()
+    fitted = summed(fit, Score(bins=256)).joined()
     return fitted, summed(test, fitted.signal)
 
 
-def measured(fitted: Moments, other: Moments, name: str, asked: list[Requirement]) -> Row:
+def measured(fitted: Aggregates, other: Aggregates, name: str, asked: list[Requirement]) -> Row:
     """Solve once for the numbers and three times for the clock."""
     policy = solve(fitted, gap={}, constraints=asked, random_state=0)
     took = []
@@ -89,7 +89,7 @@ def measured(fitted: Moments, other: Moments, name: str, asked: list[Requirement
     )
 
 
-def priced(fitted: Moments, ratio: float) -> tuple[float, float]:
+def priced(fitted: Aggregates, ratio: float) -> tuple[float, float]:
     """The price of a ratio between the sexes, and a central difference of the least loss."""
 
     def at(value: float) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from policies import ENVIRONMENTS, ROOT, SCRIPTS, environment
 
-from felicific import frontier, moments
+from felicific import aggregate, frontier
 
 CRITERIA = ("statistical_parity", "equalized_odds")
 BOUND = 0.05  # where error-parity's one point lies
@@ -42,7 +42,7 @@ def ours(arrays: dict[str, Any], criterion: str) -> tuple[float, int]:
     for _ in range(REPEATS):
         start = time.perf_counter()
         line = frontier(
-            moments(
+            aggregate(
                 arrays["score"][:, None],
                 proba=proba,
                 y=arrays["y"],

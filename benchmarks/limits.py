@@ -1,4 +1,4 @@
-"""Credit limits: 21 levels for 256 cells of the score and two groups, by staircases and by the whole program.
+"""Credit limits: 21 levels for 256 score bins and two groups, by staircases and by the whole program.
 
     python benchmarks/limits.py [rows]
 
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from shared import EVIDENCE, fill, table
 
-from felicific import moments
+from felicific import aggregate
 from felicific._problem.requirements import Gap
 from felicific._problem.rows import rows_of
 from felicific._program.highs import Answer, run_model
@@ -54,7 +54,7 @@ def timed(work: Callable[[], Answer]) -> tuple[float, Answer]:
 def main() -> None:
     """Measure, and fill the page."""
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
-    sums = moments(
+    sums = aggregate(
         people(n),
         proba="score",
         y="repaid",

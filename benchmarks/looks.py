@@ -41,7 +41,7 @@ class World:
         return np.array(self.shares) / sum(self.shares)
 
     @property
-    def odds(self) -> np.ndarray:
+    def probabilities(self) -> np.ndarray:
         """Chances to be of a group and get 1, then to be of a group and get 0."""
         rates = np.array(self.means)
         return np.concatenate([self.share * rates, self.share * (1.0 - rates)])
@@ -74,7 +74,7 @@ def is_more(found: Audit) -> bool:
 
 
 def audit_counts(counts: np.ndarray, allowed: float) -> Audit:
-    """An audit by its defaults of so many people with a 1 and with a 0, in the order of ``World.odds``."""
+    """An audit by its defaults of so many people with a 1 and with a 0, in the order of ``World.probabilities``."""
     groups = len(counts) // 2
     return audit(
         np.repeat([1, 0], groups),
@@ -89,7 +89,7 @@ def audit_counts(counts: np.ndarray, allowed: float) -> Audit:
 
 def check_counts(world: World, rng: np.random.Generator) -> None:
     """Counts are tested as the rows that they count."""
-    counts, groups = rng.multinomial(world.week, world.odds), len(world.means)
+    counts, groups = rng.multinomial(world.week, world.probabilities), len(world.means)
     people = np.repeat(np.arange(2 * groups), counts)
     rows = audit(
         (people < groups).astype(int),
@@ -110,9 +110,9 @@ def looks_at(world: World, rng: np.random.Generator, people: list[int], *, apart
     if world.money:
         yield from looks_at_money(world, rng, people, apart=apart)
         return
-    counts = np.zeros(len(world.odds))
+    counts = np.zeros(len(world.probabilities))
     for more in people:
-        counts = rng.multinomial(more, world.odds) + (0.0 if apart else counts)
+        counts = rng.multinomial(more, world.probabilities) + (0.0 if apart else counts)
         yield is_more(audit_counts(counts, world.allowed))
 
 
@@ -152,10 +152,10 @@ def rows_until_more(
     quiet: int, low: float, high: float, allowed: float, rng: np.random.Generator, every: int = 500
 ) -> int:
     """Rows of a jump from no gap to ``high - low`` that all rows so far need to show it, looked at every so many."""
-    counts = rng.multinomial(quiet, World((low, low), allowed, every).odds).astype(float)
-    odds, rows = World((high, low), allowed, every).odds, 0
+    counts = rng.multinomial(quiet, World((low, low), allowed, every).probabilities).astype(float)
+    probabilities, rows = World((high, low), allowed, every).probabilities, 0
     while True:
-        counts, rows = counts + rng.multinomial(every, odds), rows + every
+        counts, rows = counts + rng.multinomial(every, probabilities), rows + every
         if is_more(audit_counts(counts, allowed)):
             return rows
 

@@ -41,7 +41,7 @@ import naive_labels as naive
 MISSING = naive.MISSING
 FRESH = 100_000
 FEATURES = ("x1", "x2")
-CELLS = Score(cells=60)
+CELLS = Score(bins=60)
 
 #: How the naive implementation fits the probabilities of a missing label: part ``curves`` compares the ways.
 CURVE = {"penalty": 1.0}
@@ -68,12 +68,12 @@ class World:
     k : float
         How sharply the officer decides.
     lottery : float
-        The chance of a label for those whom the officer refuses; the odds are then known: 1 or this.
+        The chance of a label for those whom the officer refuses; the probabilities are then known: 1 or this.
     favoured : float
         By how much the odds of a label are multiplied for the good.
     worse : float
-        By how much the odds of the unlabelled to be good differ from those of labelled people alike: lower by this
-        factor above the middle, higher below it. Labels are then drawn after it is known who has one.
+        By how much the probabilities of the unlabelled to be good differ from those of labelled people alike: lower by
+        this factor above the middle, higher below it. Labels are then drawn after it is known who has one.
     """
 
     c: float = 0.0
@@ -83,7 +83,10 @@ class World:
     worse: float = 1.0
 
     def draw(self, n: int, rng: np.random.Generator) -> People:
-        """Columns: x1, x2, group, amount, truth (probabilities of both labels), y, label, and odds where known."""
+        """Columns: x1, x2, group, amount, truth (probabilities of both labels), y, label.
+
+        And probabilities where known.
+        """
         z = rng.integers(2, size=n)
         x1, x2, u = rng.normal(-0.3 * z), rng.normal(size=n), rng.normal(size=n)
         amount = np.exp(rng.normal(9.0, 0.5, n)) * (1.0 + 0.4 * z)
@@ -102,7 +105,7 @@ class World:
                 y == 1, approved * self.favoured / (1 - approved + approved * self.favoured), approved
             )
             seen = rng.random(n) < approved
-        odds = np.where(seen, 1.0, self.lottery)
+        probabilities = np.where(seen, 1.0, self.lottery)
         known = seen | (rng.random(n) < self.lottery)
         return {
             "x1": x1,
@@ -112,11 +115,11 @@ class World:
             "truth": np.column_stack([1.0 - good, good]),
             "y": y,
             "label": np.where(known, y, MISSING),
-            "odds": odds if self.lottery else np.full(n, np.nan),
+            "proba": probabilities if self.lottery else np.full(n, np.nan),
         }
 
 
-EXPLAINED = World()
+AT_RANDOM = World()
 GENTLE = World(k=0.8)
 LOTTERY = World(c=0.8, lottery=0.02)
 
@@ -145,21 +148,21 @@ class Ask:
         As :func:`felicific.solve` takes them.
     cost : array of shape (labels, decisions)
         The loss as a matrix, to score by.
-    hidden : float
+    max_odds_ratio : float
         By how much the odds of a label may differ among people alike.
     curve : dict, or "shares"
         How the naive implementation fits the probabilities of a missing label: options of its ``curves``; or the
         labels' shares by group and predicted label.
-    see_group : bool
+    sees_group : bool
     """
 
     happiness: Any = "decision * amount"
     gap: float = 0.0
     policy: Any = CELLS
     cost: Any = ((0.0, 1.0), (1.0, 0.0))
-    hidden: float = 1.0
+    max_odds_ratio: float = 1.0
     curve: Any = field(default_factory=lambda: CURVE)
-    see_group: bool = True
+    sees_group: bool = True
 
     @property
     def matrix(self) -> np.ndarray:
@@ -189,12 +192,14 @@ class Fitted:
     curves: Any = None
 
     def decisions(self, people: People) -> np.ndarray:
-        """The odds of every decision."""
+        """The probabilities of every decision."""
         proba = self.model.predict_proba(features(people))
         if self.policy.kind == "label":
             proba = self.model.classes_[proba.argmax(axis=1)]
         x = {name: column for name, column in people.items() if column.ndim == 1}
-        return np.asarray(self.policy.odds(proba, people["group"] if self.policy.see_group else None, x))
+        return np.asarray(
+            self.policy.probabilities(proba, people["group"] if self.policy.sees_group else None, x)
+        )
 
 
 def true_loss(fitted: Fitted, ask: Ask, people: People) -> float:
@@ -254,7 +259,7 @@ def solved(columns: People, proba: np.ndarray, y: Any, weight: Any, ask: Ask, lo
         gap=ask.gap,
         policy=ask.policy,
         loss=ask.matrix if loss is None else loss,
-        group_at_predict=ask.see_group,
+        sees_group=ask.sees_group,
         random_state=0,
     )
 
@@ -285,21 +290,21 @@ def fit_uncorrected(people: People, model: Any, ask: Ask) -> Fitted:
 def imputed(people: People, model: Any, ask: Ask) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any, Any]:
     """The model's probabilities, omega, m, the curves behind it, and the chance of a label for others."""
     proba = model.predict_proba(features(people))
-    if np.isnan(people["odds"]).any():
-        odds, of = chances(people)
+    if np.isnan(people["proba"]).any():
+        probabilities, of = chances(people)
     else:
-        odds, of = people["odds"], lambda others: others["odds"]
-    omega = naive.omega_of(people["label"], odds)
+        probabilities, of = people["proba"], lambda others: others["proba"]
+    omega = naive.omega_of(people["label"], probabilities)
     fit = naive.shares if ask.curve == "shares" else partial(naive.curves, **ask.curve)
     curve = fit(proba, people["label"], people["group"], omega)
     return proba, omega, curve(proba, people["group"]), curve, of
 
 
 def fit_naive(people: People, model: Any, ask: Ask) -> Fitted:
-    """The expanded table; with ``hidden``, each decision costs the unlabelled its own worst case."""
+    """The expanded table; with ``max_odds_ratio``, each decision costs the unlabelled its own worst case."""
     proba, _, m, curve, of = imputed(people, model, ask)
     columns, label, ones = columns_of(people), people["label"], np.ones(len(proba))
-    if ask.hidden == 1.0:
+    if ask.max_odds_ratio == 1.0:
         columns, y, w, at = naive.expanded(columns, label, ones, m)
         policy = solved(columns, proba[at], y, w, ask)
         return Fitted(policy, model, policy.loss, of, curve)
@@ -315,7 +320,7 @@ def worst_costs(label: np.ndarray, m: np.ndarray, ask: Ask) -> np.ndarray:
     found = np.empty((len(m), ask.matrix.shape[1]))
     for d in range(found.shape[1]):
         values = np.broadcast_to(ask.matrix[:, d], m.shape)
-        tilt = naive.sorted_tilt(m, values, ask.hidden)
+        tilt = naive.sorted_tilt(m, values, ask.max_odds_ratio)
         u = m * tilt / (m * tilt).sum(axis=1, keepdims=True)
         found[:, d] = np.where(label == MISSING, (u * values).sum(axis=1), ask.matrix[label, d])
     return found
@@ -328,7 +333,7 @@ def loss_values(fitted: Fitted, ask: Ask, people: People) -> np.ndarray:
     q, total = fitted.decisions(people), np.zeros(len(m))
     for d in range(q.shape[1]):
         values = np.broadcast_to(ask.matrix[:, d], m.shape)
-        tilt = naive.sorted_tilt(m, values, ask.hidden)
+        tilt = naive.sorted_tilt(m, values, ask.max_odds_ratio)
         total += q[:, d] * (naive.psi(people["label"], m, omega, tilt) * values).sum(axis=1)
     return total
 
@@ -345,19 +350,19 @@ class Own(Fitted):
 
 
 def frame(people: People) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any]]:
-    """People as the library takes them, their labels with nan, and the known odds if there are any."""
-    known = not np.isnan(people["odds"]).any()
-    X = pd.DataFrame(columns_of(people) | ({"odds": people["odds"]} if known else {}))
+    """People as the library takes them, their labels with nan, and the known probabilities if there are any."""
+    known = not np.isnan(people["proba"]).any()
+    X = pd.DataFrame(columns_of(people) | ({"proba": people["proba"]} if known else {}))
     X["id"] = np.arange(len(X))
     y = np.where(people["label"] == MISSING, np.nan, people["label"])
-    return X, y, {"odds": "odds"} if known else {}
+    return X, y, {"proba": "proba"} if known else {}
 
 
 def fit_own(people: People, model: Any, ask: Ask, at_least: float = 0.0) -> Fitted:
     """``FairClassifier(missing_labels=...)``."""
-    from felicific import Explore, MissingLabels
+    from felicific import Exploration, MissingLabels
 
-    X, y, odds = frame(people)
+    X, y, probabilities = frame(people)
     named = copy(model)
     named.feature_names_in_ = np.array(FEATURES, dtype=object)  # the model's own columns of the table
     fair = FairClassifier(
@@ -368,21 +373,23 @@ def fit_own(people: People, model: Any, ask: Ask, at_least: float = 0.0) -> Fitt
         loss=ask.matrix,
         change_cost=0.0,
         sensitive_features="group",
-        group_at_predict=ask.see_group,
-        missing_labels=MissingLabels(hidden=ask.hidden, **odds),
-        constraints=[Explore(at_least=at_least)] if at_least else [],
+        sees_group=ask.sees_group,
+        missing_labels=MissingLabels(max_odds_ratio=ask.max_odds_ratio, **probabilities),
+        constraints=[Exploration(at_least=at_least)] if at_least else [],
         key="id",
         random_state=0,
     ).fit(X, y)
     return Own(fair.policy_, model, fair.loss_, fair=fair)
 
 
-def audit_own(fitted: Own, hidden: float, people: People, **how: Any) -> Any:
+def audit_own(fitted: Own, max_odds_ratio: float, people: People, **how: Any) -> Any:
     """``audit(missing_labels=...)``."""
     from felicific import MissingLabels
 
-    X, y, odds = frame(people)
-    return audit(fitted.fair, X, y, missing_labels=MissingLabels(hidden=hidden, **odds), **how)
+    X, y, probabilities = frame(people)
+    return audit(
+        fitted.fair, X, y, missing_labels=MissingLabels(max_odds_ratio=max_odds_ratio, **probabilities), **how
+    )
 
 
 WAYS: dict[str, Callable[[People, Any, Ask], Fitted]] = {
@@ -460,7 +467,7 @@ def show(given: argparse.Namespace, part: str, text: str) -> None:
 def part_loss(given: argparse.Namespace) -> None:
     """True loss of what is fitted with missing labels, against all labels known."""
     worlds = {
-        "explained, 4,000 rows": (EXPLAINED, 4_000, 300),
+        "at random, 4,000 rows": (AT_RANDOM, 4_000, 300),
         "lottery of 2 %, 4,000 rows": (LOTTERY, 4_000, 300),
         "lottery of 2 %, 20,000 rows": (LOTTERY, 20_000, 200),
     }
@@ -503,7 +510,7 @@ def part_curves(given: argparse.Namespace) -> None:
     asks = {"oracle": ("oracle", Ask())} | {name: ("naive", Ask(curve=how)) for name, how in ways.items()}
     rows = []
     for (name, world), factor in product(
-        (("explained", EXPLAINED), ("lottery of 2 %", LOTTERY)), (1.0, 2.0, 0.5)
+        (("at_random", AT_RANDOM), ("lottery of 2 %", LOTTERY)), (1.0, 2.0, 0.5)
     ):
         found = run(
             loss_world,
@@ -564,9 +571,9 @@ def coverage_world(rng: np.random.Generator, world: Any, by: str, ask: Ask) -> d
 
 
 def loss_interval(fitted: Fitted, ask: Ask, people: People, level: float) -> tuple[float, float, float]:
-    """Estimate and ends; with ``hidden``, the worst case and its ends."""
+    """Estimate and ends; with ``max_odds_ratio``, the worst case and its ends."""
     if isinstance(fitted, Own):
-        found = audit_own(fitted, ask.hidden, people, confidence=level).loss
+        found = audit_own(fitted, ask.max_odds_ratio, people, confidence=level).loss
         return found.estimate, found.low, found.high
     return naive.t_interval(loss_values(fitted, ask, people), level)
 
@@ -595,7 +602,7 @@ def part_coverage(given: argparse.Namespace) -> None:
     rows = []
     for name, world in (
         ("officer, k = .8", GENTLE),
-        ("officer, k = 1.7", EXPLAINED),
+        ("officer, k = 1.7", AT_RANDOM),
         ("lottery of 2 %", LOTTERY),
     ):
         found = run(
@@ -617,17 +624,17 @@ def part_coverage(given: argparse.Namespace) -> None:
 
 
 def hidden_world(
-    rng: np.random.Generator, world: World, by: str, hidden: Iterable[float], ask: Ask
+    rng: np.random.Generator, world: World, by: str, max_odds_ratio: Iterable[float], ask: Ask
 ) -> dict[str, float]:
-    """Promises (upper ends) of the loss of policies fitted with some ``hidden``; and intervals of rates of the good."""
+    """Promises (upper ends) of the loss of policies fitted with some ratios; and intervals of rates of the good."""
     model = model_of(world.draw(4_000, rng))
     people, held, fresh = world.draw(4_000, rng), world.draw(4_000, rng), world.draw(FRESH, rng)
     found: dict[str, float] = {}
     fitted = None
-    for one in hidden:
-        mine = replace(ask, hidden=one)
+    for one in max_odds_ratio:
+        mine = replace(ask, max_odds_ratio=one)
         if isinstance(fitted, Own):  # it takes no new fit
-            fair = fitted.fair.at(hidden=one)
+            fair = fitted.fair.at(max_odds_ratio=one)
             fitted = Own(fair.policy_, model, fair.loss_, fair=fair)
         else:
             fitted = WAYS[by](people, model, mine)
@@ -657,7 +664,7 @@ def rates_held(fitted: Fitted, rates: dict[Any, tuple[float, float]], fresh: Peo
     return float(np.mean(held))
 
 
-def rate_intervals(fitted: Fitted, hidden: float, people: People) -> dict[Any, tuple[float, float]]:
+def rate_intervals(fitted: Fitted, max_odds_ratio: float, people: People) -> dict[Any, tuple[float, float]]:
     """By group, the ends of the rate of decision 1 among the good."""
     q = fitted.decisions(people)[:, 1]
     m = fitted.curves(fitted.model.predict_proba(features(people)), people["group"])
@@ -666,8 +673,8 @@ def rate_intervals(fitted: Fitted, hidden: float, people: People) -> dict[Any, t
     for name in np.unique(people["group"]):
         mine = people["group"] == name
         given = people["label"][mine], m[mine], np.ones(mine.sum()), q[mine, None] * among[mine], among[mine]
-        low, down = naive.rate_end(*given, hidden, omega[mine], highest=False)
-        high, up = naive.rate_end(*given, hidden, omega[mine], highest=True)
+        low, down = naive.rate_end(*given, max_odds_ratio, omega[mine], highest=False)
+        high, up = naive.rate_end(*given, max_odds_ratio, omega[mine], highest=True)
         found[name] = low + naive.t_interval(down)[1], high + naive.t_interval(up)[2]
     return found
 
@@ -675,13 +682,15 @@ def rate_intervals(fitted: Fitted, hidden: float, people: People) -> dict[Any, t
 def part_hidden(given: argparse.Namespace) -> None:
     """Promises where reasons outside the table decide who has a label."""
     worlds = {
-        "good labelled at 3 times the odds, k = .8": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
-        "good labelled at 3 times the odds, k = 1.7": (World(k=1.7, favoured=3.0), (1.0, 3.0)),
+        "good labelled at 3 times the probabilities, k = .8": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
+        "good labelled at 3 times the probabilities, k = 1.7": (World(k=1.7, favoured=3.0), (1.0, 3.0)),
         "unlabelled 2.5 worse or better, k = .8": (World(k=0.8, worse=2.5), (1.0, 2.5)),
         "unlabelled 2.5 worse or better, k = 1.7": (World(k=1.7, worse=2.5), (1.0, 2.5)),
     }
     rows = []
-    for (words, gap), (name, (world, hidden)) in product((("gap 0", 0.0), ("no gap", 1e9)), worlds.items()):
+    for (words, gap), (name, (world, max_odds_ratio)) in product(
+        (("gap 0", 0.0), ("no gap", 1e9)), worlds.items()
+    ):
         found = run(
             hidden_world,
             given.worlds or 300,
@@ -689,10 +698,10 @@ def part_hidden(given: argparse.Namespace) -> None:
             given.jobs,
             world=world,
             by=given.by,
-            hidden=hidden,
+            max_odds_ratio=max_odds_ratio,
             ask=Ask(gap=gap),
         )
-        for one in hidden:
+        for one in max_odds_ratio:
             shares = [
                 f"{found[f'{what} {one:g}'].mean():.3f}" for what in ("promise", "one-sided", "rates", "loss")
             ]
@@ -701,14 +710,14 @@ def part_hidden(given: argparse.Namespace) -> None:
     heads = [
         "world",
         "asked",
-        "hidden",
+        "max_odds_ratio",
         "promise held",
         "one-sided",
         "rates of groups held",
         "true loss",
         "worlds",
     ]
-    show(given, "hidden", table(heads, rows))
+    show(given, "max_odds_ratio", table(heads, rows))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -720,7 +729,7 @@ class Loop:
     """An officer who reads a trait outside the table rightly in group A and wrongly in B, then policies."""
 
     def draw(self, n: int, rng: np.random.Generator, decide: Fitted | None = None) -> People:
-        """People whose labels the officer's, or a policy's, decisions show; the policy's odds are known."""
+        """People whose labels the officer's, or a policy's, decisions show; the policy's probabilities are known."""
         z = rng.integers(2, size=n)
         x1, x2, u = rng.normal(-0.3 * z), rng.normal(size=n), rng.normal(size=n)
         good = logistic(x1 + 0.7 * x2 + 1.2 * u + 0.2)
@@ -732,12 +741,12 @@ class Loop:
         }
         people |= {"truth": np.column_stack([1.0 - good, good]), "amount": np.ones(n)}
         h = np.where(z == 0, 0.8, -1.5)
-        odds = logistic(1.7 * (x1 + 0.7 * x2 + h * u - 0.9 * z - 0.3))
+        probabilities = logistic(1.7 * (x1 + 0.7 * x2 + h * u - 0.9 * z - 0.3))
         if decide is not None:
-            odds = decide.decisions(people)[:, 1]
-        seen = rng.random(n) < odds
-        odds = np.full(n, np.nan) if decide is None else odds
-        return people | {"label": np.where(seen, people["y"], MISSING), "odds": odds}
+            probabilities = decide.decisions(people)[:, 1]
+        seen = rng.random(n) < probabilities
+        probabilities = np.full(n, np.nan) if decide is None else probabilities
+        return people | {"label": np.where(seen, people["y"], MISSING), "proba": probabilities}
 
 
 @dataclass(frozen=True)
@@ -747,7 +756,7 @@ class Explored(Fitted):
     at_least: float = 0.0
 
     def decisions(self, people: People) -> np.ndarray:
-        """The odds of every decision."""
+        """The probabilities of every decision."""
         q = super().decisions(people)
         return np.array([0.0, self.at_least]) + (1.0 - self.at_least) * q
 
@@ -788,10 +797,10 @@ def true_gap(fitted: Fitted, people: People) -> float:
 ARMS: dict[str, tuple[str, float, bool]] = {
     "oracle": ("oracle", 0.0, False),
     "left out": ("left out", 0.0, False),
-    "explained": ("design", 0.0, False),
-    "Explore(.02)": ("design", 0.02, False),
-    "Explore(.05)": ("design", 0.05, False),
-    "Explore(.02), all rounds": ("design", 0.02, True),
+    "at_random": ("design", 0.0, False),
+    "Exploration(.02)": ("design", 0.02, False),
+    "Exploration(.05)": ("design", 0.05, False),
+    "Exploration(.02), all rounds": ("design", 0.02, True),
 }
 
 
@@ -840,17 +849,17 @@ def part_loop(given: argparse.Namespace) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# e. What Explore costs
+# e. What Exploration costs
 
 
 def part_price(given: argparse.Namespace) -> None:
-    """Explore's price against the finite difference, all labels known."""
+    """Exploration's price against the finite difference, all labels known."""
     rows, delta, step = [], 0.02, 1e-4
     by = "oracle" if given.by == "naive" else given.by
-    for name, world in (("loop", Loop()), ("c = 0", EXPLAINED), ("c = .8", LOTTERY)):
+    for name, world in (("loop", Loop()), ("c = 0", AT_RANDOM), ("c = .8", LOTTERY)):
         rng = np.random.default_rng([given.seed, 4])
         model, people = model_of(world.draw(4_000, rng)), world.draw(12_000, rng)
-        people |= {"label": people["y"], "odds": np.full(12_000, np.nan)}
+        people |= {"label": people["y"], "proba": np.full(12_000, np.nan)}
         ask = Ask(happiness="equal_opportunity", gap=0.02)
         at = {d: explored(by, people, model, ask, d) for d in (0.0, delta - step, delta, delta + step)}
         slope = (at[delta + step].stated - at[delta - step].stated) / (2 * step)
@@ -962,7 +971,7 @@ class Three:
             "truth": good,
             "y": y,
             "label": np.where(known, y, MISSING),
-            "odds": np.where(seen, 1.0, self.lottery) if self.lottery else np.full(n, np.nan),
+            "proba": np.where(seen, 1.0, self.lottery) if self.lottery else np.full(n, np.nan),
         }
 
 
@@ -975,19 +984,19 @@ def beyond() -> dict[str, tuple[Any, Ask]]:
     """Worlds and what is asked in each."""
     label = Ask(policy="label", curve="shares")
     return {
-        "3 classes, score, error, explained": (Three(), Ask(policy="score", cost=ERRORS)),
-        "3 classes, score, costs, explained": (Three(), Ask(policy="score", cost=COSTS)),
+        "3 classes, score, error, at random": (Three(), Ask(policy="score", cost=ERRORS)),
+        "3 classes, score, costs, at random": (Three(), Ask(policy="score", cost=COSTS)),
         "3 classes, score, error, lottery 5 %": (Three(0.05), Ask(policy="score", cost=ERRORS)),
         "3 classes, score, costs, lottery 5 %": (Three(0.05), Ask(policy="score", cost=COSTS)),
-        "3 classes, individual, costs, explained": (Three(), Ask(policy="individual", cost=COSTS)),
+        "3 classes, individual, costs, at random": (Three(), Ask(policy="individual", cost=COSTS)),
         "3 classes, individual, costs, lottery 5 %": (Three(0.05), Ask(policy="individual", cost=COSTS)),
-        "3 classes, label, costs, explained": (Three(), replace(label, cost=COSTS)),
-        "2 classes, score, cost 3 of a false 1, explained": (EXPLAINED, Ask(cost=UNEQUAL)),
-        "2 classes, label, explained": (EXPLAINED, label),
+        "3 classes, label, costs, at random": (Three(), replace(label, cost=COSTS)),
+        "2 classes, score, cost 3 of a false 1, at random": (AT_RANDOM, Ask(cost=UNEQUAL)),
+        "2 classes, label, at random": (AT_RANDOM, label),
         "2 classes, label, lottery 2 %": (LOTTERY, label),
-        "2 classes, blind score, explained": (EXPLAINED, Ask(see_group=False, gap=2_000.0)),
-        "2 classes, blind score, lottery 2 %": (LOTTERY, Ask(see_group=False, gap=2_000.0)),
-        "2 classes, individual, explained": (EXPLAINED, Ask(policy="individual")),
+        "2 classes, blind score, at random": (AT_RANDOM, Ask(sees_group=False, gap=2_000.0)),
+        "2 classes, blind score, lottery 2 %": (LOTTERY, Ask(sees_group=False, gap=2_000.0)),
+        "2 classes, individual, at random": (AT_RANDOM, Ask(policy="individual")),
     }
 
 
@@ -1016,7 +1025,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
     "loss": part_loss,
     "curves": part_curves,
     "coverage": part_coverage,
-    "hidden": part_hidden,
+    "max_odds_ratio": part_hidden,
     "loop": part_loop,
     "price": part_price,
     "repaid": part_repaid,

@@ -91,8 +91,8 @@ def report(n: int, found: dict[str, Any], patience: float) -> str:
     ]
     head = ["", *STEPS]
     return (
-        f"**{n:,} rows.** Reading the columns once: {seconds(mine['floor'], patience)}; moments and solve without "
-        f"scikit-learn's class: {seconds(mine['moments and solve'], patience)}.\n\n{table(head, rows)}\n\n"
+        f"**{n:,} rows.** Reading the columns once: {seconds(mine['floor'], patience)}; aggregates and solve without "
+        f"scikit-learn's class: {seconds(mine['aggregates and solve'], patience)}.\n\n{table(head, rows)}\n\n"
         f"Times as long as felicific:\n\n{table(head, ratios)}"
     )
 

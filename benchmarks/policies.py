@@ -229,7 +229,7 @@ def blind(seeds: int) -> list[Record]:
             deciders = {UNCONSTRAINED: forest}
             for policy in DEPLOYED:
                 deciders[policy] = work.fit(policy)
-                deciders[f"{policy}, blind"] = work.fit(policy, group_at_predict=False)
+                deciders[f"{policy}, blind"] = work.fit(policy, sees_group=False)
             for method, decider in deciders.items():
                 accuracy, gap = work.measure(decider, work.test)
                 found.append({"data": name, "seed": seed, "method": method, "accuracy": accuracy, "gap": gap})

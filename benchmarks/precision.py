@@ -15,7 +15,7 @@ from shared import EVIDENCE, fill, machine, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import OrdinalEncoder
 
-from felicific import Moments, moments
+from felicific import Aggregates, aggregate
 from felicific._problem.asked import requirements_of
 from felicific._program.fractions import TOLERANCE, free_row
 from felicific._program.highs import run_model
@@ -67,7 +67,7 @@ def people() -> dict[str, np.ndarray]:
     }
 
 
-def grid(sums: Moments, gaps: dict[str, float]) -> float | None:
+def grid(sums: Aggregates, gaps: dict[str, float]) -> float | None:
     """The least loss at some levels, each a program of its own."""
     program = build(sums, [row for r in requirements_of(gaps, (), sums.components) for row in r.rows(sums)])
     free = free_row(program.rows)
@@ -83,7 +83,7 @@ def grid(sums: Moments, gaps: dict[str, float]) -> float | None:
     return min(losses)
 
 
-def measure(sums: Moments, gaps: dict[str, float], tolerance: float = TOLERANCE) -> Row:
+def measure(sums: Aggregates, gaps: dict[str, float], tolerance: float = TOLERANCE) -> Row:
     """Solve, and count."""
     asked = requirements_of(gaps, (), sums.components)
     start = time.process_time()
@@ -95,7 +95,7 @@ def measure(sums: Moments, gaps: dict[str, float], tolerance: float = TOLERANCE)
     return Row(found.outcome.loss, programs, seconds, left, grid(sums, gaps))
 
 
-def price(sums: Moments, gaps: dict[str, float]) -> tuple[float, float, float]:
+def price(sums: Aggregates, gaps: dict[str, float]) -> tuple[float, float, float]:
     """The price of precision parity, and the slopes of the loss on both sides by finite differences."""
 
     def solved(width: float) -> tuple[float, float]:
@@ -111,7 +111,7 @@ def price(sums: Moments, gaps: dict[str, float]) -> tuple[float, float, float]:
 def main() -> None:
     """Measure, and fill the page."""
     roles = {"proba": "score", "y": "y", "sensitive_features": "sex"}
-    sums = moments(people(), happiness=[PRECISION, ODDS], **roles).joined()
+    sums = aggregate(people(), happiness=[PRECISION, ODDS], **roles).joined()
     rows = []
     for name, gaps in CASES.items():
         try:

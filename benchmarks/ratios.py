@@ -139,7 +139,7 @@ def drawn(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.nda
     """Values with a mean of 1 (money), or .3 (rates)."""
     if kind == "rate .3":
         return (rng.random(shape) < 0.3).astype(float)
-    if kind == "odds of a lottery":
+    if kind == "probabilities of a lottery":
         return rng.beta(0.6, 1.4, shape)
     sigma = {"dollars, sigma .5": 0.5, "dollars, sigma 1": 1.0}[kind]
     return rng.lognormal(-(sigma**2) / 2, sigma, shape)
@@ -159,7 +159,9 @@ def side_by_side(values: np.ndarray, **how: Any) -> Sample:
 def others(runs: int, rng: np.random.Generator) -> Iterator[Found]:
     """Two and five groups of equal means, one of them at four fifths for values that can be scaled."""
     for kind, people, groups in product(
-        ("dollars, sigma .5", "dollars, sigma 1", "odds of a lottery", "rate .3"), (30, 100, 1_000), (2, 5)
+        ("dollars, sigma .5", "dollars, sigma 1", "probabilities of a lottery", "rate .3"),
+        (30, 100, 1_000),
+        (2, 5),
     ):
         shape = (runs, groups, people)
         scale = np.ones(groups) if kind == "rate .3" else SHAPES["one at 4/5"](groups)

@@ -24,7 +24,7 @@ from shared import EVIDENCE, fill, table
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
-from felicific import FairClassifier, Happiness, moments, solve
+from felicific import FairClassifier, Happiness, aggregate, solve
 from felicific._fit import safety
 from felicific.exceptions import CertificateError, InfeasibleError
 
@@ -116,7 +116,7 @@ class World:
         self.case, self.rng = case, np.random.default_rng(2026)
         self.everyone = population(self.rng, case.groups)
         self.asked = {"happiness": case.happiness, "sensitive_features": "group"}
-        self.truth = moments(self.everyone, predicted="p", y="y", policy="label", **self.asked)
+        self.truth = aggregate(self.everyone, predicted="p", y="y", policy="label", **self.asked)
         self.some = self.everyone.iloc[:40_000]
         self.model = FrozenEstimator(Predicted().fit(None, None))
 
@@ -135,7 +135,7 @@ class World:
             found = self.truth.evaluate(fair.policy_.q)
         else:
             tried = fair._tryout(self.some, self.some["y"].to_numpy(), None, None)
-            found = tried.outcome(tried.odds(fair.policy_))
+            found = tried.outcome(tried.probabilities(fair.policy_))
         return found.loss, float(found.gaps.max())
 
     @cached_property

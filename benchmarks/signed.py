@@ -100,7 +100,7 @@ def classifier(world: World, seed: int) -> FairClassifier:
         gap=world.gap,
         confidence=world.confidence,
         sensitive_features="group",
-        group_at_predict=not world.blind,
+        sees_group=not world.blind,
         policy="score",
         random_state=seed,
     )
@@ -113,10 +113,10 @@ def values(world: World, people: pd.DataFrame, favourable: np.ndarray) -> np.nda
 def truth(world: World, people: pd.DataFrame, fair: FairClassifier) -> tuple[np.ndarray, np.ndarray]:
     """Group means of the whole population, today and then."""
     z = people["group"].to_numpy()
-    odds = fair.policy_.odds(people["score"].to_numpy(), None if world.blind else z)[:, 1]
+    probabilities = fair.policy_.probabilities(people["score"].to_numpy(), None if world.blind else z)[:, 1]
     today = (people["score"].to_numpy() > 0.5).astype(float)
     n = np.bincount(z)
-    one, other = (np.bincount(z, values(world, people, odd)) / n for odd in (today, odds))
+    one, other = (np.bincount(z, values(world, people, odd)) / n for odd in (today, probabilities))
     return one, other
 
 

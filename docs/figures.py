@@ -190,7 +190,7 @@ FIGURES: dict[str, Callable[[], plots.Chart | bytes]] = {
     "report.png": lambda: take_report(make()),
     "amounts.svg": draw_amounts,
     "missing-labels-rounds.svg": draw_rounds,
-    "watch.svg": lambda: deployed()["seen"].plot(),
+    "monitor.svg": lambda: deployed()["seen"].plot(),
     "steer.svg": lambda: deployed()["steering"].plot(),
 }
 

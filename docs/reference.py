@@ -20,7 +20,7 @@ PAGE = Path(__file__).with_name("reference.md")
 
 #: What is returned and not imported: the module and class, and where it comes from.
 RESULTS = {
-    "_program.moments.Outcome": "`policy.outcome`, `moments.today`, `frontier.today`",
+    "_program.aggregates.Outcome": "`policy.outcome`, `aggregates.today`, `frontier.today`",
     "_policy.basis.Basis": "`policy.basis`",
     "_policy.explanation.Explanation": "`fair.explain(row)`, `policy.explain(scores, group)`",
     "_policy.explanation.Cut": "`explanation.cuts`",
@@ -37,13 +37,13 @@ RESULTS = {
     "_policy.lines.Line": "`lines` of a policy of amounts",
     "_policy.lines.Atom": "`line.atoms`",
     "_amounts.frontier.AmountFrontier": "`fair.frontier_` of a `FairRegressor`, `frontier(..., prediction=...)`",
-    "_amounts.moments.AmountMoments": "`moments(..., prediction=...)`",
+    "_amounts.aggregates.AmountAggregates": "`aggregate(..., prediction=...)`",
     "_audit.verdict.Verdict": "`fair.verdict_`, `fair.report(X, y).verdict`, `audit(...).verdict`",
     "_audit.flags.Flag": "`verdict.flags`",
     "_fit.certificate.Certificate": "`fair.certificate_`",
     "_problem.rows.Asked": "`policy.basis.requirements`",
     "_program.known_labels.KnownLabels": "`fair.labels_`, `policy.labels`, where labels are missing",
-    "_problem.explore.Explored": "`policy.explore`",
+    "_problem.exploration.Explored": "`policy.explore`",
     "_frontier.curve.Curve": "`frontier.on(...)`, `fair.frontier_on(X, y)`",
     "_audit.band.Band": "`frontier.band(...)`, `fair.frontier_band(X, y)`",
     "_audit.result.ComponentAudit": '`audit(...).components`, `audit(...)["name"]`',
@@ -54,7 +54,7 @@ RESULTS = {
     "_audit.ratios.RatioAudit": '`audit(...).ratios["name"]`',
     "_audit.ratios.GroupRatio": '`audit(...).ratios["name"].rows`',
     "_audit.ratios.GroupMean": "`.unknown` and `.left_out` of these",
-    "_audit.watched.Alarm": "`watch(...).alarm`",
+    "_audit.monitored.Alarm": "`monitor(...).alarm`",
     "_audit.comparison.Change": '`compare(...).components`, `compare(...)["name"]`',
     "_fit.judged.Alternatives": "`alternatives(...)`",
     "_fit.judged.Alternative": '`alternatives(...).rows`, `alternatives(...)["name"]`, `alternatives(...).best`',

@@ -8,9 +8,10 @@ Who repays is known of the approved only. At first an officer decides, who also 
 for group A, wrongly for group B. Policies are then fitted in three ways:
 
 - "left out": on those who have a label, as if there were no others. The officer goes on deciding.
-- "explained": the table is taken to explain who has a label. It does not. The officer goes on deciding.
-- "Explore(.02)": the same at first, but from then on the policy decides, and everybody keeps two chances in a hundred
-  of a loan. The odds of every decision are written down, so later fits know them and need to suppose nothing.
+- "at_random": the table is taken to explain who has a label. It does not. The officer goes on deciding.
+- "Exploration(.02)": the same at first, but from then on the policy decides, and everybody keeps two chances in a
+  hundred of a loan. The probabilities of every decision are written down, so later fits know them and need to suppose
+  nothing.
 
 The world is simulated, so that each can be told what is true: of 100,000 others, and by their true chances to repay.
 """
@@ -23,7 +24,7 @@ import pandas as pd
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import Explore, FairClassifier, MissingLabels, plots
+from felicific import Exploration, FairClassifier, MissingLabels, plots
 from felicific.exceptions import PolicyWarning
 
 ROUNDS, FEATURES = 4, ["income", "history"]
@@ -65,7 +66,7 @@ def fair_policy(model, missing_labels=None, explore=None):
         happiness="equal_opportunity",
         gap=0.02,
         missing_labels=missing_labels,
-        constraints=[Explore(at_least=explore)] if explore else [],
+        constraints=[Exploration(at_least=explore)] if explore else [],
         change_cost=0.0,
         random_state=0,
         **NAMES,
@@ -101,18 +102,18 @@ def main(n=10_000, fresh=100_000, seed=0):
         known = y.notna()
         fits = {
             "left out": fair_policy(model).fit(people[known], y[known]),
-            "explained": fair_policy(model, "explained").fit(people, y),
+            "at_random": fair_policy(model, "at_random").fit(people, y),
         }
-        if number == 0:  # nobody knows the odds with which the officer decided
-            exploring = fair_policy(model, "explained", explore=0.02).fit(people, y)
+        if number == 0:  # nobody knows the probabilities with which the officer decided
+            exploring = fair_policy(model, "at_random", explore=0.02).fit(people, y)
         else:  # the policy of the round before decides; all people it ever decided about are fitted on
             scored = people.assign(score=model.predict_proba(people[FEATURES])[:, 1])
-            decided = exploring.policy_.apply(scored, proba="score", odds=True, **NAMES)
+            decided = exploring.policy_.apply(scored, proba="score", with_proba=True, **NAMES)
             decided["repaid"] = observed(repays, decided["decision"] == 1, rng)
             kept = decided if kept is None else pd.concat([kept, decided], ignore_index=True)
-            exploring = fair_policy(model, MissingLabels(odds="odds"), explore=0.02)
+            exploring = fair_policy(model, MissingLabels(label_proba="proba"), explore=0.02)
             exploring.fit(kept.drop(columns=["decision", "repaid"]), kept["repaid"])
-        fits["Explore(.02)"] = exploring
+        fits["Exploration(.02)"] = exploring
         for name, fair in fits.items():
             gap, loss = true_gap_and_loss(fair, others, repays_others)
             stated = fair.gaps_["equal_opportunity"], fair.expected_gaps_["equal_opportunity"]
@@ -128,7 +129,7 @@ def drawn(found):
     import altair as alt
 
     found = found[["way", "round", "true gap", "lender"]].rename(columns={"true gap": "gap"})
-    ways, theme = ["explained", "left out", "Explore(.02)"], plots.LIGHT
+    ways, theme = ["at_random", "left out", "Exploration(.02)"], plots.LIGHT
     colour = alt.Color("way:N", legend=None).scale(domain=ways, range=theme.colours(3))
     shape = alt.Shape("way:N", legend=None).scale(domain=ways, range=theme.forms(3))
     x = alt.X("round:O", title="round", axis=alt.Axis(labelAngle=0, grid=False))

@@ -2,7 +2,7 @@
 Close a gap without taking from anybody
 =======================================
 
-The cheapest way to bring two groups together is often to take from one of them. ``Losers(0)`` forbids that: no person
+The cheapest way to bring two groups together is often to take from one of them. ``WorseOff(0)`` forbids that: no person
 gets less than today. ``Floor`` forbids it of groups only. Both cost accuracy, and both are said before anybody decides.
 """
 
@@ -10,7 +10,7 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 
-from felicific import FairClassifier, Floor, Happiness, Losers, audit, plots
+from felicific import FairClassifier, Floor, Happiness, WorseOff, audit, plots
 from felicific.datasets import synthetic_loans
 
 data = synthetic_loans(24_000, seed=3)
@@ -23,7 +23,7 @@ money = Happiness("decision * loan_requested / 1000", name="funding", unit="k$")
 ways = {
     "cheapest": [],
     "no group below today": [Floor("funding", at_least="today")],
-    "nobody below today": [Losers(0)],
+    "nobody below today": [WorseOff(0)],
 }
 fits = {}
 for name, constraints in ways.items():
@@ -47,7 +47,7 @@ for name, fair in fits.items():
 pd.DataFrame(rows)
 
 # %%
-# The same on people nobody has looked at: with ``Losers(0)`` the gap closes upwards.
+# The same on people nobody has looked at: with ``WorseOff(0)`` the gap closes upwards.
 
 today = audit(model, X[test], y[test], happiness=money, sensitive_features="sex")
 plots.groups(today, audit(fits["nobody below today"], X[test], y[test]), ways=("today", "nobody loses"))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from felicific import Moments, moments, plots, solve
+from felicific import Aggregates, aggregate, plots, solve
 
 GROUPS, LEAST = ["female", "male"], 10
 
@@ -39,7 +39,7 @@ def summed(table):
     def care(decision, x):
         return decision * x["hours"]
 
-    return moments(
+    return aggregate(
         table,
         proba={0: "safe", 1: "risk"},
         y="ill",
@@ -57,8 +57,8 @@ def main():
             summed(site).save(Path(folder) / f"exact-{i}.json")
             summed(site).merged(LEAST).save(Path(folder) / f"merged-{i}.json")
         sizes = [file.stat().st_size for file in sorted(Path(folder).glob("*.json"))]
-        exact = sum(Moments.load(Path(folder) / f"exact-{i}.json") for i in range(3))
-        merged = sum(Moments.load(Path(folder) / f"merged-{i}.json") for i in range(3))
+        exact = sum(Aggregates.load(Path(folder) / f"exact-{i}.json") for i in range(3))
+        merged = sum(Aggregates.load(Path(folder) / f"merged-{i}.json") for i in range(3))
 
     pooled = summed({name: np.concatenate([site[name] for site in sites]) for name in sites[0]})
     fits = {

@@ -7,7 +7,7 @@ score by
 .. math:: \Delta_z(q) = \sum_s \pi_z(s) \, q_z(s) \, (75 \rho_z(s) - 150 (1 - \rho_z(s))),
 
 which is linear in q: a happiness. The lender gains 1 by a loan that is repaid and loses ``ratio`` by a default. Shares
-and rates are those of the published tables, so the moments are the population's and nothing is sampled.
+and rates are those of the published tables, so the aggregates are the population's and nothing is sampled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from felicific import Floor, Happiness, Moments, Score, frontier, moments
+from felicific import Aggregates, Floor, Happiness, Score, aggregate, frontier
 from felicific.datasets import fico
 from studies.experiment import crossings
 from studies.results import plain, table
@@ -42,8 +42,8 @@ def score_change(decision: Any, y: Any) -> Any:
     return decision * np.where(y == 1, 75.0, -150.0)
 
 
-def population(ratio: float) -> tuple[Moments, float]:
-    """Moments of all people, and the lowest score that is approved today.
+def population(ratio: float) -> tuple[Aggregates, float]:
+    """Aggregates of all people, and the lowest score that is approved today.
 
     There is a row for every group, score level and outcome, weighted by how many they are. The loss is the negative
     profit per applicant. Today is the most profitable single cutoff on the score, for everybody.
@@ -61,7 +61,7 @@ def population(ratio: float) -> tuple[Moments, float]:
         "number": np.stack([share * tables.repay, share * (1 - tables.repay)], axis=2).ravel(),
     }
     change = Happiness(score_change, name=CHANGE, unit="points", bounds=(-150.0, 75.0))
-    found = moments(
+    found = aggregate(
         people,
         proba="score",
         predicted=(people["score"] > boundary).astype(int),

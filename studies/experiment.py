@@ -17,7 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from felicific import Budget, Happiness, Policy, frontier, moments, solve
+from felicific import Budget, Happiness, Policy, aggregate, frontier, solve
 from felicific.datasets import Dataset
 
 Floats = NDArray[np.float64]
@@ -112,7 +112,7 @@ class Line:
 def fit_lines(people: People, policy: str) -> dict[str, Line]:
     """The frontier of every method, exactly."""
     sums = partial(
-        moments,
+        aggregate,
         people.X,
         proba=people.proba,
         y=people.y,
@@ -153,7 +153,7 @@ def follow(line: Line, people: People) -> pd.DataFrame:
     its standard error, and the least and the largest gap that ties allow. In between everything is a straight line.
     """
     low, high = (
-        np.array([policy.odds(people.proba, people.group)[:, 1] for policy in end])
+        np.array([policy.probabilities(people.proba, people.group)[:, 1] for policy in end])
         for end in (line.low, line.high)
     )
     middle = (low + high) / 2

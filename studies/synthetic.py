@@ -25,7 +25,7 @@ def statements(numbers: Numbers) -> list[Statement]:
 
     test = tuple(soft("test")["accuracy"])
     cost = tuple(soft("validation")["accuracy"] - exact(OWN, "validation")["accuracy"])
-    odds = exact("equalized odds", "test")
+    probabilities = exact("equalized odds", "test")
     text = "soft accuracy of the forest on"
     met = "equalized odds exactly met, on test"
     found = [
@@ -37,8 +37,8 @@ def statements(numbers: Numbers) -> list[Statement]:
             cost,
             max(cost) < 0.01,
         ),
-        Statement(f"{met}: accuracy", "0.795", tuple(odds["accuracy"]), None),
-        Statement(f"{met}: funding gap, $", "25,384", tuple(odds["gap"]), None),
+        Statement(f"{met}: accuracy", "0.795", tuple(probabilities["accuracy"]), None),
+        Statement(f"{met}: funding gap, $", "25,384", tuple(probabilities["gap"]), None),
     ]
     for method in ("statistical parity", "equalized odds"):
         for part in PARTS:

@@ -108,7 +108,7 @@ CASES = {
         attributes=("z",),
     ),
     "without the group": lambda: amount_case(
-        ["a", "b"], _lines(1, 6, 1), roles={"sensitive_features": None}, see_group=False
+        ["a", "b"], _lines(1, 6, 1), roles={"sensitive_features": None}, sees_group=False
     ),
     "keys of text": lambda: amount_case(
         ["a", "b"],
@@ -132,7 +132,7 @@ def naive_amounts(found):
     amounts = []
     for i, f in enumerate(np.asarray(table["f"], dtype=float).tolist()):
         z = 0
-        if policy.see_group:
+        if policy.sees_group:
             columns = named if isinstance(named, list) else [named]
             parts = [table[column][i] for column in columns]
             group = parts[0] if len(parts) == 1 else " & ".join(_escaped(part) for part in parts)

@@ -11,7 +11,7 @@ from naive import LAZY, MEMORY
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Scorer, audit, frontier, moments, solve
+from felicific import FairClassifier, Scorer, aggregate, audit, frontier, solve
 
 FEATURES = ["s", "amount", "g"]
 KINDS = ("score", "label", "soft-label", "individual")
@@ -60,7 +60,7 @@ class Asked:
 
     @property
     def table(self):
-        """Arguments of moments, solve and frontier."""
+        """Arguments of aggregates, solve and frontier."""
         named = {
             "proba": {0: "p0", 1: "p1"},
             "y": "y",
@@ -83,7 +83,7 @@ class Asked:
 
     def fair(self, kind="score", see=True, **changes):
         """A classifier that is not fitted yet."""
-        options = {"gap": self.gap, "policy": kind, "sensitive_features": "g", "group_at_predict": see}
+        options = {"gap": self.gap, "policy": kind, "sensitive_features": "g", "sees_group": see}
         return FairClassifier(
             changes.pop("estimator", MODEL),
             happiness=self.happiness,
@@ -120,7 +120,7 @@ def table_doors(columns, asked, folder, names=PLACES):
     for name in names:
         table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, folder)
         for kind in KINDS[:3]:
-            doors[f"moments {name} {kind}"] = lambda t=table, k=kind: moments(t, policy=k, **asked.table)
+            doors[f"aggregate {name} {kind}"] = lambda t=table, k=kind: aggregate(t, policy=k, **asked.table)
         doors[f"solve individual {name}"] = lambda t=table: solve(
             t, policy="individual", gap=asked.gap, random_state=0, **asked.table
         )

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from felicific import Happiness, Individual, audit, lookup, moments, solve
+from felicific import Happiness, Individual, aggregate, audit, lookup, solve
 from felicific._policy.cells import CellPolicy
 from felicific._problem.happiness import Component
-from felicific._program.moments import Outcome
+from felicific._program.aggregates import Outcome
 from felicific._program.signals import Label
 from felicific.exceptions import FittedRowsWarning
 
@@ -95,7 +95,7 @@ def people(n=3000, seed=0, classes=3):
 
 
 def asked(classes=3, **changes):
-    """Arguments of ``moments`` for these people."""
+    """Arguments of ``aggregates`` for these people."""
     return {
         "proba": {k: f"p{k}" for k in range(classes)},
         "y": "y",
@@ -174,7 +174,7 @@ def as_lists(table, key, *names):
 def assert_whole_path(people_of, table):
     """From scores to an audit on an engine and in memory: the same policy, decisions and audits.
 
-    Audited are the decisions that a lazy column holds, and the policy by its odds.
+    Audited are the decisions that a lazy column holds, and the policy by its probabilities.
     """
     happiness = components({name: EVERYDAY[name] for name in ("times", "offset", "both", "right")})
     roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
@@ -182,7 +182,7 @@ def assert_whole_path(people_of, table):
     decided, audits = [], []
     for lay in (people_of, as_pandas):
         rows = lay(table)
-        found = moments(rows, y="y", happiness="statistical_parity", **roles)
+        found = aggregate(rows, y="y", happiness="statistical_parity", **roles)
         policy = solve(found, gap=0.02, random_state=3)
         with_decisions = policy.apply(rows, key="id", **roles)
         decided.append(as_lists(with_decisions, "id", "decision"))
@@ -227,14 +227,15 @@ def assert_individual(people_of, table):
 def lots(salt, whole):
     """A policy, people and what must be decided about them, if every engine draws the numbers of the vectors.
 
-    The keys are the whole numbers among those of the vectors, or all of them as text. Each is met twice: where the odds
-    of the first decision are its very number, so that the second is drawn, and where they are the next larger float.
+    The keys are the whole numbers among those of the vectors, or all of them as text. Each is met twice: where the
+    probabilities of the first decision are its very number, so that the second is drawn, and where they are the next
+    larger float.
     """
     drawn = [(v["key"], float.fromhex(v["u"])) for v in VECTORS["uniforms"] if v["salt"] == salt]
     drawn = [pair for pair in drawn if pair[0].lstrip("-").isdigit()] if whole else drawn
-    odds = np.array([[u, np.nextafter(u, 1)] for _, u in drawn]).ravel()
+    probabilities = np.array([[u, np.nextafter(u, 1)] for _, u in drawn]).ravel()
     keys = [int(key) if whole else key for key, _ in drawn for _ in range(2)]
-    n = len(odds)
+    n = len(probabilities)
     table = {
         "own": np.zeros(n, dtype=np.int64),
         "z": np.arange(n),
@@ -248,14 +249,14 @@ def lots(salt, whole):
         prices={},
         salt=salt,
         signal=Label(),
-        q=np.stack([np.column_stack([odds, 1 - odds])] * 2, axis=1),
+        q=np.stack([np.column_stack([probabilities, 1 - probabilities])] * 2, axis=1),
         mass=np.ones((n, 2)),
     )
     return policy, table, [1, 0] * (n // 2)
 
 
 def assert_same(found, expected, tolerance=1e-12):
-    """Moments agree: counts exactly, sums to ``tolerance`` of the largest sum of their component."""
+    """Aggregates agree: counts exactly, sums to ``tolerance`` of the largest sum of their component."""
     assert found.groups == expected.groups
     assert [type(group) for group in found.groups] == [type(group) for group in expected.groups]
     assert np.array_equal(found.classes, expected.classes)
@@ -273,10 +274,10 @@ def assert_same(found, expected, tolerance=1e-12):
             close(mine, other, tolerance, component.name)
 
 
-def _absolute(moments, j):
+def _absolute(aggregates, j):
     """Sums of one component as they are, without an origin."""
-    shift = moments.origin[j] * moments.among[..., j]
-    return moments.value[..., j] + shift[:, :, None], moments.today_value[..., j] + shift
+    shift = aggregates.origin[j] * aggregates.among[..., j]
+    return aggregates.value[..., j] + shift[:, :, None], aggregates.today_value[..., j] + shift
 
 
 def close(found, expected, tolerance, what):
@@ -347,13 +348,13 @@ def interrupting(folder):
     """Press Ctrl-C as soon as something is in the folder."""
     over = threading.Event()
 
-    def watch():
+    def monitor():
         while not over.wait(0.05):
             if os.listdir(folder):
                 os.kill(os.getpid(), signal.SIGINT)
                 return
 
-    thread = threading.Thread(target=watch)
+    thread = threading.Thread(target=monitor)
     thread.start()
     try:
         yield

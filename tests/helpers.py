@@ -15,7 +15,7 @@ def name_of(value):
 
 
 def as_if_changed(sums):
-    """Moments of happiness that decisions change for somebody, whatever these people say: idle ones are refused."""
+    """Aggregates of happiness that decisions change for somebody, whatever these people say: idle ones are refused."""
     return replace(sums, changed=(True,) * len(sums.components))
 
 
@@ -25,7 +25,9 @@ def python_words(text):
     An option may take NAME=VALUE itself, and what stands in quotes was named by the user.
     """
     typed = re.sub(r"--[\w-]+ ('[^']*'|\S+)|(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\"", "", text)
-    return re.findall(r"\b[a-z_]+=(?!=)|\b(?:Gap|Ratio|Floor|Budget|Losers|Explore|Score)\(|\bfair\.", typed)
+    return re.findall(
+        r"\b[a-z_]+=(?!=)|\b(?:Gap|Ratio|Floor|Budget|WorseOff|Exploration|Score)\(|\bfair\.", typed
+    )
 
 
 def foreign_options(text, options):

@@ -166,7 +166,7 @@ class Case:
 
     @property
     def asked(self):
-        """Arguments of ``moments``."""
+        """Arguments of ``aggregates``."""
         named = [f"p{k}" for k in range(len(self.classes))]
         spelled = {"mapping": dict(zip(self.classes, named, strict=True)), "list": named, "score": "p1"}
         return {
@@ -202,9 +202,9 @@ class Case:
         held = math.fsum(self.weight(row) for row in counted)
         return (
             math.fsum(
-                self.weight(row) * odds * part.value(row, decision)
+                self.weight(row) * probabilities * part.value(row, decision)
                 for row in counted
-                for decision, odds in decide(row).items()
+                for decision, probabilities in decide(row).items()
             )
             / held
         )
@@ -212,9 +212,9 @@ class Case:
     def mean_loss(self, decide):
         """Mean loss of what is decided about each row."""
         return math.fsum(
-            self.weight(row) * odds * self.cost(row, decision)
+            self.weight(row) * probabilities * self.cost(row, decision)
             for row in self.rows
-            for decision, odds in decide(row).items()
+            for decision, probabilities in decide(row).items()
         ) / math.fsum(self.weight(row) for row in self.rows)
 
     def scale(self, j):

@@ -18,9 +18,9 @@ MISSING = -1
 SMALLEST = 1e-9
 
 
-def omega_of(label, odds):
+def omega_of(label, probabilities):
     """(1 - e) / e of the labelled, 0 of everybody else."""
-    return np.where(label == MISSING, 0.0, (1.0 - odds) / odds)
+    return np.where(label == MISSING, 0.0, (1.0 - probabilities) / probabilities)
 
 
 def one_hot(label, classes):
@@ -167,7 +167,7 @@ def expanded(columns, label, weight, m):
 def psi(label, m, omega, tilt=None):
     """What each label of each person counts for: o 1{y=k} + (1-o) u_k + omega (t_k r_k - u_k sum t r) / sum(m t).
 
-    ``tilt`` is t, the factors by which the odds of labels of the unlabelled are raised; without it, 1.
+    ``tilt`` is t, the factors by which the probabilities of labels of the unlabelled are raised; without it, 1.
     """
     t = np.ones_like(m) if tilt is None else tilt
     total = (m * t).sum(axis=1, keepdims=True)
@@ -191,43 +191,43 @@ def t_interval(values, level=0.95):
 # Reasons outside the table: every vertex
 
 
-def tilts(classes, hidden):
+def tilts(classes, max_odds_ratio):
     """All vertices of [1, G]^K."""
-    return [np.array(one) for one in product((1.0, hidden), repeat=classes)]
+    return [np.array(one) for one in product((1.0, max_odds_ratio), repeat=classes)]
 
 
 def tilted(m, tilt):
-    """The distribution of one person's label when odds are raised by these factors."""
+    """The distribution of one person's label when probabilities are raised by these factors."""
     return m * tilt / (m * tilt).sum()
 
 
-def distributions(m, hidden):
+def distributions(m, max_odds_ratio):
     """All vertices of how the label of one unlabelled person can be distributed; any label if nothing is assumed."""
-    if np.isinf(hidden):
+    if np.isinf(max_odds_ratio):
         return list(np.eye(len(m)))
-    return [tilted(m, tilt) for tilt in tilts(len(m), hidden)]
+    return [tilted(m, tilt) for tilt in tilts(len(m), max_odds_ratio)]
 
 
-def worst(m, values, hidden):
+def worst(m, values, max_odds_ratio):
     """The largest mean of values (one a label) of one unlabelled person."""
-    return max(float(u @ values) for u in distributions(m, hidden))
+    return max(float(u @ values) for u in distributions(m, max_odds_ratio))
 
 
-def worst_tilt(m, values, hidden):
+def worst_tilt(m, values, max_odds_ratio):
     """The tilt of every person that makes the mean of their values (n, K) largest; of several the first."""
     found = np.empty_like(m)
     for i in range(len(m)):
-        found[i] = max(tilts(m.shape[1], hidden), key=lambda t: float(tilted(m[i], t) @ values[i]))
+        found[i] = max(tilts(m.shape[1], max_odds_ratio), key=lambda t: float(tilted(m[i], t) @ values[i]))
     return found
 
 
-def rate_bounds(label, m, weight, value, among, hidden):
+def rate_bounds(label, m, weight, value, among, max_odds_ratio):
     """Least and largest sum w value / sum w among, over every vertex of every unlabelled person: for few people only.
 
     ``value`` and ``among`` are arrays (n, K), of each person at each label.
     """
     ends = [
-        [np.eye(m.shape[1])[k]] if k != MISSING else distributions(m[i], hidden)
+        [np.eye(m.shape[1])[k]] if k != MISSING else distributions(m[i], max_odds_ratio)
         for i, k in enumerate(label.tolist())
     ]
     rates = []
@@ -238,7 +238,7 @@ def rate_bounds(label, m, weight, value, among, hidden):
     return min(rates), max(rates)
 
 
-def rate_end(label, m, weight, value, among, hidden, omega, *, highest=True, rounds=100):
+def rate_end(label, m, weight, value, among, max_odds_ratio, omega, *, highest=True, rounds=100):
     """One end of a conditional rate of many people by Dinkelbach: the rate, and the values of its linearised error.
 
     The tilt raises value - H among where it is large, H is the rate under that tilt, until both agree.
@@ -247,7 +247,7 @@ def rate_end(label, m, weight, value, among, hidden, omega, *, highest=True, rou
     rate = None
     for _ in range(rounds):
         values = value - (0.0 if rate is None else rate) * among
-        tilt = np.ones_like(m) if rate is None else sorted_tilt(m, sign * values, hidden)
+        tilt = np.ones_like(m) if rate is None else sorted_tilt(m, sign * values, max_odds_ratio)
         p = psi(label, m, omega, tilt) * weight[:, None]
         new = (p * value).sum() / (p * among).sum()
         if rate is not None and abs(new - rate) < 1e-12:
@@ -257,13 +257,13 @@ def rate_end(label, m, weight, value, among, hidden, omega, *, highest=True, rou
     return rate, error
 
 
-def sorted_tilt(m, values, hidden):
+def sorted_tilt(m, values, max_odds_ratio):
     """As :func:`worst_tilt`, all people at once: raise the k largest values, for the best k."""
     order = np.argsort(-values, axis=1, kind="stable")
     best, found = np.full(len(m), -np.inf), np.ones_like(m)
     for k in range(m.shape[1]):
         tilt = np.ones_like(m)
-        np.put_along_axis(tilt, order[:, :k], hidden, axis=1)
+        np.put_along_axis(tilt, order[:, :k], max_odds_ratio, axis=1)
         mean = (m * tilt * values).sum(axis=1) / (m * tilt).sum(axis=1)
         better = mean > best + 1e-15
         best, found = np.where(better, mean, best), np.where(better[:, None], tilt, found)

@@ -355,10 +355,13 @@ class Component:
 
 @dataclass(frozen=True)
 class Optimum:
-    """What the whole program found: loss per person, odds (G, S, D), and the share above each threshold (G, D-1)."""
+    """What the whole program found: loss per person, probabilities (G, S, D), and the share above each threshold (G.
+
+    D-1).
+    """
 
     loss: float
-    odds: np.ndarray
+    probabilities: np.ndarray
     above: np.ndarray
 
 
@@ -371,7 +374,8 @@ def best_levels(
 
     with one row for every ordered pair of groups: at every threshold, for `ks`; for the mean level, for `mean_gap`;
     for every component. ``monotone``: within a group the share above every threshold may not fall from a cell to
-    the next. ``blind``: all groups share their odds. Cells without anybody are free, but take part in the order.
+    the next. ``blind``: all groups share their probabilities. Cells without anybody are free, but take part in the
+    order.
 
     Parameters
     ----------
@@ -404,10 +408,10 @@ def best_levels(
     objective = (
         mass[:, :, None] * np.broadcast_to(np.asarray(cost, dtype=float), shape) / mass.sum()
     ).ravel()
-    odds = _solved(objective, limits, equations).reshape(shape)
-    at_or_above = odds[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
+    probabilities = _solved(objective, limits, equations).reshape(shape)
+    at_or_above = probabilities[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
     above = np.einsum("zs,zst->zt", mass, at_or_above[:, :, 1:]) / mass.sum(axis=1, keepdims=True)
-    return Optimum(float(objective @ odds.ravel()), odds, above)
+    return Optimum(float(objective @ probabilities.ravel()), probabilities, above)
 
 
 def _gap_rows(part, mass, shape):
@@ -434,7 +438,7 @@ def _order_rows(shape):
 
 
 def _sum_rows(shape):
-    """(row, 1) for every cell: odds sum to one."""
+    """(row, 1) for every cell: probabilities sum to one."""
     rows = []
     for z, s in np.ndindex(*shape[:2]):
         row = np.zeros(shape)
@@ -444,7 +448,7 @@ def _sum_rows(shape):
 
 
 def _shared_rows(shape):
-    """(row, 0) for every cell and level of a group that is not the first: its odds are the first group's."""
+    """(row, 0) for every cell and level of a group that is not the first: its probabilities are the first group's."""
     rows = []
     for z, s, d in np.ndindex(*shape):
         if z:
@@ -470,7 +474,7 @@ def _solved(objective, limits, equations):
         raise UncertifiedError(result.message)
     prices, levels = np.minimum(result.ineqlin.marginals, 0.0), result.eqlin.marginals
     reduced = objective / scale - equal.T @ levels - upper.T @ prices
-    # Odds are between 0 and 1, so a reduced cost below 0 takes at most itself from the bound.
+    # Probabilities are between 0 and 1, so a reduced cost below 0 takes at most itself from the bound.
     bound = float(sums @ levels + most @ prices + np.minimum(reduced, 0.0).sum())
     if abs(result.fun - bound) > CERTIFIED * len(objective):
         raise UncertifiedError(f"the optimum {result.fun!r} is proved to {bound!r} only")

@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from felicific import Score, moments
+from felicific import Score, aggregate
 from felicific._frontier import breakpoints
 from felicific._problem.rows import rows_of
 from felicific._program import highs, solution
@@ -36,7 +36,7 @@ def distances(sums, found, **options):
     program = build(sums, rows_of((), sums), **options)
     held = (
         program.cell >= 0
-        if options.get("see_group", True)
+        if options.get("sees_group", True)
         else (program.cell >= 0) & (np.arange(len(sums.groups)) == 0)[:, None]
     )
     unit = program.cost_scale or 1.0
@@ -86,7 +86,7 @@ def world(seed, n_components=1, monotone=None):
             column[half : 2 * half] = column[:half]
         group = (np.arange(n) >= half).astype(int)
     free = not monotone if monotone is not None else rng.random() < 0.25
-    return moments(
+    return aggregate(
         table,
         proba=score,
         y=y,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracles import Rows, UncertifiedError, best_regret, conflict_depth, least_gap
 
-from felicific import Happiness, moments
+from felicific import Happiness, aggregate
 
 #: For tests whose people take long to make: how many are made is for the profile to say (``conftest.py``).
 examples = settings(
@@ -158,8 +158,8 @@ def components_of(rows):
     ]
 
 
-def moments_of(rows, loss=None, **changes):
-    """Moments of the people, as felicific computes them from a dict of arrays."""
+def aggregates_of(rows, loss=None, **changes):
+    """Aggregates of the people, as felicific computes them from a dict of arrays."""
     arguments = {
         "proba": [f"proba{d}" for d in range(rows.n_classes)],
         "y": "label",
@@ -170,7 +170,7 @@ def moments_of(rows, loss=None, **changes):
         "classes": range(rows.n_classes),
         "sample_weight": "weight",
     }
-    return moments(table_of(rows), **(arguments | changes))
+    return aggregate(table_of(rows), **(arguments | changes))
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -16,15 +16,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from felicific import Budget, FairClassifier, Floor, Happiness, frontier, lookup, moments, solve
+from felicific import Budget, FairClassifier, Floor, Happiness, aggregate, frontier, lookup, solve
 from felicific.exceptions import (
+    AggregatesError,
     ConstraintError,
     DataError,
     FelicificError,
     GroupError,
     HappinessError,
     InfeasibleError,
-    MomentsError,
 )
 
 
@@ -90,9 +90,9 @@ def test_empty_group(people, refuses):
         "happiness": "statistical_parity",
     }
     with refuses(GroupError, "group 2 is empty", remedy="Leave it out"):
-        solve(moments(table, groups=[0, 1, 2], **common))
+        solve(aggregate(table, groups=[0, 1, 2], **common))
     with refuses(GroupError, "group 0 is empty"):
-        solve(moments(table, groups=[0, 1], sample_weight=people["group"], **common))
+        solve(aggregate(table, groups=[0, 1], sample_weight=people["group"], **common))
 
 
 def test_group_without_anybody_in_among(fit, people, refuses):
@@ -351,7 +351,7 @@ def test_single_precision_probabilities_are_fine(fit):
     """float32 probabilities sum to one only roughly, and are accepted."""
     proba = np.random.default_rng(0).dirichlet([1, 1], 400).astype(np.float32)
     fair = fit(model=FrozenEstimator(Broken(proba)), policy="soft-label")
-    decided = fair.policy_.odds(proba, [0, 1] * 200)
+    decided = fair.policy_.probabilities(proba, [0, 1] * 200)
     assert np.abs(decided.sum(axis=1) - 1).max() < 1e-12
 
 
@@ -619,7 +619,7 @@ def test_bad_constraint(refuses, make, words):
 @pytest.mark.parametrize(
     ("constraints", "words"),
     [
-        ([3], ["3", "Losers(...) or Explore(...)"]),
+        ([3], ["3", "WorseOff(...) or Exploration(...)"]),
         (["floor"], ["'floor'", "Floor(...)"]),
         (Floor("statistical_parity(decision=1)", 0.1), ["Floor", "list"]),
         (5, ["5", "list"]),
@@ -663,10 +663,10 @@ def test_bad_random_state(fit, refuses, random_state):
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Moments of a table
+# Aggregates of a table
 
 
-def test_moments_of_bad_tables(people, refuses):
+def test_aggregates_of_bad_tables(people, refuses):
     """The function twin refuses what the classifier refuses, with the same words."""
     table = dict(people.columns)
     good = {
@@ -675,25 +675,25 @@ def test_moments_of_bad_tables(people, refuses):
         "sensitive_features": "group",
         "happiness": "statistical_parity",
     }
-    moments(table, **good)
+    aggregate(table, **good)
     with refuses(DataError, "differ in length", "'score': 3"):
-        moments(table | {"score": np.zeros(3)}, **good)
+        aggregate(table | {"score": np.zeros(3)}, **good)
     with refuses(DataError, "'grp'", remedy="'group'"):
-        moments(table, **good | {"sensitive_features": "grp"})
+        aggregate(table, **good | {"sensitive_features": "grp"})
     with refuses(DataError, "neither probabilities nor predictions"):
-        moments(table, **good | {"predicted": None})
+        aggregate(table, **good | {"predicted": None})
     with refuses(DataError, "[0]", "two different classes"):
-        moments(table, **good | {"classes": [0]})
+        aggregate(table, **good | {"classes": [0]})
     with refuses(DataError, "label 1", "[0, 5]"):
-        moments(table, **good | {"classes": [0, 5]})
+        aggregate(table, **good | {"classes": [0, 5]})
     with refuses(DataError, "['a']", "[0, 1]"):
-        moments(table, **good | {"proba": {"a": "score"}, "classes": [0, 1]})
+        aggregate(table, **good | {"proba": {"a": "score"}, "classes": [0, 1]})
     with refuses(DataError, "399 labels y", "400 rows"):
-        moments(table, **good | {"y": people.y[:-1]})
+        aggregate(table, **good | {"y": people.y[:-1]})
     with refuses(DataError, "y is a ndarray", "not in memory", remedy="collect"):
-        moments(people.table("polars").lazy(), **good)
-    with refuses(MomentsError, "disagree on groups"):
-        moments(table, **good) + moments(table, **good | {"sensitive_features": "region"})
+        aggregate(people.table("polars").lazy(), **good)
+    with refuses(AggregatesError, "disagree on groups"):
+        aggregate(table, **good) + aggregate(table, **good | {"sensitive_features": "region"})
 
 
 @pytest.mark.parametrize(
@@ -715,11 +715,11 @@ def test_wrong_weights_are_named_before_the_classes(people, refuses, weight, wor
         "sensitive_features": "group",
         "happiness": "statistical_parity",
     }
-    for door in (moments, solve, frontier):
+    for door in (aggregate, solve, frontier):
         with refuses(DataError, *words):
             door(table, **asked, sample_weight=weight)
     with refuses(DataError, "399 labels y", "400 rows"):
-        moments(table, **asked | {"y": people.y[:-1]}, sample_weight=np.ones(400))
+        aggregate(table, **asked | {"y": people.y[:-1]}, sample_weight=np.ones(400))
 
 
 @pytest.mark.parametrize(
@@ -733,7 +733,7 @@ def test_wrong_weights_are_named_before_the_classes(people, refuses, weight, wor
         {"today": "income"},
     ],
 )
-def test_moments_take_nothing_that_belongs_to_a_table(people, refuses, late):
+def test_aggregates_take_nothing_that_belongs_to_a_table(people, refuses, late):
     """What was summed up already would be ignored, so it is refused."""
     asked = {
         "predicted": people.y,
@@ -741,9 +741,9 @@ def test_moments_take_nothing_that_belongs_to_a_table(people, refuses, late):
         "sensitive_features": "group",
         "happiness": "statistical_parity",
     }
-    sums = moments(people.table("pandas"), **asked)
+    sums = aggregate(people.table("pandas"), **asked)
     for door in (solve, frontier):
-        with refuses(MomentsError, next(iter(late)), remedy="moments(...)"):
+        with refuses(AggregatesError, next(iter(late)), remedy="aggregate(...)"):
             door(sums, **late)
     assert solve(sums, loss="error", random_state=0).to_json() == solve(sums, random_state=0).to_json()
 

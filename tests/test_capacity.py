@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from felicific import _capacity, moments, solve
+from felicific import _capacity, aggregate, solve
 from felicific._capacity import check_room, free_memory
 from felicific.exceptions import DataError
 
@@ -55,9 +55,9 @@ def test_forty_classes_are_refused_before_they_are_tried(policy, why):
 
 
 def test_a_small_file_cannot_ask_for_much(monkeypatch):
-    """Moments that claim many components are refused by what they would need, as tables are."""
+    """Aggregates that claim many components are refused by what they would need, as tables are."""
     y = np.arange(400) % 10
-    found = moments(
+    found = aggregate(
         {"y": y},
         proba=np.eye(10)[y],
         y=y,

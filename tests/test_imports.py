@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import felicific
+from felicific.cli import run as typed
 
 SOURCE = Path(felicific.__file__).parent
 
@@ -25,7 +26,7 @@ def run(code, *options):
 
 
 @pytest.mark.parametrize(
-    "code", ["import felicific", "from felicific import moments, solve, Policy, Happiness"]
+    "code", ["import felicific", "from felicific import aggregate, solve, Policy, Happiness"]
 )
 def test_import_is_light(code):
     """Importing felicific imports no scikit-learn, dataframe, chart, engine or solver library."""
@@ -54,13 +55,13 @@ def test_import_alone_does_nothing():
 
 @pytest.mark.parametrize(("asked", "solver"), [("statistical_parity", False), ("equalized_odds", True)])
 def test_light_solve(asked, solver):
-    """Moments and a policy of a dict of arrays need the solver at most, not scikit-learn nor a dataframe library."""
+    """Aggregates and a policy of a dict of arrays need the solver at most, not scikit-learn nor a dataframe library."""
     code = f"""
 import sys
 import numpy as np
-from felicific import moments, solve
+from felicific import aggregate, solve
 table = {{"g": np.array([0, 0, 1, 1]), "y": np.array([0, 1, 0, 1]), "p": np.array([0, 1, 1, 1])}}
-m = moments(table, predicted="p", y="y", sensitive_features="g", happiness={asked!r})
+m = aggregate(table, predicted="p", y="y", sensitive_features="g", happiness={asked!r})
 policy = solve(m, random_state=0)
 type(policy).from_json(policy.to_json()).decide(table["p"], table["g"], table["g"])
 print(*sys.modules)
@@ -95,3 +96,18 @@ def test_packages_are_empty():
 def test_policies_of_every_kind_can_be_read():
     """Whoever imports ``Policy`` alone can read the files of individual policies too."""
     assert "individual" in run("from felicific import Policy\nprint(*Policy.kinds)")
+
+
+def test_an_old_name_is_answered_with_the_new_one(capsys):
+    """In Python and on the command line, in one line; any other name is unknown."""
+    for old, new in {"moments": "aggregate", "Watch": "Monitor", "Losers": "WorseOff"}.items():
+        with pytest.raises(AttributeError, match=f"felicific.{old} is called felicific.{new} now"):
+            getattr(felicific, old)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        felicific.nothing  # noqa: B018  # the name is what is tried
+    for words, new in (
+        (["watch", "a.csv"], "monitor"),
+        (["audit", "a.csv", "--hidden=3"], "--max-odds-ratio"),
+    ):
+        assert typed(words) == 2
+        assert f"is called {new} now." in capsys.readouterr().err

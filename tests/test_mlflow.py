@@ -96,8 +96,8 @@ KINDS = {
     "label": {"policy": "label"},
     "soft-label": {"policy": "soft-label"},
     "individual": {"policy": "individual"},
-    "blind": {"policy": "individual", "group_at_predict": False, "gap": 20.0},
-    "blind score": {"policy": "score", "group_at_predict": False, "gap": 20.0},
+    "blind": {"policy": "individual", "sees_group": False, "gap": 20.0},
+    "blind score": {"policy": "score", "sees_group": False, "gap": 20.0},
     "rounded": {"randomize": False},
     "safe": {"happiness": "statistical_parity", "gap": 0.4, "confidence": 0.8},
 }

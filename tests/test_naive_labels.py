@@ -10,8 +10,8 @@ def people(seed, n, classes, share=0.4):
     rng = np.random.default_rng(seed)
     m = rng.dirichlet(np.ones(classes), n)
     y = (m.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=classes - 1)
-    odds = rng.uniform(0.2, 0.9, n)
-    return m, np.where(rng.random(n) < share, y, MISSING), odds, rng
+    probabilities = rng.uniform(0.2, 0.9, n)
+    return m, np.where(rng.random(n) < share, y, MISSING), probabilities, rng
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
@@ -41,18 +41,18 @@ def test_dinkelbach_finds_the_end_of_a_rate_that_every_vertex_gives(seed, highes
 
 @pytest.mark.parametrize("tilt", [None, (1.0, 4.0, 2.0)])
 def test_what_a_person_counts_for_sums_to_one(tilt):
-    """The debiased weights of the labels of a person sum to 1, however odds are tilted."""
-    m, label, odds, _ = people(1, 50, 3)
+    """The debiased weights of the labels of a person sum to 1, however probabilities are tilted."""
+    m, label, probabilities, _ = people(1, 50, 3)
     given = None if tilt is None else np.broadcast_to(np.array(tilt), m.shape)
-    weights = naive.psi(label, m, naive.omega_of(label, odds), given)
+    weights = naive.psi(label, m, naive.omega_of(label, probabilities), given)
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("how", [{}, {"penalty": 1.0}, {"slope": False}])
 def test_calibrated_probabilities_agree_with_weighted_labels_in_sum(how):
     """In every group the weighted sum of labels is that of m, so imputation and the debiased sum are the same."""
-    m, label, odds, rng = people(2, 400, 3)
-    group, omega = rng.integers(2, size=400), naive.omega_of(label, odds)
+    m, label, probabilities, rng = people(2, 400, 3)
+    group, omega = rng.integers(2, size=400), naive.omega_of(label, probabilities)
     curve = naive.curves(m, label, group, omega, **how)(m, group)
     for name in (0, 1):
         mine = group == name

@@ -309,20 +309,26 @@ def test_without_requirements_every_cell_takes_its_best_level(seed, monotone):
 @SEEDS
 @pytest.mark.parametrize("monotone", [False, True])
 def test_what_is_required_of_the_whole_program_is_met_and_costs(seed, monotone):
-    """Distance, mean and a component among some are recounted from the odds, and leaving one out is cheaper."""
+    """Distance, mean and a component among some are recounted from the probabilities.
+
+    And leaving one out is cheaper.
+    """
     rng = np.random.default_rng(seed)
     mass, cost, levels = rng.random((3, 4)) + 0.1, rng.random((3, 4, 5)), np.array([0.0, 1, 2, 4, 8])
     among, value = mass * rng.random((3, 4)), levels + rng.random((3, 4, 5))
     asked = {"ks": 0.1, "mean_gap": 0.05, "components": [Component(value, 0.2, among)]}
     optimum = naive.best_levels(mass, cost, levels=levels, monotone=monotone, **asked)
-    assert optimum.odds.min() >= -1e-9
-    np.testing.assert_allclose(optimum.odds.sum(axis=2), 1, rtol=0, atol=1e-9)
+    assert optimum.probabilities.min() >= -1e-9
+    np.testing.assert_allclose(optimum.probabilities.sum(axis=2), 1, rtol=0, atol=1e-9)
     share = mass / mass.sum(axis=1, keepdims=True)
-    above = [[(share[z] * optimum.odds[z, :, t + 1 :].sum(axis=1)).sum() for t in range(4)] for z in range(3)]
+    above = [
+        [(share[z] * optimum.probabilities[z, :, t + 1 :].sum(axis=1)).sum() for t in range(4)]
+        for z in range(3)
+    ]
     np.testing.assert_allclose(optimum.above, above, rtol=0, atol=1e-12)
     assert np.ptp(above, axis=0).max() <= 0.1 + 1e-8
-    assert np.ptp((share * (optimum.odds @ levels)).sum(axis=1)) <= 0.05 + 1e-8
-    met = (among * (optimum.odds * value).sum(axis=2)).sum(axis=1) / among.sum(axis=1)
+    assert np.ptp((share * (optimum.probabilities @ levels)).sum(axis=1)) <= 0.05 + 1e-8
+    met = (among * (optimum.probabilities * value).sum(axis=2)).sum(axis=1) / among.sum(axis=1)
     assert np.ptp(met) <= 0.2 + 1e-8
     for name in asked:
         fewer = {key: part for key, part in asked.items() if key != name}
@@ -341,10 +347,10 @@ def test_the_order_of_cells_binds():
 
 
 def test_who_does_not_see_the_group_gives_all_groups_the_same():
-    """Blind odds are equal, and cost what the two groups' wishes cost together."""
+    """Blind probabilities are equal, and cost what the two groups' wishes cost together."""
     mass, cost = np.array([[1.0], [3.0]]), np.array([[[1.0, 0.0]], [[0.0, 1.0]]])
     optimum = naive.best_levels(mass, cost, blind=True)
-    np.testing.assert_allclose(optimum.odds[0], optimum.odds[1], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(optimum.probabilities[0], optimum.probabilities[1], rtol=0, atol=1e-12)
     assert optimum.loss == pytest.approx(0.25, abs=1e-12)
 
 

@@ -16,24 +16,24 @@ from sklearn.tree import DecisionTreeClassifier
 
 import felicific
 from felicific import (
-    Explore,
+    Exploration,
     FairClassifier,
     Floor,
     Happiness,
+    Monitor,
     Policy,
     Ratio,
-    Watch,
+    aggregate,
     alternatives,
     audit,
     compare,
     frontier,
-    moments,
+    monitor,
     solve,
-    watch,
 )
 from felicific.cli import run
 from felicific.cli.sql import SqlOptions, sql
-from felicific.exceptions import ConstraintError, DataError, HappinessError, MomentsError, PolicyFileError
+from felicific.exceptions import AggregatesError, ConstraintError, DataError, HappinessError, PolicyFileError
 
 # Numbers are compared on the very rows that were fitted on, which is warned about.
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -114,8 +114,8 @@ def valued():
     return people().assign(value=margin().estimator_.decision_function(people()[["score", "loan"]]))
 
 
-def watched(table):
-    return watch("approved", table, sensitive_features="sex", happiness="decision", gap=0.9)
+def monitored(table):
+    return monitor("approved", table, sensitive_features="sex", happiness="decision", gap=0.9)
 
 
 def stored(thing):
@@ -181,22 +181,22 @@ REFUSED = [
     ("amounts losses, engine", DataError, "fit to the people themselves, in memory",
      lambda: solve(lazy(), **AMOUNTS, loss="absolute")),
     ("amounts losses, sites", DataError, "fit to the people themselves, in memory",
-     lambda: moments(people(), **AMOUNTS, loss="absolute")),
+     lambda: aggregate(people(), **AMOUNTS, loss="absolute")),
     ("amounts among classes, memory", DataError, "Apply it, and audit the column of amounts.",
      lambda: audited(people(), solve(people(), **AMOUNTS), proba="score")),
     ("amounts missing labels, memory", DataError, "Leave y= out, or audit the people who have a label.",
-     lambda: audited(partly(), "score", missing_labels="explained", amounts=True)),
-    ("watch amounts, memory", DataError, "Amounts can be audited, with amounts=True, and not watched.",
-     lambda: watch("score", people(), sensitive_features="sex", happiness="decision", gap=0.9)),
+     lambda: audited(partly(), "score", missing_labels="at_random", amounts=True)),
+    ("monitor amounts, memory", DataError, "Amounts can be audited, with amounts=True, and not monitored.",
+     lambda: monitor("score", people(), sensitive_features="sex", happiness="decision", gap=0.9)),
     ("fraction promises, memory", ConstraintError, "Leave confidence= out, and audit the policy on rows it",
      lambda: fitted(confidence=0.9, happiness="precision_parity", gap=0.1)),
     ("values, sites", DataError, "Pass what predict_proba returns",
-     lambda: moments(valued(), **ROLES | {"proba": "value"})),
-    ("individual, sites", DataError, PEOPLE, lambda: moments(people(), policy="individual", **ROLES)),
+     lambda: aggregate(valued(), **ROLES | {"proba": "value"})),
+    ("individual, sites", DataError, PEOPLE, lambda: aggregate(people(), policy="individual", **ROLES)),
     ("individual functions, sites", DataError, PEOPLE,
-     lambda: moments(people(), policy="individual", **ROLES | {"happiness": funding})),
+     lambda: aggregate(people(), policy="individual", **ROLES | {"happiness": funding})),
     ("individual missing labels, sites", DataError, PEOPLE,
-     lambda: moments(people(), policy="individual", **ROLES, missing_labels="explained")),
+     lambda: aggregate(people(), policy="individual", **ROLES, missing_labels="at_random")),
     ("individual functions, files", PolicyFileError, "Pass happiness= with functions",
      lambda: read_back(solve(people(), **ROLES | INDIVIDUAL | {"happiness": funding}))),
     ("individual sql, memory", DataError, "Apply it where Python runs, or fit a policy that sees the score.",
@@ -204,7 +204,7 @@ REFUSED = [
     ("individual sql, shell", DataError, "Apply it where Python runs, or fit a policy that sees the score.",
      lambda: sql_in_the_shell(solve(people(), **ROLES | INDIVIDUAL))),
     ("individual missing labels, engine", DataError, "Collect the table first, or use policy='score'.",
-     lambda: solve(lazy(), **ROLES | INDIVIDUAL, missing_labels="explained")),
+     lambda: solve(lazy(), **ROLES | INDIVIDUAL, missing_labels="at_random")),
     ("explain, engine", DataError, "collect a lazy one first", lambda: fitted().explain(lazy())),
     ("steer, engine", DataError, "Collect the table first, or name the file in the shell.",
      lambda: solve(people(), **ROLES).steer("decision * loan").decide(lazy(), "sex")),
@@ -216,18 +216,18 @@ REFUSED = [
     ("drawn decisions without today, report", DataError, "Pass today=, the column of what was really decided.",
      lambda: reported(fitted(**LISTED_ALONE, gap=0.1, policy="soft-label"))),
     ("steer blind, memory", DataError, "Fit a policy that sees the group, or audit the decisions.",
-     lambda: solve(people(), **ROLES, gap=5.0, group_at_predict=False).steer("decision * loan")),
+     lambda: solve(people(), **ROLES, gap=5.0, sees_group=False).steer("decision * loan")),
     ("steer labels, memory", HappinessError, "Steer happiness that does not, and audit this one once labels are known.",
      lambda: solve(people(), **ROLES | {"happiness": "equal_opportunity"}, gap=0.2).steer("equal_opportunity")),
-    ("steer explore, memory", ConstraintError, "Fit it without Explore, or decide by the policy as it is.",
-     lambda: solve(people(), **ROLES, gap=5.0, constraints=[Explore(0.02)]).steer("decision * loan")),
+    ("steer explore, memory", ConstraintError, "Fit it without Exploration, or decide by the policy as it is.",
+     lambda: solve(people(), **ROLES, gap=5.0, constraints=[Exploration(0.02)]).steer("decision * loan")),
     ("steer others, memory", ConstraintError, "Say which gap between all groups is to be kept instead: gap=number.",
      lambda: solve(people(), **ROLES, constraints=[Ratio("decision * loan", 0.8)]).steer("decision * loan")),
     ("recalibrate, engine", DataError, "collect a lazy one first", lambda: fitted().recalibrate(lazy())),
     ("individual frontier, engine", DataError, "Collect the table first, or use policy='score'.",
      lambda: frontier(lazy(), policy="individual", **ROLES)),
-    ("individual frontier, sites", MomentsError, "pass the table instead of its moments",
-     lambda: frontier(moments(people(), **ROLES), policy="individual")),
+    ("individual frontier, sites", AggregatesError, "pass the table instead of its aggregates",
+     lambda: frontier(aggregate(people(), **ROLES), policy="individual")),
     ("individual frontier, files", DataError, "Fit it again, or use policy='score'.",
      lambda: stored(fitted(policy="individual")).at(gap=3.0)),
     ("safe fit, engine", DataError, "collect a lazy one first", lambda: fitted(lazy(), confidence=0.9, gap=30.0)),
@@ -235,7 +235,7 @@ REFUSED = [
     ("audit classifier, engine", DataError, "or pass a Policy (fair.policy_ is one) and proba=.",
      lambda: audited(lazy(), model())),
     ("audit missing labels, engine", DataError, "Collect the table first, or name the file in the shell.",
-     lambda: audited(lazy(), missing_labels="explained")),
+     lambda: audited(lazy(), missing_labels="at_random")),
     ("betting, engine", DataError, "Use method='bernstein' or 'auto', or collect the table first.",
      lambda: audited(lazy(), method="betting", happiness=BOUNDED)),
     ("compare, engine", DataError, "Collect the table and audit it again.",
@@ -252,13 +252,13 @@ HAD = {
     ),
     "groups, engine": lambda: solve(lazy(), **ROLES | {"sensitive_features": ["sex", "region"]}, gap=9.0),
     "requirements, sites": lambda: solve(
-        moments(people(), **ROLES), gap={}, constraints=[Floor("decision * loan", at_least="today")]
+        aggregate(people(), **ROLES), gap={}, constraints=[Floor("decision * loan", at_least="today")]
     ),
-    "fractions, engine": lambda: moments(lazy(), **ROLES | {"happiness": "precision_parity"}),
+    "fractions, engine": lambda: aggregate(lazy(), **ROLES | {"happiness": "precision_parity"}),
     "fractions, files": lambda: read_back(
         solve(people(), **ROLES | {"happiness": "precision_parity"}, gap=0.5)
     ),
-    "functions, engine": lambda: moments(lazy(), **ROLES | {"happiness": funding}),
+    "functions, engine": lambda: aggregate(lazy(), **ROLES | {"happiness": funding}),
     "functions, files": lambda: read_back(solve(people(), **ROLES | {"happiness": funding})),
     "values, memory": margin,
     "values, engine": lambda: audited(pl.from_pandas(valued()).lazy(), margin().policy_, proba="value"),
@@ -278,30 +278,30 @@ HAD = {
         proba="score", sensitive_features="sex", key="id"
     ),
     "sql, shell": lambda: sql_in_the_shell(solve(people(), **ROLES)),
-    "blind, engine": lambda: solve(lazy(), **ROLES, gap=5.0, group_at_predict=False),
-    "blind, sites": lambda: solve(moments(people(), **ROLES), gap=5.0, group_at_predict=False),
-    "blind, shell": lambda: shell("fit", *FIT, "--gap", "9", "--policy", "score", "--no-group-at-predict"),
-    "blind, report": lambda: reported(fitted(gap=9.0, group_at_predict=False)),
-    "blind individual, memory": lambda: fitted(policy="individual", gap=9.0, group_at_predict=False),
+    "blind, engine": lambda: solve(lazy(), **ROLES, gap=5.0, sees_group=False),
+    "blind, sites": lambda: solve(aggregate(people(), **ROLES), gap=5.0, sees_group=False),
+    "blind, shell": lambda: shell("fit", *FIT, "--gap", "9", "--policy", "score", "--without-group"),
+    "blind, report": lambda: reported(fitted(gap=9.0, sees_group=False)),
+    "blind individual, memory": lambda: fitted(policy="individual", gap=9.0, sees_group=False),
     "blind individual, files": lambda: read_back(
-        fitted(policy="individual", gap=9.0, group_at_predict=False).policy_
+        fitted(policy="individual", gap=9.0, sees_group=False).policy_
     ),
     "blind individual, engine": lambda: solve(
         lazy().with_columns(f=pl.lit(0.4), m=pl.lit(0.6)),
         **ROLES | INDIVIDUAL,
-        group_at_predict=False,
+        sees_group=False,
         group_proba={"f": "f", "m": "m"},
     ),
     "blind individual, shell": lambda: shell(
-        "fit", *FIT, "--gap", "9", "--policy", "individual", "--no-group-at-predict", *BELIEVED
+        "fit", *FIT, "--gap", "9", "--policy", "individual", "--without-group", *BELIEVED
     ),
     "blind individual, report": lambda: reported(
-        fitted(policy="individual", gap=9.0, group_at_predict=False)
+        fitted(policy="individual", gap=9.0, sees_group=False)
     ),
     "recalibrate, memory": lambda: fitted(policy="individual").recalibrate(people()),
     "recalibrate, report": lambda: reported(fitted().recalibrate(people())),
     "frontier, engine": lambda: frontier(lazy(), **ROLES).points,
-    "frontier, sites": lambda: frontier(moments(people(), **ROLES)).points,
+    "frontier, sites": lambda: frontier(aggregate(people(), **ROLES)).points,
     "frontier, files": lambda: stored(fitted()).at(gap=3.0),
     "individual frontier, memory": lambda: frontier(people(), policy="individual", **ROLES).points,
     "individual frontier, shell": lambda: shell("frontier", *FIT, "--policy", "individual"),
@@ -321,7 +321,7 @@ HAD = {
     "amounts, memory": lambda: solve(people(), **AMOUNTS, gap=0.1),
     "amounts, engine": lambda: solve(lazy(), **AMOUNTS, gap=0.1),
     "amounts, sites": lambda: frontier(
-        moments(people(), **AMOUNTS, decisions=(0, 50)) + moments(people(), **AMOUNTS, decisions=(0, 50))
+        aggregate(people(), **AMOUNTS, decisions=(0, 50)) + aggregate(people(), **AMOUNTS, decisions=(0, 50))
     ),
     "amounts, files": lambda: read_back(solve(people(), **AMOUNTS)).apply(
         lazy(), prediction="score", sensitive_features="sex", key="id"
@@ -331,16 +331,16 @@ HAD = {
     "amounts sql, memory": lambda: solve(people(), **AMOUNTS).to_sql(
         prediction="score", sensitive_features="sex", key="id"
     ),
-    "audit missing labels, memory": lambda: audited(partly(), missing_labels="explained"),
+    "audit missing labels, memory": lambda: audited(partly(), missing_labels="at_random"),
     "audit missing labels, report": lambda: audited(partly(), missing_labels="unknown").to_html(),
     "audit classifier, memory": lambda: audited(people(), fitted()),
     "betting, memory": lambda: audited(people(), method="betting", happiness=BOUNDED),
     "compare, memory": lambda: compare(audited(people()), audited(people())),
     "compare, shell": lambda: shell("compare", "--before", "approved", "--after", "repaid"),
-    "watch, memory": lambda: watched(people()),
-    "watch, engine": lambda: watched(lazy()),
-    "watch, files": lambda: Watch.from_json(watched(people()).to_json()).add("approved", people()[:50]),
-    "watch, shell": lambda: shell("watch", "--decision", "approved", "--bounds", "0,50", "--gap", "40"),
+    "monitor, memory": lambda: monitored(people()),
+    "monitor, engine": lambda: monitored(lazy()),
+    "monitor, files": lambda: Monitor.from_json(monitored(people()).to_json()).add("approved", people()[:50]),
+    "monitor, shell": lambda: shell("monitor", "--decision", "approved", "--bounds", "0,50", "--gap", "40"),
     "alternatives, memory": lambda: alternatives({"today": "score"}, people(), "repaid", **ASKED),
 }  # fmt: skip
 

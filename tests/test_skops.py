@@ -15,16 +15,16 @@ from skops.io.exceptions import UntrustedTypesFoundException
 
 from felicific import (
     Budget,
-    Explore,
+    Exploration,
     FairClassifier,
     Floor,
     Gap,
     Happiness,
     Individual,
-    Losers,
     MissingLabels,
     Ratio,
     Score,
+    WorseOff,
 )
 from felicific._problem.criteria import CRITERIA
 from felicific._program.signal_names import SIGNALS
@@ -39,8 +39,8 @@ SETTINGS = {
     **{f"kind {name}": {**CASH, "policy": name} for name in (*SIGNALS, "individual")},
     "score of some cells": {**CASH, "policy": Score(20)},
     "not calibrated": {**CASH, "policy": Individual("none")},
-    "blind individual": {**CASH, "policy": "individual", "group_at_predict": False, "gap": 20.0},
-    "blind score": {**CASH, "policy": "score", "group_at_predict": False, "gap": 20.0},
+    "blind individual": {**CASH, "policy": "individual", "sees_group": False, "gap": 20.0},
+    "blind score": {**CASH, "policy": "score", "sees_group": False, "gap": 20.0},
     **{
         f"{type(one).__name__} {policy}": {**CASH, "constraints": [one], "policy": policy}
         for one in (
@@ -48,8 +48,8 @@ SETTINGS = {
             Ratio("cash", 0.5),
             Floor("cash", 1.0),
             Budget("cash", 40.0),
-            Losers(0.5),
-            Explore(0.02),
+            WorseOff(0.5),
+            Exploration(0.02),
         )
         for policy in ("score", "individual")
     },
@@ -63,9 +63,9 @@ SETTINGS = {
     "safe": SAFE,
     "safe individual": {**SAFE, "policy": "individual"},
     "safe ratio": {**SAFE, "gap": None, "constraints": [Ratio("statistical_parity", 0.3)]},
-    "missing, explained": {**TRUTH, "missing_labels": "explained"},
-    "missing, individual": {**TRUTH, "missing_labels": "explained", "policy": "individual"},
-    "missing, hidden reasons": {**TRUTH, "missing_labels": MissingLabels(hidden=2.0)},
+    "missing, at random": {**TRUTH, "missing_labels": "at_random"},
+    "missing, individual": {**TRUTH, "missing_labels": "at_random", "policy": "individual"},
+    "missing, hidden reasons": {**TRUTH, "missing_labels": MissingLabels(max_odds_ratio=2.0)},
     "rounded": {**CASH, "randomize": False},
     "decision function": {**CASH, "model": LinearSVC(random_state=0)},
     "several groups": {**CASH, "sensitive_features": ["group", "region"], "gap": 20.0},

@@ -15,7 +15,7 @@ import pytest
 from scipy.optimize import linprog
 from sklearn.ensemble import RandomForestClassifier
 
-from felicific import Happiness, Score, frontier, moments
+from felicific import Happiness, Score, aggregate, frontier
 from felicific.datasets import fico, financial_loans
 from studies import __main__ as command
 from studies import delayed, experiment, results, synthetic
@@ -203,28 +203,28 @@ def test_the_page_is_the_template_with_tables():
 # Tracks and ties
 
 
-def difference_range(moments, criterion, eps, loss):
+def difference_range(aggregates, criterion, eps, loss):
     """Least and largest difference of group means over the optimal policies, by scipy, from the paper's formulas."""
-    names = [component.name for component in moments.components]
-    n_groups, n_signals, n_classes = moments.loss.shape
+    names = [component.name for component in aggregates.components]
+    n_groups, n_signals, n_classes = aggregates.loss.shape
     size = n_groups * n_signals * n_classes
 
     def mean(z, j):
-        row = np.zeros(moments.loss.shape)
-        row[z] = moments.value[z, :, :, j] / moments.counted[z, j]
+        row = np.zeros(aggregates.loss.shape)
+        row[z] = aggregates.value[z, :, :, j] / aggregates.counted[z, j]
         return row.ravel()
 
-    rows, sides = [moments.loss.ravel() / moments.total], [loss + 1e-10]
-    for j, component in enumerate(moments.components):
+    rows, sides = [aggregates.loss.ravel() / aggregates.total], [loss + 1e-10]
+    for j, component in enumerate(aggregates.components):
         if component.family == criterion:
             apart = mean(0, j) - mean(1, j)
             rows += [apart, -apart]
             sides += [eps + 1e-10, eps + 1e-10]
     one = np.kron(np.eye(n_groups * n_signals), np.ones(n_classes))
-    if hasattr(moments.signal, "monotone"):
+    if hasattr(aggregates.signal, "monotone"):
         for z in range(n_groups):
             for s in range(n_signals - 1):
-                row = np.zeros(moments.loss.shape)
+                row = np.zeros(aggregates.loss.shape)
                 row[z, s, 1], row[z, s + 1, 1] = 1.0, -1.0
                 rows.append(row.ravel())
                 sides.append(0.0)
@@ -240,12 +240,12 @@ def difference_range(moments, criterion, eps, loss):
     return found
 
 
-@pytest.mark.parametrize("policy", ["soft-label", Score(cells=12)], ids=["soft-label", "score"])
+@pytest.mark.parametrize("policy", ["soft-label", Score(bins=12)], ids=["soft-label", "score"])
 def test_ties_are_settled_in_the_middle(policy):
     """Both ends are those that scipy finds, all three policies are optimal, and the middle is their mean."""
     people = loans()
     asked = {"proba": people.proba, "y": people.y, "sensitive_features": people.group, "policy": policy}
-    sums = moments(people.X, happiness=[people.happiness, *CRITERIA.values()], **asked).joined()
+    sums = aggregate(people.X, happiness=[people.happiness, *CRITERIA.values()], **asked).joined()
     lines = experiment.fit_lines(people, policy)
     for method, criterion in CRITERIA.items():
         line, wide = frontier(sums, gap={criterion: 1.0}), 0
@@ -277,14 +277,17 @@ def test_tracks_equal_decisions_counted_person_by_person(policy):
     other = loans(1)
     for method, line in fitted_lines(policy).items():
         track = experiment.follow(line, other)
-        odds = np.array(
+        probabilities = np.array(
             [
-                (low.odds(other.proba, other.group) + high.odds(other.proba, other.group))[:, 1] / 2
+                (low.probabilities(other.proba, other.group) + high.probabilities(other.proba, other.group))[
+                    :, 1
+                ]
+                / 2
                 for low, high in zip(line.low, line.high, strict=True)
             ]
         )
         for row in track.to_dict("records"):
-            chance = [np.interp(row["eps"], line.eps, person) for person in odds.T]
+            chance = [np.interp(row["eps"], line.eps, person) for person in probabilities.T]
             right = sum(c if label else 1 - c for c, label in zip(chance, other.y, strict=True))
             gained = {"a": [], "b": []}
             for c, loan, group in zip(chance, other.X["loan"], other.group, strict=True):

@@ -8,7 +8,7 @@ from functions import as_pandas, people
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import LinearSVC
 
-from felicific import FairClassifier, Score, moments, solve
+from felicific import FairClassifier, Score, aggregate, solve
 from felicific._program.bins import lower_edges
 from felicific._program.signals import Label, ScoreCells
 
@@ -46,10 +46,10 @@ class Case:
         return self.policy.apply(as_pandas(self.table), **self.roles)["decision"].tolist()
 
     @property
-    def odds(self):
-        """The columns of odds of Python."""
-        found = self.policy.apply(as_pandas(self.table), **self.roles, odds=True)
-        return {name: found[name].to_numpy() for name in found.columns if name.startswith("odds")}
+    def probabilities(self):
+        """The columns of probabilities of Python."""
+        found = self.policy.apply(as_pandas(self.table), **self.roles, with_proba=True)
+        return {name: found[name].to_numpy() for name in found.columns if name.startswith("proba")}
 
     def changed(self, row, **values):
         """The same with one person changed."""
@@ -73,15 +73,13 @@ class Case:
         }
 
 
-def fitted(table, roles, gap=0.02, see_group=True, **changes):
+def fitted(table, roles, gap=0.02, sees_group=True, **changes):
     """A policy with lotteries, of these columns."""
     ask = {"happiness": "statistical_parity", "y": "y", **{k: v for k, v in roles.items() if k != "key"}}
-    return solve(
-        moments(as_pandas(table), **ask | changes), gap=gap, group_at_predict=see_group, random_state=7
-    )
+    return solve(aggregate(as_pandas(table), **ask | changes), gap=gap, sees_group=sees_group, random_state=7)
 
 
-def case(n=2000, classes=3, gap=0.02, see_group=True, columns=None, roles=None, seed=0, **changes):
+def case(n=2000, classes=3, gap=0.02, sees_group=True, columns=None, roles=None, seed=0, **changes):
     """People of so many classes, some columns changed, and a policy for them."""
     table = people(n, seed=seed, classes=classes)
     table |= {name: make(table) for name, make in (columns or {}).items()}
@@ -89,7 +87,7 @@ def case(n=2000, classes=3, gap=0.02, see_group=True, columns=None, roles=None, 
         roles or {}
     )
     named = {role: name for role, name in named.items() if name is not None}
-    return Case(fitted(table, named, gap, see_group, **changes), table, named)
+    return Case(fitted(table, named, gap, sees_group, **changes), table, named)
 
 
 def of(values):
@@ -130,9 +128,9 @@ TEXT = ["it's no", 'y"es\\\n王']
 #: By name, so that a test makes the one that it needs.
 CASES = {
     "score of three": case,
-    "score of three, not monotone": lambda: case(policy=Score(cells=12, monotone=False)),
+    "score of three, not monotone": lambda: case(policy=Score(bins=12, monotone=False)),
     "score of two": lambda: case(classes=2, roles={"proba": "p1"}, policy=Score(boundary=0.4)),
-    "edges": lambda: on_edges(case(classes=2, roles={"proba": "p1"}, policy=Score(cells=400, boundary=0.4))),
+    "edges": lambda: on_edges(case(classes=2, roles={"proba": "p1"}, policy=Score(bins=400, boundary=0.4))),
     "two columns": lambda: case(classes=2),
     "label": lambda: case(policy="label"),
     "soft label": lambda: case(policy="soft-label"),
@@ -167,7 +165,7 @@ CASES = {
         gap=0.1,
     ),
     "missing groups": lambda: case(columns={"z": of(["a", "b", None])}, missing_group="no'body"),
-    "without the group": lambda: case(see_group=False, gap=0.005, policy=Score(cells=12)),
+    "without the group": lambda: case(sees_group=False, gap=0.005, policy=Score(bins=12)),
     "keys of text": lambda: case(
         columns={"who": lambda t: np.array([f"p{i}; 'x' é\\" for i in t["id"]], dtype=object)},
         roles={"key": "who"},

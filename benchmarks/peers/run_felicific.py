@@ -1,4 +1,4 @@
-"""felicific's default policy through its scikit-learn class, and by moments and solve."""
+"""felicific's default policy through its scikit-learn class, and by aggregates and solve."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from exchange import run
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
-from felicific import FairClassifier, audit, frontier, moments, solve
+from felicific import FairClassifier, aggregate, audit, frontier, solve
 
 
 class Given(ClassifierMixin, BaseEstimator):
@@ -43,10 +43,10 @@ def steps(rows: dict):
         kept["fair"] = fair.fit(X, y, sensitive_features=group)
 
     def summed():
-        kept["moments"] = moments(
+        kept["aggregates"] = aggregate(
             X, proba=proba, y=y, sensitive_features=group, happiness="statistical_parity"
         )
-        return solve(kept["moments"], gap=0.0, random_state=0)
+        return solve(kept["aggregates"], gap=0.0, random_state=0)
 
     def floor():
         for column in (rows["score"], y, group):
@@ -57,8 +57,8 @@ def steps(rows: dict):
         "fit": fitted,
         "predict": lambda: kept["fair"].predict(X, sensitive_features=group),
         "intervals": lambda: audit(kept["fair"], X, y, sensitive_features=group),
-        "moments and solve": summed,
-        "curve": lambda: frontier(kept["moments"]).tau,
+        "aggregates and solve": summed,
+        "curve": lambda: frontier(kept["aggregates"]).tau,
     }
 
 

@@ -29,11 +29,11 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
         "Frontier",
         "Steering",
     ),
-    "Measure decisions": ("audit", "compare", "watch", "Audit", "Comparison", "Watch", "Scorer"),
+    "Measure decisions": ("audit", "compare", "monitor", "Audit", "Comparison", "Monitor", "Scorer"),
     "Say what makes people happy": ("Happiness", "lookup"),
-    "Say what must hold": ("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"),
+    "Say what must hold": ("Gap", "Ratio", "Floor", "Budget", "WorseOff", "Exploration", "MissingLabels"),
     "Say what a policy sees": ("Score", "Individual"),
-    "Add up people": ("moments", "Moments"),
+    "Add up people": ("aggregate", "Aggregates"),
     "Plan": ("sample_size", "margin_of_error"),
     "Errors": ("FelicificError", "InfeasibleError"),
 }
@@ -41,11 +41,11 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 #: What users call of classes of which the rest serves inside; of all others everything is shown.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "Policy": (
-        "decide", "odds", "apply", "steer", "explain", "to_sql", "sentences", "rules", "story", "outcomes", "loss",
-        "gaps", "gap", "means", "reached", "not_constrained", "expected_gaps", "expected_reached", "cautions",
+        "decide", "probabilities", "apply", "steer", "explain", "to_sql", "sentences", "rules", "impact", "outcomes",
+        "loss", "gaps", "gap", "means", "reached", "not_constrained", "expected_gaps", "expected_reached", "cautions",
         "change_cost", "rounded", "save", "load", "to_json", "from_json", "sha256", "resalted",
     ),
-    "Watch": (
+    "Monitor": (
         "add", "evidence", "needed", "gaps", "along", "allowed", "components", "rows", "notes", "sentences",
         "plot", "save", "load", "to_json", "from_json", "to_dict",
     ),
@@ -53,8 +53,8 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
         "decide", "decided", "controls", "gap", "bound", "added", "means", "people", "limited", "history", "aim",
         "pace", "reach", "hear", "policy", "plot", "save", "load",
     ),
-    "Moments": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
-    **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"), ()),
+    "Aggregates": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
+    **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "WorseOff", "Exploration", "MissingLabels"), ()),
     **dict.fromkeys(("Happiness", "Score", "Individual"), ()),
 }  # fmt: skip
 

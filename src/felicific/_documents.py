@@ -1,4 +1,4 @@
-"""Documents: the JSON that policies and moments are kept in, written with a checksum and read with suspicion."""
+"""Documents: the JSON that policies and aggregates are kept in, written with a checksum and read with suspicion."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ class FelicificError(ValueError):
 
     Examples
     --------
-    >>> from felicific import FelicificError, moments
+    >>> from felicific import FelicificError, aggregate
     >>> people = {"sex": ["f", "m"], "score": [0.2, 0.8], "repaid": [0, 1]}
     >>> try:
-    ...     moments(people, proba="score", y="repaid", sensitive_features="gender", happiness="decision")
+    ...     aggregate(people, proba="score", y="repaid", sensitive_features="gender", happiness="decision")
     ... except FelicificError as error:
     ...     print(error.problem, error.remedy, sep="\n")
     The table has no column 'gender', needed for the groups.
@@ -68,8 +68,8 @@ class ConstraintError(FelicificError):
     """A gap, a floor or a budget makes no sense as it was written."""
 
 
-class MomentsError(FelicificError):
-    """Moments that do not describe the same thing cannot be added or solved."""
+class AggregatesError(FelicificError):
+    """Aggregates that do not describe the same thing cannot be added or solved."""
 
 
 class InfeasibleError(FelicificError):
@@ -163,8 +163,8 @@ class PolicyWarning(UserWarning):
     """A fitted policy does what hardly anybody wants: every group loses, or chance alone undoes what was asked for."""
 
 
-class WatchWarning(UserWarning):
-    """What a watch can say is limited: no bounds are known, somebody hardly comes, or labels come when they come."""
+class MonitorWarning(UserWarning):
+    """What a monitor can say is limited: no bounds are known, somebody hardly comes, or labels come when they come."""
 
 
 class SteeringWarning(UserWarning):

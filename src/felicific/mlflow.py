@@ -265,7 +265,7 @@ class _Columns:
                 f"{type(wrong[0]).__name__} {str(wrong[0])[:40]!r} names no column.",
                 "Name columns of the tables that it will be given in sensitive_features= and key=.",
             )
-        if policy.see_group and group is None and classifier.sensitive_features_ is None:
+        if policy.sees_group and group is None and classifier.sensitive_features_ is None:
             raise GroupError(
                 "The policy sees the group, and nobody said which column holds it.",
                 "Name it in sensitive_features=.",

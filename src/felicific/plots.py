@@ -19,10 +19,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from felicific._amounts.frontier import AmountFrontier
+from felicific._audit.monitored import Monitor
 from felicific._audit.names import clean
 from felicific._audit.names import labels as short_labels
 from felicific._audit.result import Audit, Interval
-from felicific._audit.watched import Watch
 from felicific._files import write_whole
 from felicific._fit.judged import Alternatives
 from felicific._frontier.frontier import Frontier
@@ -204,7 +204,7 @@ def lines(policy: AmountPolicy, *, theme: Theme = LIGHT, width: int = 560) -> Ch
             f"A policy of kind {policy.kind!r} looks at people themselves, so it has no lines.",
             "Read its sentences().",
         )
-    names = _labels(policy.groups) if policy.see_group else ["everybody"]
+    names = _labels(policy.groups) if policy.sees_group else ["everybody"]
     rows = [
         {"group": name, "prediction": f, "amount": amount, "order": k}
         for name, line in zip(names, policy.lines, strict=True)
@@ -247,7 +247,7 @@ def policy_steps(policy: Policy) -> dict[str, Any]:
             f"A policy of kind {type(policy).__name__} sees all of x, which no chart of signals shows.",
             "Read its sentences().",
         )
-    names = _labels(policy.groups) if policy.see_group else ["everybody"]
+    names = _labels(policy.groups) if policy.sees_group else ["everybody"]
     decisions = _labels(policy.decisions.tolist())
     labels = _labels(policy.classes.tolist()) if policy.listed else decisions
     value, ends = stretches.scale()
@@ -388,27 +388,29 @@ def groups(
     )
 
 
-def watch(watch: Watch, *, component: str | None = None, theme: Theme = LIGHT, width: int = 560) -> Chart:
+def monitor(
+    monitor: Monitor, *, component: str | None = None, theme: Theme = LIGHT, width: int = 560
+) -> Chart:
     """The gap along the people who came: the estimate, both its ends, what is allowed, and when an alarm was raised.
 
     Parameters
     ----------
-    watch : Watch
+    monitor : Monitor
         Long ago is drawn at fewer times.
     component : str, optional
         The one to draw; by default all, below each other.
     """
     import altair as alt
 
-    parts = [part for part in watch.components if component in (None, part.name)]
+    parts = [part for part in monitor.components if component in (None, part.name)]
     if not parts:
-        raise _no_component(str(component), [part.name for part in watch.components])
-    times = watch.along()
-    charts = [_watched(watch, part, times, theme, width) for part in parts]
+        raise _no_component(str(component), [part.name for part in monitor.components])
+    times = monitor.along()
+    charts = [_monitored(monitor, part, times, theme, width) for part in parts]
     return themed(charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=28), theme)
 
 
-#: What the lines of a watch are: a number of an interval, its words, and how it is drawn.
+#: What the lines of a monitor are: a number of an interval, its words, and how it is drawn.
 _WATCHED = {
     "estimate": ("largest difference so far", [1, 0]),
     "high": ("on average at most", [5, 3]),
@@ -416,13 +418,13 @@ _WATCHED = {
 }
 
 
-def _watched(
-    watch: Watch, part: Component, times: list[tuple[int, dict[str, Interval]]], theme: Theme, width: int
+def _monitored(
+    monitor: Monitor, part: Component, times: list[tuple[int, dict[str, Interval]]], theme: Theme, width: int
 ) -> Chart:
     """One component along the people who came."""
     import altair as alt
 
-    allowed = watch.allowed[part.name]
+    allowed = monitor.allowed[part.name]
     seen = [(rows, gaps[part.name]) for rows, gaps in times if math.isfinite(gaps[part.name].estimate)]
     last = [] if not seen else [seen[-1][1].low, seen[-1][1].high]
     # Limits of the first few people reach so far that nothing else could be seen.
@@ -437,7 +439,7 @@ def _watched(
         if math.isfinite(getattr(gap, number))
     ]
     x = alt.X("people:Q", title="people who came", axis=alt.Axis(grid=False, tickCount=6))
-    x = x.scale(domain=[0, max(watch.rows, 1)], nice=False)
+    x = x.scale(domain=[0, max(monitor.rows, 1)], nice=False)
     y = alt.Y("gap:Q", title=None, axis=alt.Axis(tickCount=5, domain=False, ticks=False))
     y = y.scale(domain=[0, top], nice=False)
     legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2.5, symbolSize=400)
@@ -449,17 +451,19 @@ def _watched(
     limit = values([{"gap": allowed, "people": 0, "text": "allowed"}])
     rule = limit.mark_rule(color=theme.ink).encode(y=y)
     word = limit.mark_text(align="left", dx=4, dy=-7).encode(x=x, y=y, text="text:N")
-    layers = [rule, word, line, *_alarm_mark(watch, part, (x, y, top), theme)]
+    layers = [rule, word, line, *_alarm_mark(monitor, part, (x, y, top), theme)]
     chart = alt.layer(*layers).properties(width=width, height=0.42 * width)
-    return chart.properties(title=f"gap of {measure(part)}, limits at confidence {watch.confidence:.6g}")
+    return chart.properties(title=f"gap of {measure(part)}, limits at confidence {monitor.confidence:.6g}")
 
 
-def _alarm_mark(watch: Watch, part: Component, place: tuple[Any, Any, float], theme: Theme) -> list[Chart]:
+def _alarm_mark(
+    monitor: Monitor, part: Component, place: tuple[Any, Any, float], theme: Theme
+) -> list[Chart]:
     """Where the alarm was raised, if it was about this component."""
-    alarm, (x, y, top) = watch.alarm, place
+    alarm, (x, y, top) = monitor.alarm, place
     if alarm is None or alarm.component != part.name:
         return []
-    late, colour = alarm.rows > 0.8 * watch.rows, theme.groups[3]
+    late, colour = alarm.rows > 0.8 * monitor.rows, theme.groups[3]
     mark = values([{"people": alarm.rows, "gap": top, "text": "alarm"}])
     how = {"align": "right" if late else "left", "dx": -6 if late else 6, "dy": 8, "fontWeight": "bold"}
     text = mark.mark_text(color=colour, **how).encode(x=x, y=y, text="text:N")

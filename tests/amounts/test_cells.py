@@ -13,7 +13,7 @@ from oracles_amounts import Component, best_levels, cell_means, level_costs, nea
 from felicific import Budget, Floor
 from felicific._amounts.cells import CELLS, Cells
 from felicific._amounts.fit import fit_amounts
-from felicific._amounts.levels import level_moments
+from felicific._amounts.levels import level_aggregates
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._policy.amounts import AmountPolicy
@@ -49,7 +49,7 @@ def fitted(people, happiness, gap=None, calibration="none", **asked):
 
 
 def given_by(fit, people):
-    codes = people.codes if fit.policy.see_group else np.zeros(len(people), dtype=int)
+    codes = people.codes if fit.policy.sees_group else np.zeros(len(people), dtype=int)
     return fit.policy.given(people.prediction, codes, people.rows)
 
 
@@ -88,7 +88,7 @@ def test_straight_as_the_naive_program(seed, n_groups, gap, bounds, monotone, bl
     limits += [bounds[1]] * n_amounts + [-bounds[0]] * n_amounts
     at = np.bincount(code, prediction, n_amounts) / mass
     people = people_of(x, prediction, y, group)
-    asked = {"decisions": bounds, "see_group": not blind, "monotone": monotone}
+    asked = {"decisions": bounds, "sees_group": not blind, "monotone": monotone}
     try:
         best = nearest_amounts(at, rows, limits, mass)
     except ValueError:
@@ -105,8 +105,8 @@ def test_straight_as_the_naive_program(seed, n_groups, gap, bounds, monotone, bl
             assert (np.diff(amounts[group == z][np.argsort(prediction[group == z])]) >= -1e-9).all()
 
 
-@pytest.mark.parametrize("see_group", [True, False])
-def test_gaps_between_cells(see_group):
+@pytest.mark.parametrize("sees_group", [True, False])
+def test_gaps_between_cells(sees_group):
     """With more predictions than cells, means are those of people on the lines, not of cells."""
     rng = np.random.default_rng(5)
     group = rng.integers(0, 2, 5_000)
@@ -114,7 +114,7 @@ def test_gaps_between_cells(see_group):
     x = pd.DataFrame({"loan": rng.lognormal(0, 0.4, 5_000) * (1 + 0.2 * group)})
     people = people_of(x, prediction, prediction + rng.normal(0, 1, 5_000), group)
     fit = fitted(
-        people, "decision * loan", 0.5, calibration="affine", see_group=see_group, monotone=see_group
+        people, "decision * loan", 0.5, calibration="affine", sees_group=sees_group, monotone=sees_group
     )
     amounts = given_by(fit, people)
     paid = [np.mean((amounts * x["loan"])[group == z]) for z in (0, 1)]
@@ -176,14 +176,14 @@ def test_levels_as_the_whole_program(seed, loss, blind, happiness):
     }[happiness]
     _, value = cell_means(worth, group, cell, 2, 6)
     people = people_of(x, prediction, y, group)
-    asked = {"decisions": levels.tolist(), "see_group": not blind, "loss": loss}
+    asked = {"decisions": levels.tolist(), "sees_group": not blind, "loss": loss}
     free = fitted(people, happiness, {happiness: np.inf}, **asked)
     gap = 0.5 * free.policy.gaps[happiness]
     best = best_levels(mass, cost, components=[Component(value, gap)], blind=blind)
     problem = LinesProblem.of_lines(happiness, gap=gap, **asked)
-    cells = Cells.of(people, fit_scale(people), see_group=not blind)
-    moments = level_moments(problem, people, cells, prediction, levels)
-    solution = solve_program(moments, problem.requirements, see_group=not blind)
+    cells = Cells.of(people, fit_scale(people), sees_group=not blind)
+    aggregates = level_aggregates(problem, people, cells, prediction, levels)
+    solution = solve_program(aggregates, problem.requirements, sees_group=not blind)
     assert solution.outcome.loss == pytest.approx(best.loss, rel=1e-7, abs=1e-9)
     fit = fitted(people, happiness, gap, **asked)
     assert set(given_by(fit, people)) <= set(levels)
@@ -200,18 +200,19 @@ def test_means_instead_of_lotteries():
     x, cell, prediction, y, group = world(240, 3, 8, 3)
     people = people_of(x, prediction, y, group)
     problem = LinesProblem.of_lines("decision * loan", gap=0.3, loss="absolute", decisions=(0.0, 10.0))
-    cells = Cells.of(people, fit_scale(people), see_group=True)
+    cells = Cells.of(people, fit_scale(people), sees_group=True)
     grid = np.linspace(0.0, 10.0, 21)
-    moments = level_moments(problem, people, cells, prediction, grid)
-    odds = solve_program(moments, problem.requirements, see_group=True).q
-    assert (odds.max(axis=2) < 1).any()
-    amounts = (odds @ grid)[group, cell]
+    aggregates = level_aggregates(problem, people, cells, prediction, grid)
+    probabilities = solve_program(aggregates, problem.requirements, sees_group=True).q
+    assert (probabilities.max(axis=2) < 1).any()
+    amounts = (probabilities @ grid)[group, cell]
     drawn = [
-        np.sum((odds[group, cell] * grid[None] * x["loan"].to_numpy()[:, None])[group == z]) for z in range(3)
+        np.sum((probabilities[group, cell] * grid[None] * x["loan"].to_numpy()[:, None])[group == z])
+        for z in range(3)
     ]
     sure = [np.sum((amounts * x["loan"])[group == z]) for z in range(3)]
     assert sure == pytest.approx(drawn, rel=1e-12)
-    lottery = np.mean(np.sum(odds[group, cell] * np.abs(grid[None] - y[:, None]), axis=1))
+    lottery = np.mean(np.sum(probabilities[group, cell] * np.abs(grid[None] - y[:, None]), axis=1))
     assert np.mean(np.abs(amounts - y)) <= lottery + 1e-12
     fit = fitted(people, "decision * loan", 0.3, loss="absolute", decisions=(0.0, 10.0))
     assert fit.policy.share_randomized == 0.0
@@ -227,9 +228,9 @@ def test_blind_line():
     x, _, prediction, y, group = world(600, 2, 50)
     group = np.where(np.random.default_rng(0).random(600) < 0.5 + 0.04 * (prediction - 5), 1, 0)
     people = people_of(x, prediction, y, group)
-    fit = fitted(people, "decision", 1.0, see_group=False)
+    fit = fitted(people, "decision", 1.0, sees_group=False)
     assert len(fit.policy.lines) == 1
-    assert not fit.policy.see_group
+    assert not fit.policy.sees_group
     assert fit.policy.gap <= 1.0 + 1e-6
     assert "An individual policy weighs" in fit.policy.cautions()[0]
     text = fit.policy.to_json()
@@ -243,7 +244,7 @@ def test_free_cells_lose_less():
     group = np.where(np.random.default_rng(0).random(600) < 0.5 + 0.04 * (prediction - 5), 1, 0)
     people = people_of(x, prediction, y, group)
     rising, free = (
-        fitted(people, "decision", 0.2, see_group=False, monotone=monotone, decisions=(-20.0, 30.0))
+        fitted(people, "decision", 0.2, sees_group=False, monotone=monotone, decisions=(-20.0, 30.0))
         for monotone in (True, False)
     )
     assert free.policy.loss < rising.policy.loss
@@ -280,7 +281,7 @@ def test_refused():
     x, _, prediction, y, group = world(600, 2, 30)
     people = people_of(x, prediction, y, group)
     with pytest.raises(ConstraintError, match="let the policy see the group"):
-        fitted(people, "distributional_parity", 0.1, see_group=False)
+        fitted(people, "distributional_parity", 0.1, sees_group=False)
     with pytest.raises(ConstraintError, match="alone"):
         fitted(people, ["distributional_parity", "decision * loan"], {"distributional_parity": 0.1})
     fit = fitted(people, "decision * loan", 0.5)
@@ -297,7 +298,7 @@ def test_cells_hold_everybody():
     people = people_of(None, prediction, prediction, group, weight=rng.integers(1, 4, 3_000))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cells = Cells.of(people, fit_scale(people), see_group=True)
+        cells = Cells.of(people, fit_scale(people), sees_group=True)
     assert cells.mass.sum() == pytest.approx(people.weights.sum())
     for z in range(3):
         run = cells.run(z)
@@ -318,7 +319,7 @@ def test_what_is_stated_of_lots_is_what_they_do_on_average(loss):
     people = people_of(
         x, prediction, y, group, weight=np.random.default_rng(3).integers(1, 4, 400).astype(float)
     )
-    asked = {"decisions": [0, 4, 7, 10], "loss": loss, "see_group": False}
+    asked = {"decisions": [0, 4, 7, 10], "loss": loss, "sees_group": False}
     gap = 0.37 * fitted(people, "decision", 9.0, **asked).policy.gap
     policy = fitted(people, "decision", gap, **asked).policy
     assert policy.share_randomized > 0

@@ -1,4 +1,4 @@
-"""Moments, policies and frontiers of amounts without scikit-learn: the same from rows, engines, sites and files."""
+"""Aggregates, policies and frontiers of amounts without scikit-learn: the same from rows, engines, sites and files."""
 
 import json
 from dataclasses import replace
@@ -9,22 +9,22 @@ from amount_policies import find_amounts
 from functions import as_arrow, as_duckdb, as_lazy, as_pandas, write_parquet
 
 from felicific import (
+    Aggregates,
     Budget,
     Floor,
     Gap,
     Happiness,
-    Moments,
     Policy,
     Score,
+    aggregate,
     frontier,
-    moments,
+    monitor,
     solve,
-    watch,
 )
-from felicific._amounts.moments import AmountMoments
+from felicific._amounts.aggregates import AmountAggregates
 from felicific._documents import FORMAT, VERSION, _digest
 from felicific._policy.amounts import AmountPolicy
-from felicific.exceptions import DataError, FelicificError, GroupError, MomentsError, PolicyFileError
+from felicific.exceptions import AggregatesError, DataError, FelicificError, GroupError, PolicyFileError
 
 ASKED = {"prediction": "f", "y": "y", "sensitive_features": "z", "happiness": "distributional_parity"}
 BOUNDS = {"decisions": (-4.0, 5.0)}
@@ -74,8 +74,8 @@ def test_sums_are_the_same_wherever_the_rows_are(place, decisions, tmp_path):
     """Of numbers whose sums are exact, every engine has the sums of memory to the last bit, and so the policy."""
     table = eighths(care(weights=True))
     asked = ASKED | {"sample_weight": "w", "decisions": decisions}
-    here = moments(as_pandas(table), **asked)
-    there = moments(PLACES[place](table, tmp_path), **asked)
+    here = aggregate(as_pandas(table), **asked)
+    there = aggregate(PLACES[place](table, tmp_path), **asked)
     assert same(here, there)
     assert solve(there, gap=0.1, random_state=0).to_json() == solve(here, gap=0.1, random_state=0).to_json()
 
@@ -84,7 +84,7 @@ def test_sums_are_the_same_wherever_the_rows_are(place, decisions, tmp_path):
 def test_solve_of_a_lazy_table_is_that_of_its_sums(place, tmp_path):
     """And so is the frontier; outcomes are those of bins, near to those of rows."""
     table = care()
-    lazy, sums = PLACES[place](table, tmp_path), moments(as_pandas(table), **ASKED | BOUNDS)
+    lazy, sums = PLACES[place](table, tmp_path), aggregate(as_pandas(table), **ASKED | BOUNDS)
     policy = solve(lazy, gap=0.05, random_state=0, **ASKED | BOUNDS)
     assert policy.loss == pytest.approx(solve(sums, gap=0.05, random_state=0).loss, rel=1e-9)
     rows = solve(as_pandas(table), gap=0.05, random_state=0, **ASKED | BOUNDS)
@@ -100,12 +100,12 @@ def test_sites_add_to_the_policy_of_all_rows(whole, tmp_path):
     table = care(weights=True)
     table = eighths(table) if whole else table
     frame, asked = as_pandas(table), ASKED | BOUNDS | {"sample_weight": "w"}
-    parts = [moments(part, **asked) for part in (frame[:700], frame[700:1500], frame[1500:])]
+    parts = [aggregate(part, **asked) for part in (frame[:700], frame[700:1500], frame[1500:])]
     for i, part in enumerate(parts):
         part.save(tmp_path / f"{i}.json")
-    read = [Moments.load(tmp_path / f"{i}.json") for i in (2, 0, 1)]
-    assert all(isinstance(part, AmountMoments) for part in read)
-    added, together = read[0] + read[1] + read[2], moments(frame, **asked)
+    read = [Aggregates.load(tmp_path / f"{i}.json") for i in (2, 0, 1)]
+    assert all(isinstance(part, AmountAggregates) for part in read)
+    added, together = read[0] + read[1] + read[2], aggregate(frame, **asked)
     one, two = solve(added, gap=0.05, random_state=0), solve(together, gap=0.05, random_state=0)
     if whole:
         assert same(added, together)
@@ -117,11 +117,11 @@ def test_a_site_without_a_group_adds_once_the_groups_are_named():
     """And alone it is refused: nobody knows what the group is predicted."""
     frame = as_pandas(care())
     asked = ASKED | BOUNDS | {"groups": ["a", "b"]}
-    alone = moments(frame[frame["z"] == "a"], **asked)
+    alone = aggregate(frame[frame["z"] == "a"], **asked)
     with pytest.raises(DataError, match="Nobody is of the group 'b'"):
         solve(alone, gap=0.1)
-    policy = solve(alone + moments(frame[frame["z"] == "b"], **asked), gap=0.1, random_state=0)
-    assert policy.loss == pytest.approx(solve(moments(frame, **asked), gap=0.1).loss, rel=1e-9)
+    policy = solve(alone + aggregate(frame[frame["z"] == "b"], **asked), gap=0.1, random_state=0)
+    assert policy.loss == pytest.approx(solve(aggregate(frame, **asked), gap=0.1).loss, rel=1e-9)
 
 
 def test_weights_are_rows():
@@ -129,8 +129,8 @@ def test_weights_are_rows():
     table = eighths(care(weights=True))
     frame = as_pandas(table)
     asked = ASKED | BOUNDS
-    weighted = moments(frame, sample_weight="w", **asked).sums
-    repeated = moments(frame.loc[frame.index.repeat(frame["w"])], **asked).sums
+    weighted = aggregate(frame, sample_weight="w", **asked).sums
+    repeated = aggregate(frame.loc[frame.index.repeat(frame["w"])], **asked).sums
     for name in ("mass", "predicted", "labels", "squares", "least", "most"):
         assert np.array_equal(getattr(weighted, name), getattr(repeated, name)), name
 
@@ -170,10 +170,10 @@ def test_memory_is_fitted_row_by_row_as_a_regressor_is():
 )
 def test_what_is_asked_is_kept_in_the_file(happiness, tmp_path):
     """Happiness, its names and units, and which amounts there may be come back; the policy is the same."""
-    sums = moments(as_pandas(care()), **ASKED | BOUNDS | {"happiness": happiness})
+    sums = aggregate(as_pandas(care()), **ASKED | BOUNDS | {"happiness": happiness})
     gap = {"parity": 0.2, "mean": 0.2} if isinstance(happiness, dict) else 0.2
     sums.save(tmp_path / "s.json")
-    back = Moments.load(tmp_path / "s.json")
+    back = Aggregates.load(tmp_path / "s.json")
     assert back.to_json() == sums.to_json()
     assert solve(back, gap=gap, random_state=1).to_json() == solve(sums, gap=gap, random_state=1).to_json()
 
@@ -216,11 +216,11 @@ def damage(content):
 
 def test_altered_sums_are_refused():
     """Each by an error of ours, whatever was altered; cut and other versions too."""
-    text = moments(as_pandas(care(300)), **ASKED | BOUNDS).to_json()
+    text = aggregate(as_pandas(care(300)), **ASKED | BOUNDS).to_json()
     for content in damage(json.loads(text)).values():
         altered = resigned(content)
-        with pytest.raises(MomentsError):
-            Moments.from_json(altered)
+        with pytest.raises(AggregatesError):
+            Aggregates.from_json(altered)
     for broken in (
         text[:-40],
         text.replace('"rows"', '"lines"'),
@@ -229,7 +229,7 @@ def test_altered_sums_are_refused():
         resigned(json.loads(text) | {"version": 99}),
     ):
         with pytest.raises(FelicificError):
-            Moments.from_json(broken)
+            Aggregates.from_json(broken)
 
 
 def test_policies_of_amounts_are_read_by_policy_load(tmp_path):
@@ -303,7 +303,7 @@ def test_bad_rows_are_refused(column, value, words, place, tmp_path):
     )
     rows = as_pandas(table) if place == "memory" else PLACES[place](table, tmp_path)
     with pytest.raises(FelicificError, match=words):
-        moments(rows, sample_weight="w", **ASKED)
+        aggregate(rows, sample_weight="w", **ASKED)
 
 
 def test_what_sums_cannot_tell_is_refused():
@@ -311,24 +311,24 @@ def test_what_sums_cannot_tell_is_refused():
     frame = as_pandas(care(200))
     for said in ({"loss": "absolute"}, {"loss": lambda decision, y: abs(decision - y)}, {"today": "f"}):
         with pytest.raises(DataError, match="memory"):
-            moments(frame, **ASKED | said)
+            aggregate(frame, **ASKED | said)
     with pytest.raises(DataError, match="more than the amount"):
-        moments(frame, **ASKED | {"happiness": lambda decision, x: decision})
-    sums = moments(frame, **ASKED | {"happiness": lambda decision: decision})
+        aggregate(frame, **ASKED | {"happiness": lambda decision, x: decision})
+    sums = aggregate(frame, **ASKED | {"happiness": lambda decision: decision})
     with pytest.raises(DataError, match="Python function"):
         sums.to_json()
     for said in ({"y": "y"}, {"happiness": "decision"}, {"decisions": 5}, {"loss": "absolute"}):
-        with pytest.raises(MomentsError, match="too late"):
+        with pytest.raises(AggregatesError, match="too late"):
             solve(sums, gap=0.1, **said)
 
 
 def test_sums_that_do_not_fit_together_do_not_add():
     """Of other bounds, groups or happiness."""
     frame = as_pandas(care(300))
-    one = moments(frame, **ASKED | BOUNDS)
+    one = aggregate(frame, **ASKED | BOUNDS)
     for said in ({"decisions": (0, 9)}, {"happiness": "decision"}, {"groups": ["a", "b", "c"]}):
-        with pytest.raises(MomentsError, match=r"do not add(?!.*Allowed)"):
-            one + moments(frame, **ASKED | BOUNDS | said)
+        with pytest.raises(AggregatesError, match=r"do not add(?!.*Allowed)"):
+            one + aggregate(frame, **ASKED | BOUNDS | said)
 
 
 def test_a_policy_of_amounts_is_refused_where_classes_are_meant():
@@ -338,9 +338,9 @@ def test_a_policy_of_amounts_is_refused_where_classes_are_meant():
     for ask in (
         lambda: policy.explain(0.5, "a"),
         lambda: policy.steer("decision"),
-        lambda: policy.odds([0.5], ["a"]),
+        lambda: policy.probabilities([0.5], ["a"]),
         lambda: policy.decide([0.5], ["a"]),
-        lambda: watch(policy, frame, gap=0.1, **said),
+        lambda: monitor(policy, frame, gap=0.1, **said),
     ):
         with pytest.raises(DataError, match="gives amounts"):
             ask()
@@ -348,7 +348,7 @@ def test_a_policy_of_amounts_is_refused_where_classes_are_meant():
 
 def test_requirements_beside_the_gap_are_met_on_sums():
     """Floors and budgets of the mean amount, and the calibration that is asked for."""
-    sums = moments(as_pandas(care()), **ASKED | BOUNDS | {"happiness": "decision"})
+    sums = aggregate(as_pandas(care()), **ASKED | BOUNDS | {"happiness": "decision"})
     policy = solve(
         sums, gap={}, constraints=[Floor("decision", 0.3), Budget("decision", 0.5)], random_state=0
     )
@@ -363,7 +363,7 @@ def test_missing_groups_have_a_name():
     """They are counted and get amounts, and are not compared."""
     table = care(600)
     table["z"] = np.where(np.arange(600) % 5, table["z"], None)
-    policy = solve(moments(as_pandas(table), **ASKED, missing_group="unknown"), gap=0.1, random_state=0)
+    policy = solve(aggregate(as_pandas(table), **ASKED, missing_group="unknown"), gap=0.1, random_state=0)
     assert "unknown" in policy.groups
     given = policy.apply(as_pandas(table), prediction="f", sensitive_features="z", key="id")
     assert np.isfinite(given["decision"]).all()

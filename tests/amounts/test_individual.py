@@ -236,7 +236,7 @@ def test_sure_beliefs_are_seeing():
     sure = np.eye(2)[group]
     blind = people_of(x, prediction, y, group, group_proba=sure)
     asked = {"gap": 0.5, "decisions": (0.0, 30.0)}
-    one = fitted(blind, "decision * loan", see_group=False, **asked)
+    one = fitted(blind, "decision * loan", sees_group=False, **asked)
     other = fitted(people_of(x, prediction, y, group), "decision * loan", **asked)
     assert given_by(one, blind) == pytest.approx(given_by(other, blind), abs=1e-5)
 
@@ -253,7 +253,7 @@ def test_blind_formula():
     people = people_of(
         {k: v[rows] for k, v in x.items()}, prediction[rows], y[rows], both, weight, group_proba=proba[rows]
     )
-    fit = fitted(people, "decision", 0.0, see_group=False, decisions=(-100.0, 100.0))
+    fit = fitted(people, "decision", 0.0, sees_group=False, decisions=(-100.0, 100.0))
     share = np.bincount(both, weight) / weight.sum()
     direction = chance / share[1] - (1 - chance) / share[0]
     moved = given_by(fit, people)[::2] - prediction
@@ -311,19 +311,19 @@ def test_auto():
         ("decision * y", False),
     ):
         assert regressor(happiness, gap=1.0).fit(X, y).policy_.sees_x is sees_x
-    assert regressor("decision", gap=1.0, group_at_predict=False).fit(X, y).policy_.sees_x
+    assert regressor("decision", gap=1.0, sees_group=False).fit(X, y).policy_.sees_x
 
 
 def test_blind_estimator():
     """Models of the group are fitted in folds, or chances are columns; new people need no group."""
     X, y = frame()
-    learnt = regressor("decision", gap=1.0, group_at_predict=False).fit(X, y)
+    learnt = regressor("decision", gap=1.0, sees_group=False).fit(X, y)
     assert learnt.gaps_["decision"] <= 1.0 + 1e-7
     assert learnt.predict(X.drop(columns="sex")).shape == (600,)
     likely = learnt.group_model_.predict_proba(X[["loan", "months", "f"]])
     codes = {group: f"p_{group}" for group in learnt.groups_}
     named = X.assign(**{codes[group]: likely[:, k] for k, group in enumerate(learnt.group_model_.classes_)})
-    told = regressor("decision", gap=1.0, group_at_predict=False, group_proba=codes).fit(named, y)
+    told = regressor("decision", gap=1.0, sees_group=False, group_proba=codes).fit(named, y)
     assert told.gaps_["decision"] <= 1.0 + 1e-7
     amounts = told.policy_.amounts(named["f"], x=named, group_proba=named[list(codes.values())].to_numpy())
     assert amounts == pytest.approx(told.predict(named.drop(columns="sex")), abs=1e-12)
@@ -419,7 +419,7 @@ def test_words():
     assert any(
         "times what one more unit adds to their 'decision * loan'" in one for one in seen.policy_.rules()
     )
-    blind = regressor("decision", gap=1.0, group_at_predict=False).fit(X, y)
+    blind = regressor("decision", gap=1.0, sees_group=False).fit(X, y)
     assert "infers the group from x" in blind.policy_.rules()[0]
     assert "how likely the person is of group 'm'" in str(blind.policy_)
 
@@ -460,7 +460,7 @@ def test_wrong_use():
         policy.apply(X, prediction="f", sensitive_features="sex")
     with pytest.raises(DataError, match="SQL"):
         policy.to_sql(prediction="f", sensitive_features="sex")
-    blind = regressor("decision", gap=1.0, group_at_predict=False).fit(X, y).policy_
+    blind = regressor("decision", gap=1.0, sees_group=False).fit(X, y).policy_
     with pytest.raises(FelicificError, match="group_proba"):
         blind.amounts(X["f"], x=X)
 

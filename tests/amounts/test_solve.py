@@ -448,7 +448,7 @@ def test_sums_add():
     """Sums of parts add to those of all, and sums of other things do not add."""
     from felicific._amounts.scale import Scale
     from felicific._amounts.sums import sum_amounts
-    from felicific.exceptions import MomentsError
+    from felicific.exceptions import AggregatesError
 
     people = people_of(*world(900))
     scale = Scale(-5.0, 6.0)
@@ -457,7 +457,7 @@ def test_sums_add():
     both = sum_amounts(halves[0], scale) + sum_amounts(halves[1], scale)
     for name in ("mass", "predicted", "labels", "squares", "least", "most", "rows"):
         assert getattr(both, name) == pytest.approx(getattr(whole, name), rel=1e-12, abs=1e-12), name
-    with pytest.raises(MomentsError, match="scales"):
+    with pytest.raises(AggregatesError, match="scales"):
         whole + sum_amounts(people, Scale(-5.0, 7.0))
 
 

@@ -11,7 +11,7 @@ from functions import ENGINES
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression
 
-from felicific import Happiness, audit, compare, watch
+from felicific import Happiness, audit, compare, monitor
 from felicific.exceptions import BatchWarning, DataError, HappinessError
 
 N = 1200
@@ -124,7 +124,7 @@ def test_parity_alone(table):
     assert json.loads(written)["components"][1]["at"] == found["distributional_parity"].at
     for text in (str(found), repr(found), found._repr_html_(), found.to_html()):
         assert "furthest apart" in text
-    assert "watch" not in found.one_look
+    assert "monitor" not in found.one_look
     assert len(found.to_frame()) == 3 + 3 + 1
 
 
@@ -418,7 +418,7 @@ def test_bad_labels_and_settings(table):
     with refused(DataError, "looks at the label", remedy="Pass y"):
         audit("hours", plain, loss="absolute", **ASKED)
     with refused(DataError, "missing_labels="):
-        audit("hours", plain, gone, missing_labels="explained", **ASKED)
+        audit("hours", plain, gone, missing_labels="at_random", **ASKED)
     with refused(DataError, "favourable="):
         audit("hours", plain, favourable=1.0, **ASKED)
     with refused(DataError, "'error'", remedy="squared"):
@@ -431,8 +431,8 @@ def test_bad_labels_and_settings(table):
         audit("hours", plain, happiness=lambda decision: 0.0 * decision, sensitive_features="sex")
     with refused(HappinessError, "both called"):
         audit("hours", plain, happiness=["distributional_parity"] * 2, sensitive_features="sex")
-    with refused(DataError, "fractions", remedy="not watched"):
-        watch("hours", plain, **ASKED, gap=1.0)
+    with refused(DataError, "fractions", remedy="not monitored"):
+        monitor("hours", plain, **ASKED, gap=1.0)
 
 
 def test_methods_that_cannot_be(table):

@@ -12,7 +12,7 @@ from functions import (
     people,
 )
 
-from felicific import Happiness, Score, audit, compare, moments, solve
+from felicific import Happiness, Score, aggregate, audit, compare, solve
 from felicific.exceptions import BatchWarning, DataError, GroupError, HappinessError
 
 HAPPINESS = [
@@ -131,7 +131,7 @@ def test_other_functions_run_on_batches(table, lay):
 
 
 def test_from_scores_to_an_audit(table, lay):
-    """Moments, policy, a lazy column of decisions and its audit are, on one engine, those in memory."""
+    """Aggregates, policy, a lazy column of decisions and its audit are, on one engine, those in memory."""
     assert_whole_path(lay, table)
 
 
@@ -145,7 +145,7 @@ def policies(table):
     frame = as_pandas({name: column[:600] for name, column in table.items()})
     parity = {"happiness": "statistical_parity"}
     found = {
-        kind: solve(moments(frame, **{name: ask[name] for name in ("proba", "y", "sensitive_features")}, **parity,
+        kind: solve(aggregate(frame, **{name: ask[name] for name in ("proba", "y", "sensitive_features")}, **parity,
                             policy=kind), gap=0.02, random_state=0)
         for kind in ("score", "label", "soft-label")
     }  # fmt: skip
@@ -161,10 +161,10 @@ def of_odds(found):
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
 @pytest.mark.parametrize("weight", [None, "w"])
-def test_a_policy_is_audited_by_its_odds(table, lay, policies, kind, weight):
+def test_a_policy_is_audited_by_its_probabilities(table, lay, policies, kind, weight):
     """Lots add no noise: every policy's audit on an engine is that of its decision probabilities in memory."""
     policy, frame = policies[kind], as_pandas(table)
-    q = policy.odds(frame[[*PROBA.values()]], frame["z"], frame)
+    q = policy.probabilities(frame[[*PROBA.values()]], frame["z"], frame)
     assert ((q > 0) & (q < 1)).any()
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0, "method": "t"}
     found = audit(policy, lay(table), "y", proba=PROBA, sample_weight=weight, **ask)
@@ -180,7 +180,7 @@ def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
     own = np.column_stack([table[name] for name in PROBA.values()]).argmax(axis=1)
     table = table | {"own": own}
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0, "method": "t"}
-    q = policies["label"].odds(own, table["z"])
+    q = policies["label"].probabilities(own, table["z"])
     expected = of_odds(audit(q, as_pandas(table), table["y"], classes=[0, 1, 2], **ask))
     for people_of in (lay, as_pandas):
         found = audit(policies["label"], people_of(table), "y", predicted="own", **ask)
@@ -274,6 +274,6 @@ def test_one_of_each_kind_stands_for_all(lay, policy, today, labels):
         "happiness": happiness,
     }
     frame = as_pandas(table)
-    decider = solve(moments(frame, policy=policy, **roles), gap={"share": 0.05})
+    decider = solve(aggregate(frame, policy=policy, **roles), gap={"share": 0.05})
     asked = {"gap": 0.1, "method": "t"} | roles
     assert_alike(audit(decider, lay(table), **asked), audit(decider, frame, **asked))

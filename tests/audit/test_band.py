@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import make_people, refused
 
-from felicific import FairClassifier, frontier, moments
+from felicific import FairClassifier, aggregate, frontier
 from felicific.exceptions import ConstraintError, DataError, GroupError
 
 
@@ -30,7 +30,7 @@ def truth_along(fair, people, tau):
     policy = line.at(tau=tau)
     table = people.table("pandas")
     predicted = fair.estimator_.predict(fair._intake.features(table, fair.estimator_))
-    q = policy.odds(predicted, people["group"])[:, 1]
+    q = policy.probabilities(predicted, people["group"])[:, 1]
     means = np.empty((2, 2))
     for z in (0, 1):
         rows = people["group"] == z
@@ -82,12 +82,12 @@ def test_gaps_follow_from_the_limits(fair):
 
 
 def test_without_scikit_learn(fair):
-    """A frontier of moments and arrays of scores give the same band."""
+    """A frontier of aggregates and arrays of scores give the same band."""
     people, other = make_people(600, 0), make_people(500, 8)
     table = people.table("pandas")
     predicted = fair.estimator_.predict(fair._intake.features(table, fair.estimator_))
     line = frontier(
-        moments(table, predicted=predicted, y=people.y, policy="label", **SETTINGS), random_state=0
+        aggregate(table, predicted=predicted, y=people.y, policy="label", **SETTINGS), random_state=0
     )
     scores = fair.estimator_.predict(fair._intake.features(other.table("pandas"), fair.estimator_))
     found = line.band(scores, other.table("pandas"), other.y, **SETTINGS)

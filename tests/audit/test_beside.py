@@ -175,7 +175,7 @@ def test_nothing_to_repair(loans):
 def test_audits_of_the_fitted_rows_warn(loans, policy, blind):
     """Of every kind of policy; in any order; audits of others, and of rows held out for a test, do not."""
     X = loans.X[[*loans.columns, "sex"]]
-    fair = fitted(loans, policy=policy, group_at_predict=not blind, happiness="statistical_parity", gap=0.2)
+    fair = fitted(loans, policy=policy, sees_group=not blind, happiness="statistical_parity", gap=0.2)
     order = np.random.default_rng(0).permutation(len(X))
     for rows in (np.arange(len(X)), order, order[:200]):
         with pytest.warns(FittedRowsWarning, match="the intervals do not speak of other people"):
@@ -243,7 +243,7 @@ def test_a_policy_recognises_its_rows_by_what_it_states(loans):
 
 def test_numbers_out_of_fold_are_called_so(loans):
     """What is stated of fitted rows is not what predict_proba gives there, and every output says why."""
-    settings = {"policy": "individual", "group_at_predict": False}
+    settings = {"policy": "individual", "sees_group": False}
     others, labels = make_loans(500, 0)
     tree = DecisionTreeClassifier(max_depth=6, random_state=0).fit(others[loans.columns], labels)
     fair = fitted(Bunch(**loans | {"model": FrozenEstimator(tree)}), gap=0.0, **settings)

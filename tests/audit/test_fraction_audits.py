@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from felicific import FairClassifier, Happiness, Score, audit, compare, frontier, moments, solve
+from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier, solve
 from felicific.exceptions import ConstraintError, DataError, HappinessError
 
 PRECISION = "precision_parity"
@@ -51,11 +51,11 @@ def test_lotteries_are_audited_by_the_delta_method(weighted):
     """The mean is a ratio of sums over people, its error that of what each adds to it: N - R D."""
     table = people()
     rng = np.random.default_rng(1)
-    odds = rng.random(len(table["y"]))
-    weight = rng.random(len(odds)) + 0.5 if weighted else np.ones(len(odds))
+    probabilities = rng.random(len(table["y"]))
+    weight = rng.random(len(probabilities)) + 0.5 if weighted else np.ones(len(probabilities))
     more = {"sample_weight": weight, "weight_kind": "sampling"} if weighted else {}
     found = audit(
-        np.column_stack([1 - odds, odds]),
+        np.column_stack([1 - probabilities, probabilities]),
         table,
         "y",
         happiness={"dollars": Happiness("decision * loan", among="decision == 1")},
@@ -65,7 +65,7 @@ def test_lotteries_are_audited_by_the_delta_method(weighted):
     )["dollars"]
     for z in "ab":
         mine = table["group"] == z
-        w, d, n = weight[mine], odds[mine], odds[mine] * table["loan"][mine]
+        w, d, n = weight[mine], probabilities[mine], probabilities[mine] * table["loan"][mine]
         ratio = (w * n).sum() / (w * d).sum()
         error = np.sqrt(((w * (n - ratio * d)) ** 2).sum()) / (w * d).sum()
         interval = found.means[z]
@@ -145,11 +145,13 @@ def test_what_cannot_be_promised_of_a_ratio():
 
     with pytest.raises(ConstraintError, match="no distribution-free bound for a ratio yet"):
         FairClassifier(FrozenEstimator(model), confidence=0.9, **settings).fit(X, table["y"])
-    odds = np.column_stack([1 - table["score"], table["score"]])
+    probabilities = np.column_stack([1 - table["score"], table["score"]])
     with pytest.raises(HappinessError, match="no distribution-free bound for a ratio yet"):
-        measured(odds, table, method="bernstein", classes=[0, 1])
-    cells = Score(cells=8)
-    sums = moments(table, proba="score", y="y", sensitive_features="group", happiness=PRECISION, policy=cells)
+        measured(probabilities, table, method="bernstein", classes=[0, 1])
+    cells = Score(bins=8)
+    sums = aggregate(
+        table, proba="score", y="y", sensitive_features="group", happiness=PRECISION, policy=cells
+    )
     line = frontier(sums)
     with pytest.raises(ConstraintError, match="no limits along a frontier of 'precision_parity'"):
         line.band(table["score"], table, "y", happiness=PRECISION, sensitive_features="group")

@@ -30,11 +30,11 @@ def logistic(t):
 
 
 def make_table(n=600, seed=0, labels=2):
-    """People of two groups, of whom some have no label; with the odds of that."""
+    """People of two groups, of whom some have no label; with the probabilities of that."""
     rng = np.random.default_rng(seed)
     group, x = rng.integers(0, 2, n), rng.normal(size=n)
     score = logistic(x - 0.3 * group + 0.3)
-    odds = logistic(0.8 * x - 0.4 * group + 0.5)
+    probabilities = logistic(0.8 * x - 0.4 * group + 0.5)
     truth = (rng.random(n) < score).astype(float) + (rng.random(n) < 0.3) * (labels > 2)
     decided = (score + rng.normal(0, 0.2, n) > 0.5).astype(int) + (labels > 2) * rng.integers(0, 2, n)
     return pd.DataFrame(
@@ -43,17 +43,17 @@ def make_table(n=600, seed=0, labels=2):
             "x": x,
             "amount": np.exp(rng.normal(size=n)),
             "score": score,
-            "odds": odds,
+            "proba": probabilities,
             "d": decided,
             "other": np.where(rng.random(n) < 0.05, 1 - decided, decided),
             "full": truth.astype(int),
-            "y": np.where(rng.random(n) < odds, truth, np.nan),
+            "y": np.where(rng.random(n) < probabilities, truth, np.nan),
             "w": rng.integers(1, 4, n),
         }
     )
 
 
-def audited(table, said="explained", decisions="d", **more):
+def audited(table, said="at_random", decisions="d", **more):
     return audit(decisions, table, "y", missing_labels=said, **CLASSES, **ASKED | more)
 
 
@@ -109,28 +109,28 @@ def test_means_are_doubly_robust():
     assert found["equal_opportunity"].means["a"].high == pytest.approx(rate + half)
 
 
-def test_known_odds_are_the_odds():
-    """With a column of odds the chance of a label is the column, not the share of the cell."""
+def test_known_probabilities_are_the_odds():
+    """With a column of probabilities the chance of a label is the column, not the share of the cell."""
     table = make_table()
-    found = audited(table, MissingLabels(odds="odds"))
-    e, have = table["odds"].to_numpy(), table["y"].notna().to_numpy()
+    found = audited(table, MissingLabels(label_proba="proba"))
+    e, have = table["proba"].to_numpy(), table["y"].notna().to_numpy()
     m = np.zeros(len(table))
     for _, rows in table.groupby(["g", "d"]).groups.items():
         m[table.index.get_indexer(rows)] = table.loc[rows, "y"].mean()
     assert 0 < have.sum() < len(table)
     loss = robust(table, m, e, lambda row, y: float(row.d != y)).mean()
     assert found.loss.estimate == pytest.approx(loss, rel=1e-12)
-    assert found.labels.source == "odds"
-    halves = table.assign(first=table["odds"] / 2, second=table["odds"] / 2)
-    assert audited(halves, MissingLabels(odds=["first", "second"])).loss == found.loss
-    assert audited(table, MissingLabels(odds=table["odds"].to_numpy())).loss == found.loss
+    assert found.labels.source == "label_proba"
+    halves = table.assign(first=table["proba"] / 2, second=table["proba"] / 2)
+    assert audited(halves, MissingLabels(label_proba=["first", "second"])).loss == found.loss
+    assert audited(table, MissingLabels(label_proba=table["proba"].to_numpy())).loss == found.loss
 
 
 def test_what_ignores_labels_is_as_it_was():
     """Bit for bit, with its method; whatever is said of missing labels."""
     table = make_table()
     plain = audit("d", table, happiness=["decision * amount", "statistical_parity"], sensitive_features="g")
-    for said in ("explained", "unknown", MissingLabels(odds="odds", hidden=2)):
+    for said in ("at_random", "unknown", MissingLabels(label_proba="proba", max_odds_ratio=2)):
         found = audited(
             table, said, happiness=["equal_opportunity", "decision * amount", "statistical_parity"]
         )
@@ -139,7 +139,9 @@ def test_what_ignores_labels_is_as_it_was():
             assert (same.means, same.gap, same.bias) == (part.means, part.gap, part.bias)
 
 
-@pytest.mark.parametrize("said", ["explained", "unknown", MissingLabels(odds="odds", hidden=3)])
+@pytest.mark.parametrize(
+    "said", ["at_random", "unknown", MissingLabels(label_proba="proba", max_odds_ratio=3)]
+)
 def test_complete_labels_are_audited_as_without(said):
     """Where no label is missing nothing is said of missing ones, and every number is the same."""
     table = make_table().assign(y=lambda rows: rows["full"])
@@ -160,8 +162,8 @@ def people_of(n, labels, seed, standing=True):
     return known, chances, stands, rng.normal(size=(n, labels)), rng.uniform(0.5, 2.0, n)
 
 
-def vertices(labels, hidden):
-    return [np.array(t) for t in itertools.product((1.0, hidden), repeat=labels)]
+def vertices(labels, max_odds_ratio):
+    return [np.array(t) for t in itertools.product((1.0, max_odds_ratio), repeat=labels)]
 
 
 def naive_psi(label, m, stands, t):
@@ -174,24 +176,24 @@ def naive_psi(label, m, stands, t):
     return truth + stands * (t * r - u * (t * r).sum()) / (m * t).sum()
 
 
-@pytest.mark.parametrize(("labels", "hidden"), [(2, 1.5), (2, 4.0), (3, 2.0), (4, 3.0)])
+@pytest.mark.parametrize(("labels", "max_odds_ratio"), [(2, 1.5), (2, 4.0), (3, 2.0), (4, 3.0)])
 @pytest.mark.parametrize("end", [-1.0, 1.0])
-def test_ends_of_means_are_the_worst_of_all_vertices(labels, hidden, end):
+def test_ends_of_means_are_the_worst_of_all_vertices(labels, max_odds_ratio, end):
     """Person by person: the chances at which the value is worst, and there the debiased weights."""
     known, m, stands, value, weight = people_of(40, labels, labels)
-    found, _ = Debiased(known, m, stands, hidden, {0: Supposed(value)}).column(
+    found, _ = Debiased(known, m, stands, max_odds_ratio, {0: Supposed(value)}).column(
         0, np.zeros(40, dtype=int), 1, weight, end
     )
     for i in range(40):
-        worth = [end * (m[i] * t / (m[i] * t).sum()) @ value[i] for t in vertices(labels, hidden)]
-        t = vertices(labels, hidden)[int(np.argmax(worth))]
+        worth = [end * (m[i] * t / (m[i] * t).sum()) @ value[i] for t in vertices(labels, max_odds_ratio)]
+        t = vertices(labels, max_odds_ratio)[int(np.argmax(worth))]
         assert found[i] == pytest.approx(naive_psi(known[i], m[i], stands[i], t) @ value[i], abs=1e-12)
 
 
-@pytest.mark.parametrize("hidden", [1.0, 1.7, 5.0, math.inf])
+@pytest.mark.parametrize("max_odds_ratio", [1.0, 1.7, 5.0, math.inf])
 @pytest.mark.parametrize("end", [-1.0, 1.0])
 @pytest.mark.parametrize("seed", range(5))
-def test_ends_of_conditional_rates_are_sharp(hidden, end, seed):
+def test_ends_of_conditional_rates_are_sharp(max_odds_ratio, end, seed):
     """The extreme ratio over every combination of vertices of nine people without a label."""
     rng = np.random.default_rng(seed)
     n, free = 16, 9
@@ -200,15 +202,19 @@ def test_ends_of_conditional_rates_are_sharp(hidden, end, seed):
     eta, weight = rng.normal(size=n), rng.uniform(0.5, 2.0, n)
     among = np.tile([0.0, 1.0], (n, 1))
     part = Supposed(among * eta[:, None], among)
-    asked = Debiased(known, m, np.zeros(n), hidden, {0: part})
+    asked = Debiased(known, m, np.zeros(n), max_odds_ratio, {0: part})
     found, inside = asked.column(0, np.zeros(n, dtype=int), 1, weight, end)
     assert inside is None
     ratios = []
     for tilt in itertools.product((False, True), repeat=free):
         good = (known == 1).astype(float)
         for i, raised in enumerate(tilt):
-            up = 1.0 if math.isinf(hidden) else hidden * m[i, 1] / (m[i, 0] + hidden * m[i, 1])
-            down = 0.0 if math.isinf(hidden) else m[i, 1] / (m[i, 1] + hidden * m[i, 0])
+            up = (
+                1.0
+                if math.isinf(max_odds_ratio)
+                else max_odds_ratio * m[i, 1] / (m[i, 0] + max_odds_ratio * m[i, 1])
+            )
+            down = 0.0 if math.isinf(max_odds_ratio) else m[i, 1] / (m[i, 1] + max_odds_ratio * m[i, 0])
             good[i] = up if raised else down
         ratios.append((weight * good * eta).sum() / (weight * good).sum())
     worst = max(ratios) if end > 0 else min(ratios)
@@ -216,19 +222,19 @@ def test_ends_of_conditional_rates_are_sharp(hidden, end, seed):
 
 
 def test_nothing_hidden_leaves_nothing_open():
-    """A hidden of nearly 1 bounds a number by itself, and one of 1 does not bound it at all; more opens more."""
+    """A ratio of nearly 1 bounds a number by itself, and one of 1 does not bound it at all; more opens more."""
     table = make_table()
-    plain = audited(table, MissingLabels(odds="odds"))
+    plain = audited(table, MissingLabels(label_proba="proba"))
     assert plain.loss.bounds is None
     last = None
-    for hidden in (1.0 + 1e-12, 1.5, 3.0, math.inf):
-        found = audited(table, MissingLabels(odds="odds", hidden=hidden))
+    for max_odds_ratio in (1.0 + 1e-12, 1.5, 3.0, math.inf):
+        found = audited(table, MissingLabels(label_proba="proba", max_odds_ratio=max_odds_ratio))
         parts = [found.loss, found["equal_opportunity"].means["a"], found[MONEY].means["b"], found[MONEY].gap]
         same = [plain.loss, plain["equal_opportunity"].means["a"], plain[MONEY].means["b"], plain[MONEY].gap]
         for now, before in zip(parts, same, strict=True):
             assert now.estimate == before.estimate
             assert now.low <= now.bounds[0] <= now.estimate <= now.bounds[1] <= now.high
-            if hidden < 1.1:
+            if max_odds_ratio < 1.1:
                 assert now.bounds == pytest.approx((before.estimate,) * 2, abs=1e-9)
         if last is not None:
             for now, before in zip(parts, last, strict=True):
@@ -256,33 +262,33 @@ def test_unknown_labels_are_bounded_by_the_worst_of_each():
 def test_a_gap_is_between_different_groups():
     """Its bounds are those over ordered pairs of different groups: a group's own doubt is none."""
     table = make_table()
-    found = audited(table, MissingLabels(hidden=2))
+    found = audited(table, MissingLabels(max_odds_ratio=2))
     (lo_a, hi_a), (lo_b, hi_b) = (found[MONEY].means[group].bounds for group in ("a", "b"))
     least = max(0.0, lo_a - hi_b, lo_b - hi_a)
     assert found[MONEY].gap.bounds == pytest.approx((least, max(hi_a - lo_b, hi_b - lo_a)))
-    wide = audited(table, MissingLabels(hidden=2), gap={MONEY: 1.0001 * found[MONEY].gap.high})
+    wide = audited(table, MissingLabels(max_odds_ratio=2), gap={MONEY: 1.0001 * found[MONEY].gap.high})
     assert wide[MONEY].test.verdict == "at most"
-    at = audited(table, MissingLabels(hidden=2), gap={MONEY: found[MONEY].gap.estimate})
+    at = audited(table, MissingLabels(max_odds_ratio=2), gap={MONEY: found[MONEY].gap.estimate})
     assert at[MONEY].test.verdict == "undecided"
 
 
 def test_bounds_are_in_every_output():
     """In text, data, table and page where something is hidden, and columns are as they were where nothing is."""
     table = make_table()
-    found, plain = audited(table, MissingLabels(hidden=2)), audited(table)
+    found, plain = audited(table, MissingLabels(max_odds_ratio=2)), audited(table)
     frame = found.to_frame()
     assert {*frame.columns} - {*plain.to_frame().columns} == {"bounds_low", "bounds_high"}
     loss = frame[frame["what"] == "loss"].iloc[0]
     assert (loss["bounds_low"], loss["bounds_high"]) == found.loss.bounds
     content = json.loads(json.dumps(found.to_dict()))
     assert content["loss"]["bounds"] == list(found.loss.bounds)
-    assert content["labels"]["hidden"] == 2.0
+    assert content["labels"]["max_odds_ratio"] == 2.0
     assert "bounds" not in plain.to_dict()["loss"]
-    assert json.loads(json.dumps(audited(table, "unknown").to_dict()))["labels"]["hidden"] == "inf"
+    assert json.loads(json.dumps(audited(table, "unknown").to_dict()))["labels"]["max_odds_ratio"] == "inf"
     for text in (str(found), found._repr_html_()):
         assert "hidden reasons leave" in text
         assert "if reasons outside the table change the odds of having a label at most 2-fold" in text
-    assert "hidden" not in str(plain)
+    assert "max_odds_ratio" not in str(plain)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -295,7 +301,9 @@ def numbers_of(found):
     return np.nan_to_num(frame.sort_values(["component", "what", "group"])[columns].to_numpy(), nan=-1.0)
 
 
-@pytest.mark.parametrize("said", ["explained", MissingLabels(odds="odds", hidden=2), "unknown"])
+@pytest.mark.parametrize(
+    "said", ["at_random", MissingLabels(label_proba="proba", max_odds_ratio=2), "unknown"]
+)
 def test_a_weight_of_two_is_the_row_twice(said):
     """Also of missing labels; and the order of rows does not matter."""
     table = make_table()
@@ -310,7 +318,7 @@ def test_a_weight_of_two_is_the_row_twice(said):
     )
 
 
-@pytest.mark.parametrize("said", ["explained", MissingLabels(hidden=2)])
+@pytest.mark.parametrize("said", ["at_random", MissingLabels(max_odds_ratio=2)])
 def test_rows_that_are_clusters_of_one_are_rows(said):
     """Clusters of one person each, and sampling weights of one, change nearly nothing; pairs of equals count as one."""
     table = make_table().assign(own=lambda rows: np.arange(len(rows)))
@@ -350,9 +358,9 @@ def test_a_policy_is_audited_by_its_scores():
     table = make_table()
     asked = {"proba": "score", "sensitive_features": "g", "happiness": "equal_opportunity"}
     policy = solve(make_table(seed=9), y="full", gap=0.02, random_state=0, **asked)
-    found = audit(policy, table, "y", missing_labels="explained", **asked)
+    found = audit(policy, table, "y", missing_labels="at_random", **asked)
     assert found.labels.source == "score"
-    assert any("explained by score and group alone" in note for note in found.notes)
+    assert any("nothing but score and group" in note for note in found.notes)
     proba = np.column_stack([1.0 - table["score"], table["score"]])
     problem = Problem.of(np.array([0, 1]), "equal_opportunity")
     people = People.of(
@@ -360,10 +368,10 @@ def test_a_policy_is_audited_by_its_scores():
         missing=MissingLabels(),
     )  # fmt: skip
     known = LabelBeliefs.of(people, alike=True).of_people(people)
-    q = policy.odds(proba, table["g"].to_numpy())
+    q = policy.probabilities(proba, table["g"].to_numpy())
     rows = table.assign(d=0)
     wrong = [q[:, 1], q[:, 0]]
-    m, e = known.chances[:, 1], np.maximum(known.label_odds, 0.02)
+    m, e = known.chances[:, 1], np.maximum(known.label_proba, 0.02)
     places = {index: i for i, index in enumerate(rows.index)}
     loss = robust(rows, m, e, lambda row, y: wrong[y][places[row.Index]])
     assert found.loss.estimate == pytest.approx(loss.mean(), rel=1e-12)
@@ -375,19 +383,19 @@ def test_a_classifier_is_audited_by_its_probabilities():
     table = make_table(2000)
     model = LogisticRegression().fit(table[["x"]], table["full"])
     asked = {"happiness": "equal_opportunity", "sensitive_features": "g"}
-    found = audit(model, table, "y", missing_labels="explained", **asked)
+    found = audit(model, table, "y", missing_labels="at_random", **asked)
     assert found.labels.source == "score"
-    told = audit(model, table, "y", missing_labels=MissingLabels(odds=LogisticRegression()), **asked)
+    told = audit(model, table, "y", missing_labels=MissingLabels(label_proba=LogisticRegression()), **asked)
     assert told.labels.source == "model"
     assert told.loss.estimate == pytest.approx(found.loss.estimate, abs=0.02)
     truth = audit(model, table, "full", **asked).loss.estimate
     assert found.loss.low < truth < found.loss.high
-    plain = audited(table, MissingLabels(odds=LogisticRegression()))
+    plain = audited(table, MissingLabels(label_proba=LogisticRegression()))
     assert plain.labels.source == "model"
     with pytest.raises(DataError, match="no column of numbers"):
         audit(
             table["d"].to_numpy(), None, table["y"], happiness="equal_opportunity",
-            sensitive_features=table["g"].to_numpy(), missing_labels=MissingLabels(odds=LogisticRegression()),
+            sensitive_features=table["g"].to_numpy(), missing_labels=MissingLabels(label_proba=LogisticRegression()),
         )  # fmt: skip
 
 
@@ -396,13 +404,13 @@ def test_three_labels():
     table = make_table(1500, labels=3)
     found = audit(
         "d", table, "y", happiness={"right": "decision == y", "low": Happiness("decision", among="y == 0")},
-        sensitive_features="g", missing_labels=MissingLabels(hidden=2), classes=[0, 1, 2],
+        sensitive_features="g", missing_labels=MissingLabels(max_odds_ratio=2), classes=[0, 1, 2],
     )  # fmt: skip
     assert found["right"].means["a"].bounds[0] < found["right"].means["a"].estimate
     with pytest.raises(HappinessError, match="so does its `among`"):
         audit(
             "d", table, "y", happiness=Happiness("decision == y", among="y != 0"), sensitive_features="g",
-            missing_labels=MissingLabels(hidden=2), classes=[0, 1, 2],
+            missing_labels=MissingLabels(max_odds_ratio=2), classes=[0, 1, 2],
         )  # fmt: skip
 
 
@@ -410,7 +418,7 @@ def test_three_labels():
 # Comparisons and scores
 
 
-@pytest.mark.parametrize("said", ["explained", MissingLabels(odds="odds", hidden=2)])
+@pytest.mark.parametrize("said", ["at_random", MissingLabels(label_proba="proba", max_odds_ratio=2)])
 def test_identical_decisions_change_nothing(said):
     """The change of every number that looks at missing labels is exactly 0, and so are its bounds."""
     table = make_table()
@@ -423,26 +431,30 @@ def test_identical_decisions_change_nothing(said):
 def test_changes_are_paired():
     """By the same weights of labels: far narrower than the two intervals, and the difference of the two means."""
     table = make_table(2000)
-    said = MissingLabels(odds="odds")
+    said = MissingLabels(label_proba="proba")
     one, other = audited(table, said), audited(table.assign(d=table["other"]), said)
     change = compare(one, other)
     assert "is taken for both" in change.remarks[0]
     assert change.loss.high - change.loss.low < other.loss.high - other.loss.low
-    hidden = MissingLabels(odds="odds", hidden=2)
-    bounded = compare(audited(table, hidden), audited(table.assign(d=table["other"]), hidden))
+    max_odds_ratio = MissingLabels(label_proba="proba", max_odds_ratio=2)
+    bounded = compare(audited(table, max_odds_ratio), audited(table.assign(d=table["other"]), max_odds_ratio))
     mean = bounded[MONEY].means["a"]
     assert mean.estimate == change[MONEY].means["a"].estimate
     assert mean.low < mean.bounds[0] < mean.estimate < mean.bounds[1] < mean.high
     assert bounded[MONEY].gap.bounds is not None
     with pytest.raises(DataError, match="same of missing labels"):
-        compare(one, audited(table, hidden))
+        compare(one, audited(table, max_odds_ratio))
 
 
 def test_a_scorer_scores_what_an_audit_measures():
     """Loss and gap of an audit with the same words about missing labels; at its worst where something is hidden."""
     table = make_table(1000)
     model = LogisticRegression().fit(table[["x"]], table["full"])
-    for said in ("explained", MissingLabels(odds="odds"), MissingLabels(odds="odds", hidden=2)):
+    for said in (
+        "at_random",
+        MissingLabels(label_proba="proba"),
+        MissingLabels(label_proba="proba", max_odds_ratio=2),
+    ):
         asked = {"happiness": "equal_opportunity", "sensitive_features": "g", "missing_labels": said}
         found = audit(model, table, "y", **asked)
         loss, gap = found.loss, found["equal_opportunity"].gap
@@ -509,26 +521,28 @@ def test_wrong_methods_and_fractions_are_refused_by_name(refuses):
         assert audited(table, happiness="equal_opportunity", method=method).loss is not None
     with refuses(HappinessError, "precision_parity", "depends on the decision"):
         audited(table, happiness="precision_parity")
-    found = audited(table, MissingLabels(hidden=2), happiness=["equal_opportunity", "statistical_parity"])
+    found = audited(
+        table, MissingLabels(max_odds_ratio=2), happiness=["equal_opportunity", "statistical_parity"]
+    )
     with refuses(ConstraintError, "Hidden reasons leave open what 'equal_opportunity' is"):
         found.ratios["equal_opportunity"]
     assert found.ratios["statistical_parity(decision=1)"].smallest.estimate > 0
     assert audited(table).ratios["equal_opportunity"].smallest.high > 0
 
 
-def test_wrong_odds_are_refused(refuses):
-    """Odds that are none, and those with which labels were not seen."""
+def test_wrong_probabilities_are_refused(refuses):
+    """Probabilities that are none, and those with which labels were not seen."""
     table = make_table()
-    for odds, words in (
-        (table["odds"] * 0.5, "these are not the odds with which labels were seen"),
-        (table["odds"] + 1.0, "The odds of row 0 are"),
-        (table["odds"].where(table["y"].isna(), 0.0), "has a label, and its odds are 0"),
+    for probabilities, words in (
+        (table["proba"] * 0.5, "these are not the probabilities with which labels were seen"),
+        (table["proba"] + 1.0, "The label_proba of row 0 is"),
+        (table["proba"].where(table["y"].isna(), 0.0), "has a label, and its label_proba is 0"),
     ):
         with refuses(DataError, words):
-            audited(table.assign(odds=odds), MissingLabels(odds="odds"))
-    with refuses(DataError, "hidden is 0.5"):
-        audited(table, MissingLabels(odds="odds", hidden=0.5))
-    with refuses(DataError, "missing_labels is 'explain'", remedy="'explained'"):
+            audited(table.assign(proba=probabilities), MissingLabels(label_proba="proba"))
+    with refuses(DataError, "max_odds_ratio is 0.5"):
+        audited(table, MissingLabels(label_proba="proba", max_odds_ratio=0.5))
+    with refuses(DataError, "missing_labels is 'explain'", remedy="'at_random'"):
         audited(table, "explain")
 
 
@@ -554,24 +568,27 @@ def test_no_overlap_is_refused(refuses):
             proba="score",
             happiness=MONEY,
             sensitive_features="g",
-            missing_labels="explained",
+            missing_labels="at_random",
         )
 
 
 def test_labels_that_say_nothing_of_who_is_counted_are_refused(refuses):
     """One person who stands for a thousand others may make the share of those who are counted negative."""
-    table = make_table(40).assign(odds=0.9, y=1.0)
+    table = make_table(40).assign(proba=0.9, y=1.0)
     table.loc[table["g"] == "b", "y"] = [0.0, *[1.0] * int((table["g"] == "b").sum() - 2), np.nan]
-    table.loc[table["g"].eq("b").idxmax(), "odds"] = 1e-4
-    table.loc[table["y"].isna(), "odds"] = 1e-4
+    table.loc[table["g"].eq("b").idxmax(), "proba"] = 1e-4
+    table.loc[table["y"].isna(), "proba"] = 1e-4
     with refuses(
         HappinessError, "labels of the group 'b' do not tell how many are counted by 'equal_opportunity'"
     ):
-        audited(table, MissingLabels(odds="odds"), happiness="equal_opportunity")
+        audited(table, MissingLabels(label_proba="proba"), happiness="equal_opportunity")
 
 
 def test_a_fair_classifier_says_what_it_believes_of_labels():
-    """Where it was fitted with missing labels it is asked; odds that are known, or to be learnt, come first."""
+    """Where it was fitted with missing labels it is asked; probabilities that are known, or to be learnt.
+
+    Come first.
+    """
     table, other = (
         rows.assign(g=(rows["g"] == "b").astype(int)) for rows in (make_table(1500), make_table(1500, seed=4))
     )
@@ -579,7 +596,7 @@ def test_a_fair_classifier_says_what_it_believes_of_labels():
         LogisticRegression(), happiness="equal_opportunity", gap=0.1, sensitive_features="g", random_state=0
     ).fit(other[["g", "x"]], other["full"])
     rows = table[["g", "x"]]
-    plain = audit(fair, rows, table["y"], missing_labels="explained")
+    plain = audit(fair, rows, table["y"], missing_labels="at_random")
     assert plain.labels.source == "score"
     asked = []
 
@@ -588,7 +605,7 @@ def test_a_fair_classifier_says_what_it_believes_of_labels():
         return np.column_stack([0.4 + 0.0 * proba[:, 0], 0.6 + 0.0 * proba[:, 0]]), np.full(len(proba), 0.5)
 
     fair._labels_of = labels_of
-    found = audit(fair, rows, table["y"], missing_labels="explained")
+    found = audit(fair, rows, table["y"], missing_labels="at_random")
     assert found.labels.source == "model"
     X, group, _ = asked[0]
     assert X.equals(rows)
@@ -598,16 +615,16 @@ def test_a_fair_classifier_says_what_it_believes_of_labels():
     half = np.full(len(table), 0.5)
     loss = robust(table, 0.6 + 0.0 * half, half, lambda row, y: wrong[y][places[row.Index]])
     assert found.loss.estimate == pytest.approx(loss.mean(), rel=1e-12)
-    told = audit(fair, rows, table["y"], missing_labels=MissingLabels(odds=table["odds"].to_numpy()))
-    assert told.labels.source == "odds"
+    told = audit(fair, rows, table["y"], missing_labels=MissingLabels(label_proba=table["proba"].to_numpy()))
+    assert told.labels.source == "label_proba"
     loss = robust(
-        table, 0.6 + 0.0 * half, table["odds"].to_numpy(), lambda row, y: wrong[y][places[row.Index]]
+        table, 0.6 + 0.0 * half, table["proba"].to_numpy(), lambda row, y: wrong[y][places[row.Index]]
     )
     assert told.loss.estimate == pytest.approx(loss.mean(), rel=1e-12)
-    learnt = audit(fair, rows, table["y"], missing_labels=MissingLabels(odds=LogisticRegression()))
+    learnt = audit(fair, rows, table["y"], missing_labels=MissingLabels(label_proba=LogisticRegression()))
     assert learnt.labels.source == "model"
     assert learnt.loss.estimate != found.loss.estimate
-    fair.missing_labels = "explained"
+    fair.missing_labels = "at_random"
     assert audit(fair, rows, table["y"]).loss == found.loss
     score = Scorer()(fair, rows, table["y"])
     assert score["neg_loss"] == pytest.approx(-found.loss.estimate, rel=1e-12)

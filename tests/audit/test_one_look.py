@@ -12,7 +12,7 @@ from felicific.exceptions import GroupWarning
 
 ONE = (
     "This verdict is for one look. A system exactly at the allowed gap that is audited weekly is called 'more' in "
-    "about one year in six; to look again and again use watch."
+    "about one year in six; to look again and again use monitor."
 )
 RNG = np.random.default_rng(3)
 PEOPLE = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from felicific import Happiness, audit, compare, moments, solve
+from felicific import Happiness, aggregate, audit, compare, solve
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import function_from_json, function_to_json, resolve_happiness
 from felicific.exceptions import HappinessError
@@ -160,7 +160,7 @@ def test_other_values_of_a_rate_are_refused(nobody):
         with refused(HappinessError, "a rate is 0 or 1", remedy="rate="):
             audit("approved", table, happiness=wrong, **ASKED)
     with refused(HappinessError, "a rate is 0 or 1", remedy="rate="):
-        moments(nobody, y="approved", proba=np.full((60, 2), 0.5), happiness=wrong, sensitive_features="sex",
+        aggregate(nobody, y="approved", proba=np.full((60, 2), 0.5), happiness=wrong, sensitive_features="sex",
                 classes=[0, 1])  # fmt: skip
     with refused(HappinessError, "is a rate and has the bounds", remedy="leave"):
         Happiness("decision", rate=True, bounds=(0, 2))
@@ -170,15 +170,18 @@ def test_other_values_of_a_rate_are_refused(nobody):
 
 
 def test_a_lottery_is_no_rate():
-    """Odds between 0 and 1 are possible for others where these people happen to face none; decisions are certain."""
-    group, odds = np.repeat(["f", "m"], 50), np.eye(2)[np.tile([0, 1], 50)]
-    for decided, exact in ((odds, False), (odds.argmax(axis=1), True)):
+    """Probabilities between 0 and 1 are possible for others where these people happen to face none.
+
+    Decisions are certain.
+    """
+    group, probabilities = np.repeat(["f", "m"], 50), np.eye(2)[np.tile([0, 1], 50)]
+    for decided, exact in ((probabilities, False), (probabilities.argmax(axis=1), True)):
         asked = {"sensitive_features": group, "classes": [0, 1], "happiness": "statistical_parity"}
         found = audit(decided, None, np.tile([0, 1], 50), **asked)
         assert ("exact" in found.components[0].means["f"].method) == exact
         assert ("exact" in found.loss.method) == exact
     with refused(HappinessError, "drawn by lot"):
-        audit(odds, method="exact", **asked)
+        audit(probabilities, method="exact", **asked)
 
 
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -187,7 +190,7 @@ def test_a_policy_says_whether_it_draws():
     rng = np.random.default_rng(1)
     score = rng.random(400)
     table = {"sex": np.tile(["f", "m"], 200), "y": (rng.random(400) < score).astype(int), "p": score}
-    found = moments(table, y="y", proba="p", happiness="statistical_parity", sensitive_features="sex", policy="label",
+    found = aggregate(table, y="y", proba="p", happiness="statistical_parity", sensitive_features="sex", policy="label",
                     classes=[0, 1])  # fmt: skip
     asked = {"proba": "p", "happiness": "statistical_parity", "sensitive_features": "sex"}
     for gap, draws in ((1.0, False), (0.01, True)):

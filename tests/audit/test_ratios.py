@@ -185,7 +185,7 @@ def test_comparisons_leave_the_unknown_out(table):
 
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
 def test_a_fitted_classifier_knows_its_attributes(table):
-    """The columns that ``fit`` named can be compared by, and odds that are drawn are no rate."""
+    """The columns that ``fit`` named can be compared by, and probabilities that are drawn are no rate."""
     rows = as_pandas(table)
     x = rows[["loan", "hours", "sex", "race"]].assign(loan=rows["loan"] / 1e4)
     label = (rows["y"] > 0).astype(int)
@@ -212,9 +212,11 @@ def test_positions_stand_for_names(table):
 
 @pytest.mark.parametrize("lot", [False, True])
 def test_what_a_lottery_lets_expect_is_no_rate(lot):
-    """Odds are means of any kind: the interval is that of the logarithm."""
-    odds = np.random.default_rng(0).random(200)
-    decided = np.column_stack([1 - odds, odds]) if lot else (odds > 0.5).astype(int)
+    """Probabilities are means of any kind: the interval is that of the logarithm."""
+    probabilities = np.random.default_rng(0).random(200)
+    decided = (
+        np.column_stack([1 - probabilities, probabilities]) if lot else (probabilities > 0.5).astype(int)
+    )
     found = audit(
         decided,
         happiness={"yes": "decision == 1"},
@@ -349,7 +351,7 @@ def test_notes_leave_the_unknown_out(table):
         happiness={"got": "decision == 1"},
         predicted="yes",
         policy="label",
-        group_at_predict=False,
+        sees_group=False,
     )
     told = audit(policy, rows, missing_group="?", predicted="yes", **asked | {"classes": None})
     assert any(note.startswith("Nothing to repair") for note in told.notes)

@@ -18,9 +18,9 @@ from felicific import (
     Floor,
     Gap,
     Happiness,
-    Losers,
     Policy,
     Ratio,
+    WorseOff,
     audit,
     compare,
     solve,
@@ -34,8 +34,8 @@ ASKED = [
     Gap("got", 0.1, between="race", min_people=30),
     Floor("got", "today", groups=["f & A"]),
     Budget("got", at_most=0.6, at_least=0.1),
-    Losers(0.1),
-    Losers(0.15, groups=["m & A"]),
+    WorseOff(0.1),
+    WorseOff(0.15, groups=["m & A"]),
 ]
 
 
@@ -55,9 +55,20 @@ def groups_of(table):
 def naive(policy, table, weight):
     """Every number that was asked about, by loops over people, in the order of ASKED."""
     groups = groups_of(table)
-    odds = policy.odds(table["s"], np.array(groups, dtype=object))
+    probabilities = policy.probabilities(table["s"], np.array(groups, dtype=object))
     today = [float(score > 0.5) for score in table["s"]]
-    rows = list(zip(table["sex"], table["race"], groups, odds[:, 1], odds[:, 0], today, weight, strict=True))
+    rows = list(
+        zip(
+            table["sex"],
+            table["race"],
+            groups,
+            probabilities[:, 1],
+            probabilities[:, 0],
+            today,
+            weight,
+            strict=True,
+        )
+    )
 
     def mean(value, of=lambda row: True):
         held = [row for row in rows if of(row)]
@@ -115,13 +126,13 @@ def test_every_number_is_a_loop_over_people(policy, seed, n, weighted):
 def test_intervals_are_those_of_an_audit_of_the_unions(policy):
     """A gap between the races is that of an audit by race, a ratio that of one by sex, a mean that of everybody."""
     table = people(400, 3)
-    odds = policy.odds(table["s"], np.array(groups_of(table), dtype=object))
+    probabilities = policy.probabilities(table["s"], np.array(groups_of(table), dtype=object))
     kept = np.flatnonzero(table["race"] != "C")
     some = {name: column[kept] for name, column in table.items()}
     asked = {"happiness": GOT, "classes": [0, 1]}
-    by_race = audit(odds[kept], some, sensitive_features="race", **asked)
-    by_sex = audit(odds, table, sensitive_features="sex", **asked)
-    by_group = audit(odds, table, sensitive_features=["sex", "race"], **asked)
+    by_race = audit(probabilities[kept], some, sensitive_features="race", **asked)
+    by_sex = audit(probabilities, table, sensitive_features="sex", **asked)
+    by_group = audit(probabilities, table, sensitive_features=["sex", "race"], **asked)
     ratio, gap, floor, *_ = audit(policy, table, **ROLES).requirements
     assert gap.reached == by_race["got"].gap
     assert ratio.reached == by_sex.ratios["got"].smallest
@@ -194,9 +205,10 @@ def test_a_fraction_between_unions():
     policy = solve(
         people(600, 1), constraints=[Gap("precision_parity", 0.01, between="sex")], random_state=0, **roles
     )
-    odds = policy.odds(table["s"], np.array(groups_of(table), dtype=object))[:, 1]
+    probabilities = policy.probabilities(table["s"], np.array(groups_of(table), dtype=object))[:, 1]
     means = [
-        (odds * table["y"])[table["sex"] == sex].sum() / odds[table["sex"] == sex].sum() for sex in ("f", "m")
+        (probabilities * table["y"])[table["sex"] == sex].sum() / probabilities[table["sex"] == sex].sum()
+        for sex in ("f", "m")
     ]
     here, there = (audit(policy, one, **roles, method="t") for one in (table, pl.DataFrame(table).lazy()))
     for found in (here, there):
@@ -233,7 +245,7 @@ def fair():
     model = FrozenEstimator(LogisticRegression().fit(table[["s"]], table["y"]))
     model.estimator.feature_names_in_ = np.array(["s"], dtype=object)
     worth = Happiness("decision * (1 + s)", name="worth", bounds=(0, 2))
-    asked = [Floor(worth, 0.1), Losers(0.1), Losers(0.2, "got")]
+    asked = [Floor(worth, 0.1), WorseOff(0.1), WorseOff(0.2, "got")]
     fair = FairClassifier(
         model,
         happiness=YES,
@@ -310,7 +322,7 @@ def test_without_labels_what_looks_at_them_cannot_be_told():
     model = FrozenEstimator(LogisticRegression().fit(X, table["y"]))
     deserved = Happiness("decision", among="y == 1", name="deserved")
     fair = FairClassifier(
-        model, happiness=GOT, gap=0.1, constraints=[Floor(deserved, 0.2), Losers(0.1)], random_state=0
+        model, happiness=GOT, gap=0.1, constraints=[Floor(deserved, 0.2), WorseOff(0.1)], random_state=0
     )
     fair.fit(X, table["y"], sensitive_features=table["sex"])
     other = people(300, 1)
@@ -328,7 +340,7 @@ def test_the_shell(tmp_path):
     for name, seed in (("a", 7), ("b", 1)):
         frame(people(600, seed)).to_csv(tmp_path / f"{name}.csv", index=False)
     target = str(tmp_path / "policy.json")
-    limits = ["--ratio", "0.8", "--between", "sex", "--losers", "0.02"]
+    limits = ["--ratio", "0.8", "--between", "sex", "--worse-off", "0.02"]
 
     def run(*arguments):
         result = CliRunner().invoke(app, [*arguments])
@@ -342,10 +354,10 @@ def test_the_shell(tmp_path):
         "requirements"
     ]
     table = people(600, 1)
-    odds = Policy.load(target).odds(table["s"], np.array(groups_of(table), dtype=object))
+    probabilities = Policy.load(target).probabilities(table["s"], np.array(groups_of(table), dtype=object))
     found = {row["what"]: row for row in rows}
-    lost = ((table["s"] > 0.5) * odds[:, 0]).mean()
-    means = [odds[table["sex"] == sex, 1].mean() for sex in ("f", "m")]
+    lost = ((table["s"] > 0.5) * probabilities[:, 0]).mean()
+    means = [probabilities[table["sex"] == sex, 1].mean() for sex in ("f", "m")]
     assert found["share"]["estimate"] == pytest.approx(lost, abs=1e-9)
     assert found["share"]["verdict"] == ("met" if lost <= 0.02 else "not met")
     assert found["smallest ratio"]["estimate"] == pytest.approx(min(means) / max(means), abs=1e-9)

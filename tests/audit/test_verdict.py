@@ -187,7 +187,7 @@ def test_many_groups_are_counted():
     ("known", "text"),
     [
         (facts(shift(means=TAKING)), "fit again with a floor of 'funding' at today's level"),
-        (facts(shift(means=TAKING), see_group=False), "It may not see the group, so it can only take."),
+        (facts(shift(means=TAKING), sees_group=False), "It may not see the group, so it can only take."),
         (facts(), "a confidence of 0.95"),
         (
             facts(shift(bound=20_000.0), promise="held-out test"),
@@ -242,7 +242,7 @@ FLAGS = {
     "selective-labels": (facts(labels="selected"), 3, "(missing_labels)"),
     "labels-unstated": (facts(labels=None), 1, "of all or of selected people"),
     "sees-group": (facts(), 1, "unlawful"),
-    "infers-group": (facts(see_group=False, infers_group=True), 1, "proxy"),
+    "infers-group": (facts(sees_group=False, infers_group=True), 1, "proxy"),
 }
 
 
@@ -269,7 +269,7 @@ def test_every_flag_has_its_reason_and_level(name):
         (facts(labels="all"), "labels-unstated"),
         (facts(labels=""), "labels-unstated"),
         (facts(shift(means=TAKING)), "levels-down"),
-        (facts(see_group=False), "sees-group"),
+        (facts(sees_group=False), "sees-group"),
     ],
 )
 def test_flags_are_silent_where_there_is_no_reason(known, kind):

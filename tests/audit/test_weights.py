@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from conftest import make_people, refused
 
-from felicific import FairClassifier, Happiness, Moments, Score, audit, compare, frontier, moments
+from felicific import Aggregates, FairClassifier, Happiness, Score, aggregate, audit, compare, frontier
 from felicific._audit.audit import METHODS
 from felicific._fit.safety import HELD_OUT, split
-from felicific.exceptions import CertificateError, ClusterWarning, DataError, MomentsError
+from felicific.exceptions import AggregatesError, CertificateError, ClusterWarning, DataError
 
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
 
@@ -39,7 +39,7 @@ def fair_of(crowd, **settings):
 def doors(crowd, decided):
     """Everything that says something with confidence, by name, as functions of what is said of the rows."""
     X, y = crowd.table("pandas"), crowd.y
-    fair = fair_of(crowd, policy=Score(cells=8)).fit(X, y)
+    fair = fair_of(crowd, policy=Score(bins=8)).fit(X, y)
     scores = {
         "proba": crowd.frozen("pandas").predict_proba(
             crowd.table("pandas", [n for n in crowd.columns if n != "id"])
@@ -216,7 +216,7 @@ def test_safe_fits_hold_out_whole_clusters(crowd):
 def test_clusters_widen_bands_and_certificates(crowd):
     """Five rows a person: with clusters the band is about as wide as of one row each, without half of it."""
     X, y = crowd.table("pandas"), crowd.y
-    fair = fair_of(crowd, policy=Score(cells=8), gap=0.5).fit(X, y)
+    fair = fair_of(crowd, policy=Score(bins=8), gap=0.5).fit(X, y)
     rows = np.repeat(np.arange(400), 5)
     widths = {
         name: np.mean(band.high - band.low)
@@ -250,7 +250,7 @@ def test_repeated_keys_are_warned_about(crowd):
     fair.frontier_on(twice, y)
 
 
-def test_moments_know_the_kind_of_weights(crowd):
+def test_aggregates_know_the_kind_of_weights(crowd):
     """It travels with them, in files too; sums do not depend on it, and different kinds refuse to add."""
     people = crowd.table("pandas").assign(w=SURVEY, y=crowd.y, p=np.linspace(0.1, 0.9, 400))
     roles = {
@@ -260,9 +260,9 @@ def test_moments_know_the_kind_of_weights(crowd):
         "happiness": FUNDING,
         "sample_weight": "w",
     }
-    found = {kind: moments(people, **roles, weight_kind=kind) for kind in KINDS}
+    found = {kind: aggregate(people, **roles, weight_kind=kind) for kind in KINDS}
     for kind, one in found.items():
-        back = Moments.from_json(one.to_json())
+        back = Aggregates.from_json(one.to_json())
         assert (one.weight_kind, back.weight_kind, back.whole) == (kind, kind, True)
         np.testing.assert_array_equal(one.value, found[None].value)
         assert (one + back).weight_kind == kind
@@ -270,15 +270,15 @@ def test_moments_know_the_kind_of_weights(crowd):
         if kind == "frequency":
             assert one.merged(5).weight_kind == kind
             continue
-        with refused(MomentsError, "no counts of people", remedy="weight_kind='frequency'"):
+        with refused(AggregatesError, "no counts of people", remedy="weight_kind='frequency'"):
             one.merged(5)  # one person of weight 900 is no 900 people
-    with refused(MomentsError, "weight_kind: frequency and sampling"):
+    with refused(AggregatesError, "weight_kind: frequency and sampling"):
         found["frequency"] + found["sampling"]
-    parts = moments(people.assign(w=SURVEY / 7), **roles)
+    parts = aggregate(people.assign(w=SURVEY / 7), **roles)
     assert not parts.whole
     assert not (parts + found[None]).whole
     with refused(DataError, "weight_kind is 'x'"):
-        moments(people, **roles, weight_kind="x")
+        aggregate(people, **roles, weight_kind="x")
     content = json.loads(found["sampling"].to_json())
     for forged in ({"weight_kind": "x"}, {"whole": 1}):
         from felicific._documents import write_document
@@ -288,11 +288,11 @@ def test_moments_know_the_kind_of_weights(crowd):
             for name, part in (content | forged).items()
             if name not in ("format", "version", "sha256")
         }
-        with refused(MomentsError, "weights are of no kind"):
-            Moments.from_json(write_document(rest, "felicific moments"))
+        with refused(AggregatesError, "weights are of no kind"):
+            Aggregates.from_json(write_document(rest, "felicific aggregates"))
 
 
-def test_moments_of_engines_know_whole_weights(crowd):
+def test_aggregates_of_engines_know_whole_weights(crowd):
     """A query tells whole weights from others, as a sum in memory does."""
     import duckdb
     import polars as pl
@@ -301,7 +301,7 @@ def test_moments_of_engines_know_whole_weights(crowd):
         people = crowd.table("pandas").assign(w=weight, y=crowd.y, p=np.linspace(0.1, 0.9, 400))
         roles = {"proba": "p", "y": "y", "sensitive_features": "group", "happiness": "decision * loan"}
         for table in (pl.from_pandas(people).lazy(), duckdb.from_df(people)):
-            sums = moments(table, **roles, sample_weight="w", weight_kind="sampling")
+            sums = aggregate(table, **roles, sample_weight="w", weight_kind="sampling")
             assert (sums.whole, sums.weight_kind) == (bool((weight % 1 == 0).all()), "sampling")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from felicific import Moments, Policy, moments, solve
+from felicific import Aggregates, Policy, aggregate, solve
 
 ASKED = "--prediction f --label hours --group sex --happiness distributional_parity"
 
@@ -113,9 +113,9 @@ def test_sites_add_to_the_policy_of_all_rows(care, done):
     care.tail(450).to_csv("south.csv", index=False)
     bounded = f"{ASKED} --decisions 0:80"
     for name in ("north", "south"):
-        done(f"moments {name}.csv {bounded} --out {name}.json")
+        done(f"aggregate {name}.csv {bounded} --out {name}.json")
     done("merge north.json south.json --out all.json")
-    done(f"moments north.csv south.csv {bounded} --out both.json")
+    done(f"aggregate north.csv south.csv {bounded} --out both.json")
     done("fit all.json --gap .05 --seed 1 --out merged.json")
     done("fit both.json --gap .05 --seed 1 --out both-policy.json")
     asked = {
@@ -124,19 +124,19 @@ def test_sites_add_to_the_policy_of_all_rows(care, done):
         "sensitive_features": "sex",
         "happiness": "distributional_parity",
     }
-    whole = solve(moments(care, decisions=(0, 80), **asked), gap=0.05, random_state=1)
+    whole = solve(aggregate(care, decisions=(0, 80), **asked), gap=0.05, random_state=1)
     for path in ("merged.json", "both-policy.json"):
         policy = Policy.load(path)
         assert policy.loss == pytest.approx(whole.loss, rel=1e-9)
         assert policy.gap == pytest.approx(whole.gap, abs=1e-9)
-    assert Moments.load("all.json").rows.sum() == 800
-    assert json.loads(done("moments north.csv --out n2.json --json " + bounded))["kind"] == "amounts"
+    assert Aggregates.load("all.json").rows.sum() == 800
+    assert json.loads(done("aggregate north.csv --out n2.json --json " + bounded))["kind"] == "amounts"
 
 
 @pytest.mark.slow
 def test_the_frontier_of_a_file_and_of_sums(care, done):
     """The least loss rises as the gap falls, in the file that is written too."""
-    done(f"moments p.csv {ASKED} --out sums.json")
+    done(f"aggregate p.csv {ASKED} --out sums.json")
     done("frontier sums.json --out line.csv")
     table = pd.read_csv("line.csv")
     assert table["loss"].is_monotonic_decreasing
@@ -146,8 +146,8 @@ def test_the_frontier_of_a_file_and_of_sums(care, done):
 
 REFUSED = {
     "both": (f"fit --out new.json p.csv {ASKED} --proba f", "--proba"),
-    "blind": (f"fit --out new.json p.csv {ASKED} --no-group-at-predict", "--no-group-at-predict"),
-    "losers": (f"fit --out new.json p.csv {ASKED} --losers .1", "--losers"),
+    "blind": (f"fit --out new.json p.csv {ASKED} --without-group", "--without-group"),
+    "worse_off": (f"fit --out new.json p.csv {ASKED} --worse-off .1", "--worse-off"),
     "individual": (f"fit --out new.json p.csv {ASKED} --policy individual", "--policy individual"),
     "no column": (f"fit --out new.json p.csv {ASKED.replace(' f ', ' g ')}", "'g'"),
     "words": (f"fit --out new.json p.csv {ASKED} --decisions low,high", "words"),
@@ -160,13 +160,16 @@ REFUSED = {
         "fit --out new.json p.csv --prediction id --label sex --group sex --happiness decision",
         "number",
     ),
-    "loss of sums": (f"moments p.csv {ASKED} --loss absolute --out s.json", "absolute"),
-    "sites": (f"moments p.csv next2.csv {ASKED} --out s.json", "--decisions LOW:HIGH"),
-    "today of sums": (f"moments p.csv {ASKED} --today now --out s.json", "today"),
+    "loss of sums": (f"aggregate p.csv {ASKED} --loss absolute --out s.json", "absolute"),
+    "sites": (f"aggregate p.csv next2.csv {ASKED} --out s.json", "--decisions LOW:HIGH"),
+    "today of sums": (f"aggregate p.csv {ASKED} --today now --out s.json", "today"),
     "apply without": ("apply policy.json next.csv --group sex --key id --out d.csv", "--prediction"),
     "apply proba": ("apply policy.json next.csv --prediction f --proba f --group sex --out d.csv", "--proba"),
     "apply no group": ("apply policy.json next.csv --prediction f --out d.csv", "group"),
-    "apply odds": ("apply policy.json next.csv --prediction f --group sex --odds --out d.csv", "--odds"),
+    "apply probabilities": (
+        "apply policy.json next.csv --prediction f --group sex --with-proba --out d.csv",
+        "--with-proba",
+    ),
     "taken": ("apply policy.json next.csv --prediction f --group sex --column f --out d.csv", "already"),
     "sql without": ("sql policy.json --dialect postgres --group sex", "--prediction"),
     "audit by it": (
@@ -185,7 +188,7 @@ REFUSED = {
 def test_what_is_refused(care, done, shell, name):
     """With what is wrong, in the words of the shell; nothing is written."""
     done(f"fit p.csv {ASKED} --gap .1 --seed 1 --out policy.json")
-    done(f"moments p.csv {ASKED} --out sums.json")
+    done(f"aggregate p.csv {ASKED} --out sums.json")
     care.to_csv("next2.csv", index=False)
     line, words = REFUSED[name]
     before = sorted(path.name for path in Path().iterdir())
@@ -208,8 +211,8 @@ def test_sums_of_amounts_and_of_decisions_do_not_add(care, done, shell):
     care["y"] = (care["hours"] > 40).astype(int)
     care["s"] = 0.5
     care.to_csv("c.csv", index=False)
-    done(f"moments p.csv {ASKED} --out a.json")
-    done("moments c.csv --proba s --label y --group sex --happiness decision --out b.json")
+    done(f"aggregate p.csv {ASKED} --out a.json")
+    done("aggregate c.csv --proba s --label y --group sex --happiness decision --out b.json")
     code, _, err = shell("merge a.json b.json --out c.json")
     assert code != 0
     assert "sums of amounts" in err

@@ -18,7 +18,7 @@ import pytest
 from helpers import foreign_options, python_words
 from typer.models import OptionInfo
 
-from felicific import Happiness, Policy, audit, frontier, moments, solve
+from felicific import Happiness, Policy, aggregate, audit, frontier, solve
 from felicific.cli import app, run, with_options
 from felicific.cli.model import halves
 from felicific.cli.options import PANELS
@@ -112,7 +112,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
     assert json.loads(works(f"{AUDIT} --json")) == expected.to_dict()
 
     proba = np.column_stack([1 - scores["score"], scores["score"]])
-    sums = moments(scores, proba=proba, y="repaid", **common)
+    sums = aggregate(scores, proba=proba, y="repaid", **common)
     line = frontier(sums)
     works(
         FIT.replace("fit", "frontier").replace(" --seed 0", "") + " --out frontier.csv --chart frontier.svg"
@@ -239,7 +239,7 @@ def test_functions_in_files(folder, works, scores):
         "def funding(decision, x):\n    return decision * x[LOAN]\n"
         "def large(x):\n    return x[LOAN] > 9000\n"
         "def cost(decision, y):\n    return abs(y - decision) * (1 + decision)\n"
-        "all = {'money': Happiness(funding, among=large), 'odds': 'equal_opportunity'}\n"
+        "all = {'money': Happiness(funding, among=large), 'chances': 'equal_opportunity'}\n"
     )
     as_function = AUDIT.replace(f"'{FUNDING}'", "mine.py:funding")
     costly = " --loss '(y != decision) * (1 + decision)' --among 'loan > 9000' --name money"
@@ -247,11 +247,11 @@ def test_functions_in_files(folder, works, scores):
         AUDIT + costly
     )
     both = json.loads(works(as_function.replace("funding", "all").replace(" --unit $", "") + " --json"))
-    assert [part["name"] for part in both["components"]] == ["money", "odds"]
-    works(FIT.replace(f"'{FUNDING}' --unit $", "mine.py:all") + " --gap money=300 --floor odds=today")
+    assert [part["name"] for part in both["components"]] == ["money", "chances"]
+    works(FIT.replace(f"'{FUNDING}' --unit $", "mine.py:all") + " --gap money=300 --floor chances=today")
     policy = Policy.load("policy.json")
     assert policy.gaps["money"] <= 300 + 1e-6
-    assert policy.gaps["odds"] > 0
+    assert policy.gaps["chances"] > 0
 
 
 @pytest.mark.parametrize("kind", ["individual", "label", "soft-label"])
@@ -288,7 +288,7 @@ def test_policies_without_the_group(folder, works, felicific, scores):
         "gap": 250.0,
         "random_state": 0,
     }
-    named |= {"proba": "score", "group_at_predict": False}
+    named |= {"proba": "score", "sees_group": False}
     ways = (
         (" --policy score", {}),
         (
@@ -297,10 +297,10 @@ def test_policies_without_the_group(folder, works, felicific, scores):
         ),
     )
     for options, settings in ways:
-        works(f"{FIT} --gap 250 --no-group-at-predict{options} --force")
+        works(f"{FIT} --gap 250 --without-group{options} --force")
         policy, other = Policy.load("policy.json"), solve(table, **named | settings)
         assert policy.loss == pytest.approx(other.loss, abs=1e-12)
-        assert policy.see_group is False
+        assert policy.sees_group is False
         works(f"{applied} {believed if settings else ''}")
         columns = {"proba": "score", "key": "id", "group_proba": settings.get("group_proba")}
         decided = pd.read_csv("decided.csv")["decision"]
@@ -308,11 +308,9 @@ def test_policies_without_the_group(folder, works, felicific, scores):
         line = f"audit scores.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}' --json"
         found = json.loads(works(f"{line} {believed if settings else ''}"))["components"][0]
         assert found["gap"]["estimate"] == pytest.approx(policy.gap, abs=1e-6)
-        traced = works(
-            FIT.replace("fit", "frontier").replace("--seed 0", f"--no-group-at-predict{options} --json")
-        )
+        traced = works(FIT.replace("fit", "frontier").replace("--seed 0", f"--without-group{options} --json"))
         assert min(json.loads(traced)["breakpoints"]["loss"]) <= policy.loss + 1e-9
-    works(FIT.replace("fit", "report") + f" --gap 250 --no-group-at-predict{ways[1][0]}")
+    works(FIT.replace("fit", "report") + f" --gap 250 --without-group{ways[1][0]}")
     assert "infers the group from x" in Path("report.html").read_text("utf-8")
     for wrong in (applied, line):
         code, _, err = felicific(wrong)
@@ -686,17 +684,17 @@ MISTAKES = {
     f"{AUDIT} --method magic": (2, "'--method': 'magic' is not one of 'auto', 't', 'hall', 'exact',"),
     f"{AUDIT} --weight-kind sampled": (2, "'sampled' is not one of 'frequency', 'sampling'"),
     f"{FIT} --policy telepathy": (2, "not one of 'auto', 'score', 'individual', 'label', 'soft-label'"),
-    f"{FIT} --policy individual --no-group-at-predict": (
+    f"{FIT} --policy individual --without-group": (
         1,
         "--group-proba GROUP=COLUMN; or use --policy score",
     ),
-    f"{FIT} --group-proba Female=score --group-proba Male=score": (1, "with --no-group-at-predict."),
-    f"{FIT} --no-group-at-predict --group-proba Female=score": (1, "Add --group-proba Male=COLUMN."),
-    f"{FIT} --no-group-at-predict --group-proba score": (1, "Write --group-proba GROUP=COLUMN."),
-    f"{FIT} --no-group-at-predict --group-proba Men=score": (1, "The groups are Female, Male."),
-    f"{FIT} --no-group-at-predict --group-proba Male=scor": (1, "Did you mean 'score'?"),
-    f"{FIT} --no-group-at-predict --group-proba Male=note": (1, "holds text, such as"),
-    f"{FIT} --policy individual --no-group-at-predict --group-proba Male=score --group-proba Female=loan": (
+    f"{FIT} --group-proba Female=score --group-proba Male=score": (1, "with --without-group."),
+    f"{FIT} --without-group --group-proba Female=score": (1, "Add --group-proba Male=COLUMN."),
+    f"{FIT} --without-group --group-proba score": (1, "Write --group-proba GROUP=COLUMN."),
+    f"{FIT} --without-group --group-proba Men=score": (1, "The groups are Female, Male."),
+    f"{FIT} --without-group --group-proba Male=scor": (1, "Did you mean 'score'?"),
+    f"{FIT} --without-group --group-proba Male=note": (1, "holds text, such as"),
+    f"{FIT} --policy individual --without-group --group-proba Male=score --group-proba Female=loan": (
         1,
         "group probabilities of row",
     ),
@@ -746,8 +744,11 @@ def test_mistakes_are_one_line(folder, felicific, line):
         ("Name it in sensitive_features=, or pass y=.", "Name it in --group, or pass --label."),
         ("Use method='t', gap=0.5 or min_people=30.", "Use --method t, --gap 0.5 or --min-people 30."),
         ("Say amounts=True, or fewer than min_people.", "Say --amounts, or fewer than --min-people."),
-        ("Name it: missing_labels=MissingLabels(odds=column).", "Name it: --odds column."),
-        ("MissingLabels(hidden=3) or MissingLabels(odds=...)", "--hidden 3 or --odds"),
+        ("Name it: missing_labels=MissingLabels(label_proba=column).", "Name it: --label-proba column."),
+        (
+            "MissingLabels(max_odds_ratio=3) or MissingLabels(label_proba=...)",
+            "--max-odds-ratio 3 or --label-proba",
+        ),
         ("Leave random_state= out.", "Leave random_state= out."),  # which an audit does not have
         (
             "Add --proba today=score, of the column 'gap=2'.",
@@ -792,7 +793,7 @@ def test_a_tested_gap_is_said_to_be_for_one_look(folder, works, felicific):
     shown += [Path("page.html").read_text("utf-8"), felicific(f"{AUDIT} --gap 100 --require")[1]]
     for text in shown:
         flat = " ".join(text.split())
-        assert flat.count("for one look") == flat.count("look again and again use watch.") == 1
+        assert flat.count("for one look") == flat.count("look again and again use monitor.") == 1
     assert "one look" not in works(AUDIT)
 
 
@@ -1111,19 +1112,24 @@ def option_name(parameter):
 #: Options whose meaning, not only their value, is a command's own.
 OWN_MEANING = {
     "alternatives": {"--confidence", "--proba"},
-    "apply": {"--group", "--happiness", "--odds", "--policy"},  # an argument there: the file of the policy
+    "apply": {
+        "--group",
+        "--happiness",
+        "--with-proba",
+        "--policy",
+    },  # an argument there: the file of the policy
     "audit": {"--confidence", "--label", "--method"},
     "compare": {"--confidence"},
     "demo": {"--rows", "--seed"},
     "explain": {"--group", "--happiness", "--policy"},  # as of apply
     "fit": {"--test"},
-    "moments": {"--files"},
+    "aggregate": {"--files"},
     "recalibrate": {"--policy"},
     "report": {"--signed"},
     "sample-size": {"--among", "--confidence", "--rows"},
     "show": {"--happiness", "--policy"},
-    "sql": {"--group", "--odds", "--policy"},  # as of apply
-    "watch": {"--confidence", "--label", "--policy-file"},
+    "sql": {"--group", "--policy"},  # as of apply
+    "monitor": {"--confidence", "--label", "--policy-file"},
 }
 
 
@@ -1250,7 +1256,10 @@ def test_the_shell_names_people_without_a_label(folder, felicific, scores):
         assert code == 1, err
         told = " ".join(err.split())
         assert f"{100 * women / (scores['sex'] == 'Female').sum():.0f} % of 'Female'" in told
-        assert "Say what is known: --missing-labels explained, --odds column, --hidden 3 or 'unknown'" in told
+        assert (
+            "Say what is known: --missing-labels at_random, --label-proba column, --max-odds-ratio 3 or 'unknown'"
+            in told
+        )
         assert "Drop the rows only if labels were lost by chance" in told
 
 
@@ -1272,7 +1281,7 @@ def test_money_and_accuracy_are_written_alike_everywhere(folder, works):
 def test_the_cost_of_changes_in_the_shell(folder, works, scores):
     """--change-cost is that of the library: a number, or auto, which is found on the file's rows and is the default."""
     line = f"fit scores.csv --proba score --label repaid --group sex --happiness '{FUNDING}' --gap 100 --seed 0 --force"
-    sums = moments(scores, proba="score", y="repaid", sensitive_features="sex", happiness=FUNDING)
+    sums = aggregate(scores, proba="score", y="repaid", sensitive_features="sex", happiness=FUNDING)
     for cost in (0, 0.07):
         told = json.loads(works(f"{line} --change-cost {cost} --json"))
         policy = solve(sums, gap=100, change_cost=cost, random_state=0)
@@ -1283,7 +1292,7 @@ def test_the_cost_of_changes_in_the_shell(folder, works, scores):
     printed = works(line)
     policy = Policy.load("policy.json")
     assert policy.change_cost in (0.0, 0.02, 0.05, 0.1, 0.2)
-    assert all(sentence in printed for sentence in policy.story())
+    assert all(sentence in printed for sentence in policy.impact())
     assert printed == works(f"{line} --change-cost auto")
     assert json.loads(works(f"{line} --policy label --json"))["change_cost"] == 0.0
 

@@ -31,8 +31,8 @@ def policies(loans, done):
 def drawn_shares(was, then, values, groups, uniforms):
     """By drawing: shares of every group who are decided about otherwise, gain and lose."""
     first, second = (
-        (u[:, None] >= np.cumsum(odds, axis=1)[:, :-1]).sum(axis=1)
-        for odds, u in zip((was, then), uniforms, strict=True)
+        (u[:, None] >= np.cumsum(probabilities, axis=1)[:, :-1]).sum(axis=1)
+        for probabilities, u in zip((was, then), uniforms, strict=True)
     )
     rows = np.arange(len(first))
     change = values[rows, second] - values[rows, first]
@@ -76,18 +76,18 @@ def test_who_gains_is_who_would(after, same, policies, done):
     """Shares are those of many draws: with one number for both policies of one salt, else with one for each."""
     line = f"compare scores.csv --before one.json --after {after} --proba score {HAPPINESS} --json"
     found = shares_in(json.loads(done(line)))
-    odds = [Policy.load("one.json").odds(policies["score"], policies["sex"])]
+    probabilities = [Policy.load("one.json").probabilities(policies["score"], policies["sex"])]
     if after == "approved":
-        odds.append(np.eye(2)[policies["approved"]])
+        probabilities.append(np.eye(2)[policies["approved"]])
     else:
-        odds.append(Policy.load(after).odds(policies["score"], policies["sex"]))
+        probabilities.append(Policy.load(after).probabilities(policies["score"], policies["sex"]))
     values = np.column_stack([np.zeros(len(policies)), policies["loan"]])
     rng = np.random.default_rng(0)
     sums = None
     for _ in range(2_000):
         u = rng.random(len(policies))
         uniforms = (u, u if same else rng.random(len(policies)))
-        shares = drawn_shares(*odds, values, policies["sex"].to_numpy(), uniforms)
+        shares = drawn_shares(*probabilities, values, policies["sex"].to_numpy(), uniforms)
         table = np.array([shares[name] for name in ("changed", "gain", "lose")])
         sums = table if sums is None else sums + table
     np.testing.assert_allclose(
@@ -114,7 +114,7 @@ def test_today_is_the_model_by_default_and_weights_count(policies, done):
 
 def test_what_cannot_be_compared(policies, done, shell):
     """An unknown column, sums, decisions that the policy does not know: one line, and nothing written."""
-    done(f"moments scores.csv --proba score --label repaid {HAPPINESS} --out sums.json")
+    done(f"aggregate scores.csv --proba score --label repaid {HAPPINESS} --out sums.json")
     policies.assign(approved="yes").to_csv("words.csv", index=False)
     more = f"--proba score {HAPPINESS} --out comparison.json"
     for line, words in (

@@ -26,8 +26,8 @@ FITTED = {
     "score": "--proba score --policy score",
     "individual": "--proba score --policy individual",
     "label": "--predicted approved --policy label",
-    "blind": "--proba score --policy score --no-group-at-predict",
-    "inferred": "--proba score --policy individual --no-group-at-predict --group-proba f=f --group-proba m=m",
+    "blind": "--proba score --policy score --without-group",
+    "inferred": "--proba score --policy individual --without-group --group-proba f=f --group-proba m=m",
 }
 
 
@@ -83,12 +83,12 @@ def felicific(capsys):
 
 @pytest.mark.parametrize("kind", SEEN)
 def test_a_person_is_explained_as_apply_decides(felicific, tmp_path, kind):
-    """The decision and its odds are those that apply writes, by row and by key, in CSV and Parquet."""
+    """The decision and its probabilities are those that apply writes, by row and by key, in CSV and Parquet."""
     out = tmp_path / "decided.csv"
-    code, _, _ = felicific(f"apply {kind}.json people.csv {SEEN[kind]} --key id --odds --out {out}")
+    code, _, _ = felicific(f"apply {kind}.json people.csv {SEEN[kind]} --key id --with-proba --out {out}")
     assert code == 0
     decided = pd.read_csv(out, dtype={"id": str})
-    drawn = np.flatnonzero((decided["odds"] > 0) & (decided["odds"] < 1))[:1].tolist()
+    drawn = np.flatnonzero((decided["proba"] > 0) & (decided["proba"] < 1))[:1].tolist()
     assert drawn or kind == "score"
     for row in [599, *drawn]:
         line = f"explain {kind}.json {{}} {SEEN[kind]} --key id --today approved"
@@ -101,18 +101,18 @@ def test_a_person_is_explained_as_apply_decides(felicific, tmp_path, kind):
         assert len(answers) == 1
         found = json.loads(text)
         assert found["decision"] == decided["decision"][row]
-        assert found["odds"][1][1] == pytest.approx(decided["odds"][row], abs=1e-12)
+        assert found["probabilities"][1][1] == pytest.approx(decided["proba"][row], abs=1e-12)
         assert found["today"] == decided["approved"][row]
-        assert (found["lot"] is not None) == (0 < decided["odds"][row] < 1)
+        assert (found["lot"] is not None) == (0 < decided["proba"][row] < 1)
         assert Policy.load(f"{kind}.json").salt.removeprefix("seed-") not in text
 
 
 def test_without_a_key_no_lot_is_drawn(felicific):
-    """Whoever faces a lottery has no decision then, and the odds are said."""
+    """Whoever faces a lottery has no decision then, and the probabilities are said."""
     policy = Policy.load("score.json")
     people = pd.read_csv("people.csv")
-    odds = policy.odds(people["score"], people["sex"])
-    row = int(np.flatnonzero(odds.max(axis=1) < 1.0)[0])
+    probabilities = policy.probabilities(people["score"], people["sex"])
+    row = int(np.flatnonzero(probabilities.max(axis=1) < 1.0)[0])
     code, text, _ = felicific(f"explain score.json people.csv {SEEN['score']} --row {row}")
     assert code == 0
     assert text.startswith("Decision: by lot, ")

@@ -1,4 +1,7 @@
-"""Chances that people keep, and odds beside decisions, on the command line: the library's, and clear messages."""
+"""Chances that people keep, and probabilities beside decisions, on the command line.
+
+The library's, and clear messages.
+"""
 
 import json
 
@@ -7,7 +10,7 @@ import pandas as pd
 import pytest
 from helpers import python_words
 
-from felicific import Explore, Policy, solve
+from felicific import Exploration, Policy, solve
 from felicific.cli import run
 
 pytestmark = pytest.mark.filterwarnings("always::felicific.exceptions.LotteryWarning")
@@ -41,7 +44,10 @@ def call(line, capsys):
 @pytest.mark.parametrize("kind", ["score", "individual"])
 @pytest.mark.parametrize("favourable", ["", "--favourable 0"])
 def test_fitting_and_applying_with_chances(table, capsys, kind, favourable):
-    """The policy is that of the library, and the odds that are written are its own, of the favourable decision."""
+    """The policy is that of the library, and the probabilities that are written are its own.
+
+    Of the favourable decision.
+    """
     proba = "--proba 0=rest --proba 1=score" if favourable else "--proba score"
     fit = FIT.replace("--proba score", proba)
     code, out, err = call(f"{fit} --explore .04 --policy {kind} {favourable} --out policy.json", capsys)
@@ -51,19 +57,19 @@ def test_fitting_and_applying_with_chances(table, capsys, kind, favourable):
     policy = Policy.load("policy.json")
     expected = solve(
         table, **ROLES, y="repaid", happiness="decision", gap=0.1, random_state=0, policy=kind,
-        favourable=best if favourable else None, constraints=[Explore(0.04)],
+        favourable=best if favourable else None, constraints=[Exploration(0.04)],
     )  # fmt: skip
     assert policy.loss == pytest.approx(expected.loss, abs=1e-9)
     assert policy.favourable == expected.favourable
     code, _, err = call(
-        f"apply policy.json all.csv {proba} --group sex --key id --odds --out decided.csv", capsys
+        f"apply policy.json all.csv {proba} --group sex --key id --with-proba --out decided.csv", capsys
     )
     assert (code, err) == (0, "")
     decided = pd.read_csv("decided.csv")
-    assert list(decided.columns) == [*table.columns, "decision", "odds"]
-    odds = policy.odds(table["score"].to_numpy(), table["sex"], table)[:, best]
-    assert decided["odds"].to_numpy() == pytest.approx(odds, abs=1e-15)
-    assert odds.min() >= 0.04 - 1e-12
+    assert list(decided.columns) == [*table.columns, "decision", "proba"]
+    probabilities = policy.probabilities(table["score"].to_numpy(), table["sex"], table)[:, best]
+    assert decided["proba"].to_numpy() == pytest.approx(probabilities, abs=1e-15)
+    assert probabilities.min() >= 0.04 - 1e-12
 
 
 def test_a_frontier_keeps_the_chance(table, capsys):
@@ -87,11 +93,11 @@ def test_what_cannot_be_asked_is_one_line(table, capsys, options, exit_code, wor
     assert words in err
 
 
-def test_columns_of_odds_that_are_taken(table, capsys):
+def test_columns_of_probabilities_that_are_taken(table, capsys):
     """A file that has such a column is refused, and so are decisions of that name."""
     call(f"{FIT} --explore .04 --out policy.json", capsys)
-    apply = "apply policy.json all.csv --proba score --group sex --key id --odds --out decided.csv"
-    table.assign(odds=1.0).to_csv("odds.csv", index=False)
-    for line in (apply.replace("all.csv", "odds.csv"), f"{apply} --column odds"):
+    apply = "apply policy.json all.csv --proba score --group sex --key id --with-proba --out decided.csv"
+    table.assign(proba=1.0).to_csv("probabilities.csv", index=False)
+    for line in (apply.replace("all.csv", "probabilities.csv"), f"{apply} --column proba"):
         code, _, err = call(line, capsys)
-        assert (code, "'odds'" in err, "--odds" in err) == (1, True, True), err
+        assert (code, "'proba'" in err, "--with-proba" in err) == (1, True, True), err

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from helpers import python_words
 
-from felicific import Gap, Policy, Ratio, frontier, moments, solve
+from felicific import Gap, Policy, Ratio, aggregate, frontier, solve
 from felicific.cli import run
 
 pytestmark = [
@@ -51,7 +51,7 @@ def call(line, capsys):
 
 def test_fit_asks_for_what_the_library_asks(table, capsys):
     """Of the ratio and the gap, each between every attribute that is named, and no other gap."""
-    sums = moments(table, **ROLES)
+    sums = aggregate(table, **ROLES)
     for options, constraints in (
         ("--ratio .8 --between sex --min-people 30", [Ratio("decision", 0.8, between="sex", min_people=30)]),
         ("--ratio decision=.7", [Ratio("decision", 0.7)]),
@@ -80,7 +80,7 @@ def test_fit_asks_for_what_the_library_asks(table, capsys):
 
 def test_the_frontier_of_a_ratio_and_of_an_attribute(table, capsys):
     """A ratio by its values, a gap between sexes by its breakpoints; a chart of the first is refused by name."""
-    sums = moments(table, **ROLES)
+    sums = aggregate(table, **ROLES)
     code, out, err = call(f"frontier all.csv {COMMON} --ratio .8 --between sex --json", capsys)
     assert code == 0, err
     line = frontier(sums, constraints=[Ratio("decision", 0.8, between="sex")])
@@ -153,15 +153,15 @@ def test_every_command_takes_people_without_a_group(table, capsys):
         ("--ratio 1 --confidence .9", "can never be shown"),
         ("--ratio .8 --between sex,sex", "Name each attribute once"),
         (
-            "--losers 0 --gap .1 --confidence .9",
+            "--worse-off 0 --gap .1 --confidence .9",
             "Allow a little with --confidence: 0.01 of the people to lose",
         ),
         ("--gap .1 --missing-group f", "--missing-group is 'f'"),
         ("--gap 7", "five percentage points"),
         ("--gap .1 --change-cost -1", "--change-cost is -1"),
         ("--gap .1 --change-cost cheap", "--change-cost"),
-        ("--gap .1 --no-group-at-predict", "--group-proba GROUP=COLUMN; or use --policy score"),
-        ("--gap .1 --policy label --no-group-at-predict --group-proba f=score", "--group-proba"),
+        ("--gap .1 --without-group", "--group-proba GROUP=COLUMN; or use --policy score"),
+        ("--gap .1 --policy label --without-group --group-proba f=score", "--group-proba"),
         ("--floor .9 --budget .1", "Relax or drop"),
     ],
 )
@@ -204,7 +204,7 @@ def test_remedies_can_be_typed(table, capsys, line, words):
 
 def test_the_kind_of_policy_is_chosen_as_in_python(table, capsys):
     """Score for two classes and a seen group, individual without the group; it is printed, and stands in the report."""
-    believed = "--no-group-at-predict " + " ".join(f"--group-proba {sex}=p_{sex}" for sex in "fm")
+    believed = "--without-group " + " ".join(f"--group-proba {sex}=p_{sex}" for sex in "fm")
     table.assign(p_f=0.4, p_m=0.6).to_csv("all.csv", index=False)
     common = COMMON.replace(" --group race", "")
     for options, kind, why in (
@@ -238,7 +238,7 @@ def test_what_every_group_loses_is_said_in_the_words_of_the_shell(table, capsys)
     repaid = (np.random.default_rng(1).random(len(table)) < score).astype(int)
     table.assign(score=score, repaid=repaid).to_csv("all.csv", index=False)
     common = COMMON.replace(" --group race", "")
-    blind = f"fit all.csv {common} --policy score --no-group-at-predict --gap .001 --change-cost 0 --force --seed 0"
+    blind = f"fit all.csv {common} --policy score --without-group --gap .001 --change-cost 0 --force --seed 0"
     _, out, _ = call(blind, capsys)
     _, audited, _ = call(f"audit all.csv --policy-file policy.json {common}", capsys)
     for text in (out, audited):

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from felicific import Happiness, frontier, moments
+from felicific import Happiness, aggregate, frontier
 
 LINE = (
     "frontier scores.csv --proba score --label repaid --group sex --happiness 'decision * loan' --name funding "
@@ -17,16 +17,18 @@ LINE = (
 @pytest.fixture
 def line(loans):
     happiness = Happiness("decision * loan", name="funding", unit="k$")
-    return frontier(moments(loans, proba="score", y="repaid", sensitive_features="sex", happiness=happiness))
+    return frontier(
+        aggregate(loans, proba="score", y="repaid", sensitive_features="sex", happiness=happiness)
+    )
 
 
 def naive_changed(line, loans):
     """Share of people whose decision is not today's, policy by policy and person by person."""
     found = []
     for policy in line.policies:
-        odds = policy.odds(loans["score"], loans["sex"])
+        probabilities = policy.probabilities(loans["score"], loans["sex"])
         today = (loans["score"] > 0.5).astype(int).to_numpy()
-        found.append(1 - odds[np.arange(len(today)), today].mean())
+        found.append(1 - probabilities[np.arange(len(today)), today].mean())
     return found
 
 

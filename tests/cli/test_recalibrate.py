@@ -28,7 +28,7 @@ def test_recalibration_is_the_librarys(loans, done):
     """By the rows with labels or by their sums: the gap is met on the new people, and the lots are the same."""
     done(f"{FIT} --out policy.json")
     done(f"{AGAIN} {LABELLED} --out rows.json")
-    done(f"moments scores.csv {ROLES} --label repaid --out sums.json")
+    done(f"aggregate scores.csv {ROLES} --label repaid --out sums.json")
     told = done(f"{AGAIN} --labelled sums.json --out sums-next.json")
     fair = FairClassifier(
         FrozenEstimator(ColumnModel([0, 1], {0: "other", 1: "score"})),
@@ -47,16 +47,16 @@ def test_recalibration_is_the_librarys(loans, done):
         assert found.loss == pytest.approx(expected.loss, rel=1e-9)
         assert found.salt == Policy.load("policy.json").salt
         assert found.expected
-        # By hand: means of what the odds give on the new people.
-        odds = found.odds(new["score"], new["sex"])[:, 1]
-        means = (odds * new["loan"]).groupby(new["sex"]).mean()
+        # By hand: means of what the probabilities give on the new people.
+        probabilities = found.probabilities(new["score"], new["sex"])[:, 1]
+        means = (probabilities * new["loan"]).groupby(new["sex"]).mean()
         assert means.max() - means.min() == pytest.approx(0.5, abs=1e-6)
-    old = Policy.load("policy.json").odds(new["score"], new["sex"])[:, 1]
+    old = Policy.load("policy.json").probabilities(new["score"], new["sex"])[:, 1]
     before = (old * new["loan"]).groupby(new["sex"]).mean()
     assert f"{before.max() - before.min():.6g} k$ by the policy before, 0.5 k$ by this one" in told
     assert "in expectation over the lottery" in told
     content = json.loads(done(f"{AGAIN} {LABELLED} --out json.json --json"))
-    moved = np.abs(old - found.odds(new["score"], new["sex"])[:, 1])
+    moved = np.abs(old - found.probabilities(new["score"], new["sex"])[:, 1])
     shares = pd.Series(moved).groupby(new["sex"]).mean()
     assert [one["share"] for one in content["decided_otherwise"]] == pytest.approx(shares.tolist())
 
@@ -67,8 +67,8 @@ def test_an_individual_policy_needs_no_labels(loans, done, shell):
     line = "recalibrate policy.json next.csv --proba score --group sex --out again.json"
     done(line)
     found, new = Policy.load("again.json"), pd.read_csv("next.csv")
-    odds = found.odds(new["score"], new["sex"], new)[:, 1]
-    means = (odds * new["loan"]).groupby(new["sex"]).mean()
+    probabilities = found.probabilities(new["score"], new["sex"], new)[:, 1]
+    means = (probabilities * new["loan"]).groupby(new["sex"]).mean()
     assert means.max() - means.min() == pytest.approx(0.5, abs=1e-6)
     code, _, err = shell(f"{line} --force --labelled scores.csv")
     assert code == 1
@@ -92,10 +92,10 @@ def test_what_was_asked_stays_or_is_said_again(loans, done, shell):
 def test_what_cannot_be_recalibrated(loans, done, shell):
     """No labels, other happiness, sums of others, unknown columns, no policy: one line, and nothing written."""
     done(f"{FIT} --out policy.json")
-    done(f"moments scores.csv {ROLES} --label repaid --out sums.json")
-    done(f"moments scores.csv {ROLES} --label repaid --policy label --out labels.json")
+    done(f"aggregate scores.csv {ROLES} --label repaid --out sums.json")
+    done(f"aggregate scores.csv {ROLES} --label repaid --policy label --out labels.json")
     done(
-        "moments scores.csv --proba score --group race --happiness decision --label repaid --out others.json"
+        "aggregate scores.csv --proba score --group race --happiness decision --label repaid --out others.json"
     )
     for line, words in (
         (AGAIN, "--labelled FILE"),
@@ -103,7 +103,10 @@ def test_what_cannot_be_recalibrated(loans, done, shell):
         (f"{AGAIN.replace('--name funding', '--name money')} {LABELLED}", "The policy is about 'funding'"),
         (f"{AGAIN} --labelled others.json", "differ in the groups"),
         (f"{AGAIN} --labelled labels.json", "differ in what a policy sees: score and label"),
-        (f"{AGAIN} --labelled sums.json --losers .1", "Ask for Losers when they are summed, by moments."),
+        (
+            f"{AGAIN} --labelled sums.json --worse-off .1",
+            "Ask for WorseOff when they are summed, by aggregates.",
+        ),
         (f"{AGAIN} {LABELLED} --today nothing", "no column 'nothing'"),
         (f"{AGAIN} {LABELLED} --policy label", "--policy has no use"),
         (f"{AGAIN} --labelled policy.json", "holds a policy"),

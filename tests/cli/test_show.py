@@ -75,7 +75,7 @@ def test_signed_or_not(loans, done, shell):
 def test_other_files_are_refused_by_what_they_are(loans, done, shell):
     """A file of sums, a table, a torn file and none at all: one line each."""
     done(
-        "moments scores.csv --proba score --label repaid --group sex --happiness 'decision * loan' --out sums.json"
+        "aggregate scores.csv --proba score --label repaid --group sex --happiness 'decision * loan' --out sums.json"
     )
     done(FIT)
     Path("torn.json").write_text(Path("policy.json").read_text()[:200])

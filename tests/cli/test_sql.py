@@ -86,22 +86,22 @@ def test_what_is_printed_is_the_librarys(folder, felicific, dialect):
 
 
 def test_a_query_decides_what_apply_decides(folder, felicific):
-    """With a table it is a query as it stands; the odds too."""
+    """With a table it is a query as it stands; the probabilities too."""
     assert (
-        felicific("apply policy.json people.csv --proba score --group sex --key id --odds --out decided.csv")[
-            0
-        ]
+        felicific(
+            "apply policy.json people.csv --proba score --group sex --key id --with-proba --out decided.csv"
+        )[0]
         == 0
     )
     table = "read_csv('people.csv', types = {'id': 'VARCHAR'})"
-    code, out, err = felicific(f"{SQL} duckdb --from {shlex.quote(table)} --odds --column d")
+    code, out, err = felicific(f"{SQL} duckdb --from {shlex.quote(table)} --with-proba --column d")
     assert (code, err) == (0, "")
     found = duckdb.sql(out).df()
     expected = pd.read_csv("decided.csv", dtype={"id": str})
-    assert list(found.columns) == [*people().columns, "d", "odds"]
+    assert list(found.columns) == [*people().columns, "d", "proba"]
     assert found["d"].tolist() == expected["decision"].tolist()
-    assert found["odds"].tolist() == expected["odds"].tolist()
-    assert len(set(found["odds"])) > 2
+    assert found["proba"].tolist() == expected["proba"].tolist()
+    assert len(set(found["proba"])) > 2
 
 
 def test_more_classes_and_labels(folder, felicific):
@@ -169,8 +169,8 @@ BAD = {
         "Rename the column, or apply the policy where Python runs",
     ),
     "one name twice": (
-        f"{SQL} postgres --odds --column odds",
-        "Choose another name in --column, or leave --odds out",
+        f"{SQL} postgres --with-proba --column proba",
+        "Choose another name in --column, or leave --with-proba out",
     ),
     "kind of file": (f"{SQL} postgres --out decide.txt", "End its name in .sql."),
     "no folder": (f"{SQL} postgres --out none/decide.sql", "There is no folder 'none'"),
@@ -190,7 +190,7 @@ def test_bad_input_is_one_line(folder, felicific, bad):
 def test_an_individual_policy_is_refused(folder, felicific, function, blind, refuses):
     """It says why there is no SQL of it, and what to do instead; also where its file asks for functions."""
     table = people().assign(f=0.5, m=0.5)
-    settings = {"group_at_predict": False, "group_proba": {"f": "f", "m": "m"}} if blind else {}
+    settings = {"sees_group": False, "group_proba": {"f": "f", "m": "m"}} if blind else {}
 
     def loan(decision, x):
         return decision * x["loan"]

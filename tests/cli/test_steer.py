@@ -213,7 +213,7 @@ def test_settings_are_those_it_was_begun_with(steered, done, shell):
 REFUSED = {
     "--pace 300": "--pace belongs to a steered policy",
     "--gap 1": "--gap belongs to a steered policy",
-    "--steer steer.json --odds": "odds of a steered policy",
+    "--steer steer.json --with-proba": "probabilities of a steered policy",
     "--steer steer.json --signed x.json": "--signed is for a policy",
     "--steer steer.txt": "is not written here",
     "--steer policy.json": "holds a policy",

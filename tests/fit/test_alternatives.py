@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from strategies import examples
 
 import felicific._fit.alternatives as module
-from felicific import FairClassifier, Policy, alternatives, audit, compare, frontier, moments
+from felicific import FairClassifier, Policy, aggregate, alternatives, audit, compare, frontier
 from felicific._audit.result import Interval
 from felicific._fit.alternatives import least_gap_at
 from felicific._fit.judged import Alternative
@@ -110,12 +110,12 @@ def test_the_least_gap_at_a_loss_is_that_of_a_naive_program(seed, blind, n_parts
     people = {"s": scores, "g": group, "y": y, "loan": loan}
     parts = {"yes": "decision == 1", "money": "decision * loan"}
     happiness = dict(list(parts.items())[:n_parts])
-    sums = moments(people, proba="s", y="y", sensitive_features="g", happiness=happiness).joined()
+    sums = aggregate(people, proba="s", y="y", sensitive_features="g", happiness=happiness).joined()
     values = [np.column_stack([np.zeros(n), unit]) for unit in (np.ones(n), loan)][:n_parts]
     widths = rng.integers(1, 5, n_parts) / 4.0 if n_parts > 1 else np.ones(1)
     most = sums.today.loss + more
     expected = naive_least(scores, y, group, values, widths, most, blind=blind)
-    part, policy = least_gap_at(sums, widths, most, see_group=not blind, salt="0")
+    part, policy = least_gap_at(sums, widths, most, sees_group=not blind, salt="0")
     if expected is None:
         assert policy is None
         assert part > most
@@ -129,10 +129,10 @@ def test_the_least_gap_at_a_loss_is_that_of_a_naive_program(seed, blind, n_parts
 def test_it_is_the_place_on_the_frontier():
     """With one component it is the policy of that loss on the exact frontier."""
     people = make_people()
-    sums = moments(people, proba="score", y="y", sensitive_features="g", happiness=YES).joined()
+    sums = aggregate(people, proba="score", y="y", sensitive_features="g", happiness=YES).joined()
     line = frontier(sums)
     for loss in np.linspace(line.loss[-1], line.loss[0], 7):
-        gap, policy = least_gap_at(sums, np.ones(1), float(loss), see_group=True, salt="0")
+        gap, policy = least_gap_at(sums, np.ones(1), float(loss), sees_group=True, salt="0")
         assert gap == pytest.approx(line.position(loss=float(loss)), abs=1e-8)
         assert policy.loss == pytest.approx(line.at(loss=float(loss)).loss, abs=1e-8)
 
@@ -152,17 +152,17 @@ def test_rows_are_what_the_policies_do_to_those_who_judge(monkeypatch):
     before = audit((half["score"] > 0.5).astype(int).to_numpy(), half, "y", **ASKED)
     assert found.today.gaps == pytest.approx(before.gaps)
     for row, column in zip(found.rows, ("score", "worse"), strict=True):
-        odds = row.policy.odds(half[column].to_numpy(), half["g"].to_numpy())
-        means = {g: odds[(half["g"] == g).to_numpy(), 1].mean() for g in "fmx"}
+        probabilities = row.policy.probabilities(half[column].to_numpy(), half["g"].to_numpy())
+        means = {g: probabilities[(half["g"] == g).to_numpy(), 1].mean() for g in "fmx"}
         assert row.gap == pytest.approx(max(means.values()) - min(means.values()))
-        error = np.mean([odds[i, 1 - label] for i, label in enumerate(half["y"])])
+        error = np.mean([probabilities[i, 1 - label] for i, label in enumerate(half["y"])])
         assert row.loss_change.estimate == pytest.approx(error - before.loss.estimate)
         after = audit(row.policy, half, "y", proba=column, **ASKED)
         change = compare(before, after, confidence=1 - 0.1 / 2)["yes"].gap
         assert (row.gap_change.low, row.gap_change.high) == pytest.approx((change.low, change.high))
         # On those who fit it loses no more than is allowed.
         fit = people.iloc[fitting]
-        chances = row.policy.odds(fit[column].to_numpy(), fit["g"].to_numpy())[:, 1]
+        chances = row.policy.probabilities(fit[column].to_numpy(), fit["g"].to_numpy())[:, 1]
         lost, now = np.abs(chances - fit["y"]).mean(), ((fit["score"] > 0.5) != fit["y"]).mean()
         assert lost <= now + 0.05 + 1e-9
 
@@ -234,7 +234,7 @@ def test_a_candidate_may_be_a_model_a_column_or_an_array():
 
 
 def test_a_fair_classifier_is_taken_as_it_is(monkeypatch):
-    """A FairClassifier is judged by its own odds, and is a baseline that is not solved anew."""
+    """A FairClassifier is judged by its own probabilities, and is a baseline that is not solved anew."""
     people, kept, made = make_people(900), [], module.halves
     monkeypatch.setattr(module, "halves", lambda *given: kept.append(made(*given)) or kept[-1])
     model = LogisticRegression().fit(people[["z", "other"]][:150], people["y"][:150])
@@ -245,8 +245,11 @@ def test_a_fair_classifier_is_taken_as_it_is(monkeypatch):
     rest = people[400:].reset_index(drop=True)
     found = search(rest, {"today": model, "fair": fair})
     half = rest.iloc[kept[0][1][1]]
-    odds = fair.predict_proba(half)[:, 1]
-    apart = odds[(half["g"] == "m").to_numpy()].mean() - odds[(half["g"] == "f").to_numpy()].mean()
+    probabilities = fair.predict_proba(half)[:, 1]
+    apart = (
+        probabilities[(half["g"] == "m").to_numpy()].mean()
+        - probabilities[(half["g"] == "f").to_numpy()].mean()
+    )
     assert found["fair"].gap == pytest.approx(abs(apart))
     assert found["fair"].policy is None
     assert found["today"].policy is not None
@@ -258,8 +261,8 @@ def test_a_fair_classifier_is_taken_as_it_is(monkeypatch):
 
 def test_blind_policies_decide_alike():
     """Without the group, policies have one rule for all."""
-    policy = search(make_people(900), loss_slack=0.05, group_at_predict=False).rows[0].policy
-    assert not policy.see_group
+    policy = search(make_people(900), loss_slack=0.05, sees_group=False).rows[0].policy
+    assert not policy.sees_group
     assert (policy.q[0] == policy.q[1]).all()
 
 
@@ -364,7 +367,7 @@ def test_the_bound_is_uniform_over_the_maps():
     delta = np.sqrt(log / (2 * sizes))
     total = sizes.sum()
     more = (sizes * delta).sum() / total + math.sqrt(union / (2 * total))
-    sums = moments(people, proba="score", y="y", sensitive_features="g", happiness=YES)
+    sums = aggregate(people, proba="score", y="y", sensitive_features="g", happiness=YES)
     line = frontier(sums)
     expected = line.position(loss=line.today.loss + more) - delta.sum()
     assert found.least_gap.low == pytest.approx(expected, abs=1e-4)
@@ -453,7 +456,7 @@ CASES = {
     "a slack without end": ({"loss_slack": math.inf}, ConstraintError, "inf"),
     "a slack in per cent": ({"loss_slack": 5}, ConstraintError, "between 0 and 1"),
     "a confidence of 95": ({"confidence": 95}, DataError, "95"),
-    "sight that is none": ({"group_at_predict": "no"}, DataError, "group_at_predict"),
+    "sight that is none": ({"sees_group": "no"}, DataError, "sees_group"),
     "an unknown happiness": ({"happiness": "parity"}, HappinessError, "parity"),
     "a happiness no decision changes": ({"happiness": "z + 1"}, HappinessError, "decision"),
     "unclear weights": ({"sample_weight": np.full(400, 0.5)}, DataError, "weight"),

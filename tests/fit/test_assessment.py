@@ -8,7 +8,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Floor, Happiness, Losers, Ratio, audit, compare
+from felicific import FairClassifier, Floor, Happiness, Ratio, WorseOff, audit, compare
 from felicific._fit.assessment import Assessment
 
 FUNDING = Happiness("decision * loan", name="funding", unit="$")
@@ -18,7 +18,7 @@ SETTINGS = {
         "happiness": {"funding": FUNDING, "days": Happiness("3 - decision", unit="days")},
         "gap": {"funding": 20_000.0, "days": 0.2},
     },
-    "blind": {"gap": 20_000.0, "group_at_predict": False, "policy": "score"},
+    "blind": {"gap": 20_000.0, "sees_group": False, "policy": "score"},
     "individual": {"gap": 1_000.0, "policy": "individual"},
     "label": {"gap": 20_000.0, "policy": "label"},
     "soft-label": {"gap": 1_000.0, "policy": "soft-label"},
@@ -69,7 +69,7 @@ def test_flows_are_those_of_a_loop(fair):
     """Who gains, loses, moves and draws lots, group by group, is what a loop over people and decisions finds."""
     X, y = world(600, 2)
     found = assess(fair, X, y)
-    effect, odds = found.proposed, fair.predict_proba(X)
+    effect, probabilities = found.proposed, fair.predict_proba(X)
     today, group = fair.estimator_.predict(X[["x"]]), X["g"].to_numpy()
     names = [component.name for component in fair.policy_.components]
     values = np.array([[happiness_of(fair, name, d, X, y) for d in (0, 1)] for name in names])
@@ -80,19 +80,19 @@ def test_flows_are_those_of_a_loop(fair):
         moves = np.zeros((2, 2))
         for i in rows:
             for d in (0, 1):
-                moves[today[i], d] += odds[i, d]
+                moves[today[i], d] += probabilities[i, d]
                 apart = values[:, d, i] - values[:, today[i], i]
-                gain += odds[i, d] * (apart > 0)
-                lose += odds[i, d] * (apart < 0)
+                gain += probabilities[i, d] * (apart > 0)
+                lose += probabilities[i, d] * (apart < 0)
                 wanted = apart[[component.wanted for component in fair.policy_.components]]
-                better += odds[i, d] * (bool((wanted > 0).any()) and not (wanted < 0).any())
-                worse += odds[i, d] * bool((wanted < 0).any())
+                better += probabilities[i, d] * (bool((wanted > 0).any()) and not (wanted < 0).any())
+                worse += probabilities[i, d] * bool((wanted < 0).any())
         np.testing.assert_allclose(effect.gain[z], gain, atol=1e-9)
         np.testing.assert_allclose(effect.lose[z], lose, atol=1e-9)
         np.testing.assert_allclose([effect.better[z], effect.worse[z]], [better, worse], atol=1e-9)
         np.testing.assert_allclose(effect.moves[z], moves, atol=1e-9)
         assert effect.changed[z] == pytest.approx(moves[0, 1] + moves[1, 0], abs=1e-9)
-        assert effect.lots[z] == ((odds[rows] > 0).sum(axis=1) > 1).sum()
+        assert effect.lots[z] == ((probabilities[rows] > 0).sum(axis=1) > 1).sum()
 
 
 def test_what_is_proposed_is_what_audits_and_comparisons_find(fair):
@@ -194,7 +194,7 @@ def test_weights_are_repetitions(model):
         ({"gap": 0.05}, False),
         ({"gap": None, "constraints": [Ratio("approved", 0.2)]}, True),
         ({"gap": None, "constraints": [Ratio("approved", 0.99)]}, False),
-        ({"gap": 0.6, "constraints": [Losers(0.5, happiness="approved")]}, True),
+        ({"gap": 0.6, "constraints": [WorseOff(0.5, happiness="approved")]}, True),
         ({"gap": 0.6, "constraints": [Floor("approved", at_least="today")]}, True),
         ({"gap": 0.6, "constraints": [Floor("approved", at_least=0.9)]}, False),
     ],
@@ -240,18 +240,18 @@ def test_flows_are_expected_over_labels_that_are_missing(model):
     rng = np.random.default_rng(0)
     fair = FairClassifier(
         model, happiness="equal_opportunity", favourable=1, gap=0.0, sensitive_features="g", random_state=0,
-        missing_labels="explained",
+        missing_labels="at_random",
     ).fit(X, np.where(rng.random(len(y)) < 0.5, np.nan, y))  # fmt: skip
     others, truth = world(2_000, 2)
     found = assess(fair, others, np.where(rng.random(len(truth)) < 0.5, np.nan, truth))
-    odds, today = fair.predict_proba(others), fair.estimator_.predict(others[["x"]])
+    probabilities, today = fair.predict_proba(others), fair.estimator_.predict(others[["x"]])
     people = found.tried.people
     chance = np.where(people.labelled, people.labels == 1, people.chances[:, 1])
     for z, who in enumerate(fair.groups_):
         up = (others["g"] == who) & (today == 0)
-        assert found.proposed.gain[z, 0] == pytest.approx((odds[up, 1] * chance[up]).sum())
+        assert found.proposed.gain[z, 0] == pytest.approx((probabilities[up, 1] * chance[up]).sum())
         assert found.proposed.better[z] == pytest.approx(found.proposed.gain[z, 0])
-        known = ((odds[:, 1] * truth)[up]).sum()
+        known = ((probabilities[:, 1] * truth)[up]).sum()
         assert found.proposed.gain[z, 0] == pytest.approx(known, rel=0.35, abs=5)
 
 

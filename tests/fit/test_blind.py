@@ -24,7 +24,7 @@ from felicific.exceptions import DataError, GroupError, InfeasibleError
 
 CELLS = {
     "score": "score",
-    "free score": Score(cells=20, monotone=False),
+    "free score": Score(bins=20, monotone=False),
     "label": "label",
     "soft-label": "soft-label",
 }
@@ -56,7 +56,7 @@ def fitted(table, y, policy, **options):
         "happiness": "statistical_parity",
         "gap": 0.02,
         "sensitive_features": "group",
-        "group_at_predict": False,
+        "sees_group": False,
         "random_state": 0,
     } | options
     return FairClassifier(frozen(table, y), policy=EVERY.get(policy, policy), **options).fit(table, y)
@@ -78,7 +78,7 @@ def parity(K=2):
     return [(np.eye(K)[k], None) for k in range(K)]
 
 
-def odds(y, K=2):
+def probabilities(y, K=2):
     return [(np.eye(K)[k], y == label) for label in range(K) for k in range(K)]
 
 
@@ -103,7 +103,7 @@ def test_groups_passed_to_fit_are_not_asked_for_again(policy):
     table, y = make_signs()
     x, group = table[[*FEATURES, "id"]], table["group"]
     options = {"happiness": "statistical_parity", "gap": 0.02, "policy": EVERY[policy], "random_state": 0}
-    blind = FairClassifier(frozen(table, y), group_at_predict=False, **options)
+    blind = FairClassifier(frozen(table, y), sees_group=False, **options)
     blind.fit(x, y, sensitive_features=group)
     assert blind.predict(x).shape == y.shape
     assert (blind.predict_proba(x) == blind.predict_proba(x, sensitive_features=group)).all()
@@ -145,7 +145,7 @@ def test_every_group_has_the_same_cells(policy):
     rules = fair.policy_.rules()
     assert rules
     assert all(rule.startswith("In any group, ") for rule in rules)
-    assert fair.policy_.see_group is False
+    assert fair.policy_.sees_group is False
     assert fair.groups_ == ("a", "b", "c")
 
 
@@ -167,11 +167,11 @@ def test_an_individual_policy_reads_as_blind():
 
 CRITERIA = {
     "parity": ("statistical_parity", lambda table, y: parity()),
-    "odds": ("equalized_odds", lambda table, y: odds(y)),
+    "proba": ("equalized_odds", lambda table, y: probabilities(y)),
     "funding": (funding, lambda table, y: [(np.arange(2) * table["loan"].to_numpy()[:, None], None)]),
     "accuracy": ("overall_accuracy", lambda table, y: [((np.arange(2) == y[:, None]), None)]),
 }
-WIDTHS = {"parity": 0.02, "odds": 0.05, "funding": 1.0, "accuracy": 0.05}
+WIDTHS = {"parity": 0.02, "proba": 0.05, "funding": 1.0, "accuracy": 0.05}
 
 
 @pytest.mark.parametrize("policy", EVERY)
@@ -192,7 +192,7 @@ def test_gaps_are_as_asked_on_the_fitted_rows(policy, criterion, weighted):
         gap=WIDTHS[criterion],
         policy=EVERY[policy],
         sensitive_features="group",
-        group_at_predict=False,
+        sees_group=False,
         random_state=0,
     ).fit(table, y, sample_weight=weight)
     for gap in fair.gaps_.values():
@@ -215,19 +215,19 @@ def test_individual_outcome_is_that_of_the_cross_fitted_beliefs():
     _, belief = fit_group_model(features, codes(group), ("a", "b"), **asked)
     assert belief.shape == (len(y), 2)
     assert np.abs(belief.sum(axis=1) - 1).max() <= 1e-12
-    decided = fair.policy_.odds(proba, x=table, group_proba=belief)
-    loss, gaps = truth(decided, table, y, odds(y))
+    decided = fair.policy_.probabilities(proba, x=table, group_proba=belief)
+    loss, gaps = truth(decided, table, y, probabilities(y))
     assert fair.loss_ == pytest.approx(loss, rel=1e-12)
     assert list(fair.gaps_.values()) == pytest.approx(gaps.tolist(), abs=1e-12)
     assert gaps.max() <= 0.05 + 1e-9
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.05])
-@pytest.mark.parametrize("criterion", ["parity", "odds"])
+@pytest.mark.parametrize("criterion", ["parity", "proba"])
 def test_the_blind_optimum_is_that_of_the_naive_program(criterion, gap):
-    """Over the cells of the score, the least loss of all blind monotone policies is found."""
+    """Over the score bins, the least loss of all blind monotone policies is found."""
     table, y = make_signs(300, 3, seed=4)
-    fair = fitted(table, y, Score(cells=30), happiness=CRITERIA[criterion][0], gap=gap, change_cost=0)
+    fair = fitted(table, y, Score(bins=30), happiness=CRITERIA[criterion][0], gap=gap, change_cost=0)
     proba = fair.estimator_.predict_proba(table[FEATURES])
     signal = fair.policy_.signal
     components = CRITERIA[criterion][1](table, y)
@@ -273,7 +273,7 @@ def test_blindness_costs_what_it_says(policy, criterion):
     table, y = make_signs()
     options = {"happiness": CRITERIA[criterion][0], "gap": WIDTHS[criterion], "change_cost": 0}
     blind = fitted(table, y, policy, **options)
-    seeing = fitted(table, y, policy, group_at_predict=True, **options)
+    seeing = fitted(table, y, policy, sees_group=True, **options)
     assert blind.cost_of_blindness_ == pytest.approx(blind.loss_ - seeing.loss_, abs=1e-12)
     assert blind.cost_of_blindness_ >= -1e-9
     assert not hasattr(seeing, "cost_of_blindness_")
@@ -285,7 +285,7 @@ def test_blindness_costs_an_individual_policy_what_it_says(criterion):
     table, y = make_signs()
     options = {"happiness": CRITERIA[criterion][0], "gap": WIDTHS[criterion]}
     blind = fitted(table, y, "individual", **options)
-    seeing = fitted(table, y, "individual", group_at_predict=True, **options)
+    seeing = fitted(table, y, "individual", sees_group=True, **options)
     assert blind.cost_of_blindness_ == pytest.approx(blind.loss_ - seeing.loss_, abs=1e-12)
 
 
@@ -294,7 +294,7 @@ def test_rounded_blindness_costs_what_rounded_policies_cost(policy):
     """With randomize=False the cost of blindness compares the decisions that are really taken."""
     table, y = make_signs()
     blind = fitted(table, y, policy, randomize=False)
-    seeing = fitted(table, y, policy, randomize=False, group_at_predict=True)
+    seeing = fitted(table, y, policy, randomize=False, sees_group=True)
     assert blind.share_randomized_ == 0.0
     assert blind.cost_of_blindness_ == pytest.approx(blind.loss_ - seeing.loss_, abs=1e-12)
 
@@ -305,7 +305,7 @@ def test_an_individual_policy_is_fitted_again_only_when_somebody_asks(monkeypatc
     calls, whole = [], classifier.fit_policy
 
     def counted(*args, **options):
-        calls.append(args[0].see_group)
+        calls.append(args[0].sees_group)
         return whole(*args, **options)
 
     monkeypatch.setattr(classifier, "fit_policy", counted)
@@ -322,7 +322,7 @@ def test_refitting_with_sight_forgets_the_cost():
     table, y = make_signs()
     fair = fitted(table, y, "score")
     assert fair.cost_of_blindness_ > 0
-    fair.set_params(group_at_predict=True).fit(table, y)
+    fair.set_params(sees_group=True).fit(table, y)
     assert not hasattr(fair, "cost_of_blindness_")
 
 
@@ -333,7 +333,7 @@ def test_a_fit_that_fails_costs_nothing():
     def gift(decision, x, group):
         return np.where(group == "a", 1.0, 0.0) * (1 - 2 * decision)
 
-    assert fitted(table, y, "label", happiness=gift, gap=0.0, group_at_predict=True).gaps_["gift"] <= 1e-9
+    assert fitted(table, y, "label", happiness=gift, gap=0.0, sees_group=True).gaps_["gift"] <= 1e-9
     blind = fitted(table, y, "label", happiness=gift, gap=0.0)
     assert blind.gaps_["gift"] <= 1e-9
     assert blind.cost_of_blindness_ >= -1e-9
@@ -345,7 +345,7 @@ def test_a_fit_that_fails_costs_nothing():
 
 @pytest.mark.parametrize("policy", ["score", "label", "individual"])
 def test_weight_zero_is_the_row_absent(policy):
-    """Rows of weight 0 teach a blind policy nothing: not the labels' odds, not the groups'."""
+    """Rows of weight 0 teach a blind policy nothing: not the labels' probabilities, not the groups'."""
     table, y = make_signs(300)
     weight = np.ones(300)
     weight[::3] = 0.0
@@ -354,7 +354,7 @@ def test_weight_zero_is_the_row_absent(policy):
     hostile.loc[::3, "wealth"] = 50.0
     hostile.loc[::3, "group"] = np.where(table["group"][::3] == "a", "b", "a")
     options = {"happiness": "statistical_parity", "gap": 0.02, "policy": EVERY[policy]}
-    options |= {"sensitive_features": "group", "group_at_predict": False, "random_state": 0}
+    options |= {"sensitive_features": "group", "sees_group": False, "random_state": 0}
     model = frozen(table, y)
     one = FairClassifier(model, **options).fit(hostile, y, sample_weight=weight)
     other = FairClassifier(model, **options).fit(table[kept], y[kept])
@@ -373,7 +373,7 @@ def test_a_group_of_weight_zero_is_no_group():
         gap=0.02,
         policy="individual",
         sensitive_features="group",
-        group_at_predict=False,
+        sees_group=False,
         random_state=0,
     ).fit(table, y, sample_weight=weight)
     assert fair.groups_ == ("a", "b")
@@ -389,7 +389,7 @@ def test_an_unfitted_model_is_cross_fitted_blind_too(policy):
         happiness="statistical_parity",
         gap=0.02,
         policy=EVERY[policy],
-        group_at_predict=False,
+        sees_group=False,
         random_state=0,
         cv=3,
     ).fit(table[FEATURES], y, sensitive_features=table["group"])
@@ -430,18 +430,18 @@ def test_a_blind_individual_policy_comes_back_from_a_file():
     policy = fair.policy_
     back = Policy.from_json(policy.to_json(), happiness=funding)
     assert back.to_json() == policy.to_json()
-    assert back.see_group is False
+    assert back.sees_group is False
     features = table[FEATURES]
     proba, belief = fair.estimator_.predict_proba(features), fair.group_model_.predict_proba(features)
-    assert (back.odds(proba, x=table, group_proba=belief) == fair.predict_proba(table)).all()
+    assert (back.probabilities(proba, x=table, group_proba=belief) == fair.predict_proba(table)).all()
     by_group = {"b": belief[:, 1], "a": belief[:, 0]}
-    assert (back.odds(proba, x=table, group_proba=by_group) == fair.predict_proba(table)).all()
+    assert (back.probabilities(proba, x=table, group_proba=by_group) == fair.predict_proba(table)).all()
     with pytest.raises(DataError, match="shape"):
-        back.odds(proba, x=table, group_proba=belief[:, :1])
+        back.probabilities(proba, x=table, group_proba=belief[:, :1])
     with pytest.raises(DataError, match="infers the group"):
-        back.odds(proba, x=table)
+        back.probabilities(proba, x=table)
     with pytest.raises(DataError, match="looks at the people"):
-        back.odds(proba, group_proba=belief)
+        back.probabilities(proba, group_proba=belief)
 
 
 @pytest.mark.parametrize("policy", CELLS)

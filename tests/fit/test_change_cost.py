@@ -6,7 +6,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Individual, Policy, moments, solve
+from felicific import FairClassifier, Individual, Policy, aggregate, solve
 from felicific._fit.fitted import achieved
 from felicific._people.people import People
 from felicific.exceptions import DataError
@@ -35,7 +35,7 @@ def test_by_default_the_score_of_two_classes_has_a_cost():
     """The classifier charges what the sums of the same people charge; every other policy charges nothing."""
     fair, X, y = fitted()
     told = {"proba": fair.estimator_.predict_proba(X[["a", "b"]]), "y": y, "sensitive_features": "sex"}
-    sums = moments(X, happiness="decision * loan", **told)
+    sums = aggregate(X, happiness="decision * loan", **told)
     again = solve(sums, gap=0.1, change_cost="auto", random_state=0)
     assert fair.change_cost_ == fair.policy_.change_cost == again.change_cost == 0.1
     assert np.array_equal(again.q, fair.policy_.q)
@@ -46,23 +46,26 @@ def test_by_default_the_score_of_two_classes_has_a_cost():
 
 
 @pytest.mark.parametrize("policy", ["score", "individual", "soft-label"])
-@pytest.mark.parametrize("group_at_predict", [True, False])
+@pytest.mark.parametrize("sees_group", [True, False])
 @pytest.mark.parametrize("randomize", [True, False])
-def test_what_is_stated_of_the_three_points_is_what_happens(policy, group_at_predict, randomize):
-    """Loss, means and shares of the proposed point are those of the odds of the fitted people, of every kind."""
-    if policy == "individual" and not group_at_predict:
+def test_what_is_stated_of_the_three_points_is_what_happens(policy, sees_group, randomize):
+    """Loss, means and shares of the proposed point are those of the probabilities of the fitted people.
+
+    Of every kind.
+    """
+    if policy == "individual" and not sees_group:
         pytest.skip("its numbers are out of fold")
-    fair, X, y = fitted(policy, group_at_predict=group_at_predict, randomize=randomize, change_cost=0.05)
+    fair, X, y = fitted(policy, sees_group=sees_group, randomize=randomize, change_cost=0.05)
     assert list(fair.outcomes_) == ["today", "unconstrained", "proposed"]
     assert fair.change_cost_ == 0.05
-    odds, today = fair.predict_proba(X), fair.estimator_.predict(X[["a", "b"]])
+    probabilities, today = fair.predict_proba(X), fair.estimator_.predict(X[["a", "b"]])
     stated, now = fair.outcomes_["proposed"], fair.outcomes_["today"]
-    assert fair.loss_ == stated.loss == pytest.approx(1.0 - odds[np.arange(len(y)), y].mean())
+    assert fair.loss_ == stated.loss == pytest.approx(1.0 - probabilities[np.arange(len(y)), y].mean())
     for z, group in enumerate(fair.groups_):
         mine = (X["sex"] == group).to_numpy()
-        assert stated.changed[z] == pytest.approx(1.0 - odds[np.arange(len(y)), today][mine].mean())
-        assert stated.gains[z, 0] == pytest.approx((odds[:, 1] * (today == 0))[mine].mean())
-        assert stated.loses[z, 0] == pytest.approx((odds[:, 0] * (today == 1))[mine].mean())
+        assert stated.changed[z] == pytest.approx(1.0 - probabilities[np.arange(len(y)), today][mine].mean())
+        assert stated.gains[z, 0] == pytest.approx((probabilities[:, 1] * (today == 0))[mine].mean())
+        assert stated.loses[z, 0] == pytest.approx((probabilities[:, 0] * (today == 1))[mine].mean())
     assert now.changed.tolist() == [0.0, 0.0]
     assert now.loss == pytest.approx((today != y).mean())
     assert fair.outcomes_ == fair.policy_.outcomes
@@ -79,7 +82,7 @@ def test_an_individual_policy_decides_as_the_cost_says():
     assert any("plus 0.15 if it is not the class that the model finds likeliest" in s for s in sentences)
     back = Policy.from_json(fair.policy_.to_json())
     scores = (proba, X["sex"], X)
-    assert np.array_equal(back.odds(scores[0], scores[1], scores[2]), fair.predict_proba(X))
+    assert np.array_equal(back.probabilities(scores[0], scores[1], scores[2]), fair.predict_proba(X))
 
 
 def test_an_individual_policy_changes_fewer_at_a_cost():
@@ -110,16 +113,16 @@ def test_a_recalibrated_classifier_keeps_its_number():
     new, _ = applicants(300, 3)
     fresh = fair.recalibrate(new)
     assert fresh.change_cost_ == fair.change_cost_ > 0
-    odds, today = fresh.predict_proba(new), fair.estimator_.predict(new[["a", "b"]])
+    probabilities, today = fresh.predict_proba(new), fair.estimator_.predict(new[["a", "b"]])
     for z, group in enumerate(fresh.groups_):
         mine = (new["sex"] == group).to_numpy()
-        changed = 1.0 - odds[np.arange(len(new)), today][mine].mean()
+        changed = 1.0 - probabilities[np.arange(len(new)), today][mine].mean()
         assert fresh.outcomes_["proposed"].changed[z] == pytest.approx(changed)
     individual = fitted("individual", change_cost=0.05, happiness="equal_opportunity")[0].recalibrate(new)
     assert individual.change_cost_ == 0.05
     assert np.isnan(individual.outcomes_["proposed"].gains).all()  # that looks at labels, and there are none
-    assert "is not known" in individual.policy_.story()[-1]
-    assert Policy.from_json(individual.policy_.to_json()).story() == individual.policy_.story()
+    assert "is not known" in individual.policy_.impact()[-1]
+    assert Policy.from_json(individual.policy_.to_json()).impact() == individual.policy_.impact()
 
 
 def test_a_safe_fit_goes_along_the_frontier_of_the_sum():
@@ -157,29 +160,29 @@ def test_fit_needs_labels_where_something_looks_at_them(changed):
 
 
 def test_print_tells_tuning_and_fairness_apart():
-    """print(fair) shows the parameters and, once it is fitted, the story of the three points."""
+    """print(fair) shows the parameters and, once it is fitted, the impact at the three points."""
     fair, _, _ = fitted()
-    assert str(fair).splitlines()[-3:] == fair.policy_.story()
+    assert str(fair).splitlines()[-3:] == fair.policy_.impact()
     assert str(FairClassifier(LogisticRegression())).startswith("FairClassifier(")
     assert FairClassifier(LogisticRegression()).change_cost == "auto"
 
 
-def test_measured_outcomes_of_any_odds_know_who_is_changed():
-    """Odds that are no cell policy are measured person by person."""
+def test_measured_outcomes_of_any_probabilities_know_who_is_changed():
+    """Probabilities that are no cell policy are measured person by person."""
     fair, X, y = fitted()
     problem = fair._fitted.problem
     people = People.of(
         X, problem, group=X["sex"].to_numpy(), y=y, proba=fair.estimator_.predict_proba(X[["a", "b"]])
     )
-    odds = np.full((len(y), 2), 0.5)
-    assert achieved(problem, people, odds).changed == pytest.approx([0.5, 0.5])
+    probabilities = np.full((len(y), 2), 0.5)
+    assert achieved(problem, people, probabilities).changed == pytest.approx([0.5, 0.5])
 
 
 def test_changes_alone_by_a_policy_that_is_chosen():
     """Without labels and without the group, "auto" chooses before it asks whether labels are needed."""
     fair, X, _ = fitted("score")
     settings = {"happiness": "decision", "loss": "changes", "sensitive_features": "sex", "random_state": 0}
-    blind = FairClassifier(fair.estimator, gap=0.05, group_at_predict=False, **settings)
+    blind = FairClassifier(fair.estimator, gap=0.05, sees_group=False, **settings)
     with pytest.raises(DataError, match="requires y"):
         blind.fit(X)  # what is chosen infers the group, and is fitted to labels
     chosen = FairClassifier(fair.estimator, gap=0.05, **settings).fit(X)

@@ -22,9 +22,9 @@ from oracles import (
     predictive_equality,
     statistical_parity,
 )
-from strategies import examples, feasible_by_oracle, moments_of, populations, small_ints
+from strategies import aggregates_of, examples, feasible_by_oracle, populations, small_ints
 
-from felicific import Happiness, moments, solve
+from felicific import Happiness, aggregate, solve
 from felicific.exceptions import InfeasibleError
 
 EVERY_LABEL = populations(every_label=True, n_components=st.just(1))
@@ -105,9 +105,9 @@ def test_gaps_of_any_policy_are_the_metric_of_its_decisions(criterion, data):
     """For any policy whatever, the gap that felicific reports is the metric computed from decision probabilities."""
     rows, _ = data.draw(EVERY_LABEL)
     q = data.draw(policies(rows))
-    computed = moments_of(rows, "error", happiness=criterion)
+    computed = aggregates_of(rows, "error", happiness=criterion)
     policy = replace(solve(computed, gap={}), q=q, outcome=computed.evaluate(q))
-    decisions = policy.odds(scores_of(rows), rows.group)
+    decisions = policy.probabilities(scores_of(rows), rows.group)
     assert decisions.sum(axis=1) == pytest.approx(np.ones(len(decisions)), abs=1e-15)
     metric = METRICS[criterion](decisions, rows.label, rows.group, rows.weight)
     assert list(policy.gaps.values()) == pytest.approx(metric, rel=0, abs=1e-13)
@@ -125,13 +125,13 @@ def test_a_policy_solved_at_eps_has_the_metric_at_eps(criterion, data):
     written = as_eta(criterion, rows)
     exact = Exact(written)
     wanted = [GapAtMost(j, eps) for j in range(written.n_components)]
-    computed = moments_of(rows, loss, happiness=criterion)
+    computed = aggregates_of(rows, loss, happiness=criterion)
     if not feasible_by_oracle(exact, wanted):
         with pytest.raises(InfeasibleError):
             solve(computed, gap=eps)
         return
     policy = solve(computed, gap=eps)
-    decisions = policy.odds(scores_of(rows), rows.group)
+    decisions = policy.probabilities(scores_of(rows), rows.group)
     metric = METRICS[criterion](decisions, rows.label, rows.group, rows.weight)
     assert max(metric) <= eps + 1e-9
     assert list(policy.gaps.values()) == pytest.approx(metric, rel=0, abs=1e-12)
@@ -166,9 +166,9 @@ def test_two_to_five_classes_and_two_to_six_groups(criterion, soft):
                 "happiness": criterion,
                 "policy": "soft-label" if soft else "label",
             }
-            computed = moments({"group": group}, **arguments)
+            computed = aggregate({"group": group}, **arguments)
             eps, policy = solve_or_least(computed, 0.3 * max(computed.today.gaps))
-            decisions = policy.odds(proba, group)
+            decisions = policy.probabilities(proba, group)
             metric = METRICS[criterion](decisions, label, group, np.ones(n))
             assert list(policy.gaps.values()) == pytest.approx(metric, rel=0, abs=1e-12)
             assert max(metric) <= eps + 1e-9
@@ -193,8 +193,8 @@ def test_equalized_odds_is_the_papers_happiness(population, data):
 
     papers = [component(k, truth) for truth in range(K) for k in range(K)]
     q = data.draw(policies(rows))
-    one = moments_of(rows, "error", happiness=papers).evaluate(q)
-    two = moments_of(rows, "error", happiness="equalized_odds").evaluate(q)
+    one = aggregates_of(rows, "error", happiness=papers).evaluate(q)
+    two = aggregates_of(rows, "error", happiness="equalized_odds").evaluate(q)
     assert one.means == pytest.approx(two.means, rel=0, abs=1e-13)
     assert one.gaps == pytest.approx(two.gaps, rel=0, abs=1e-13)
 
@@ -212,12 +212,12 @@ def test_favourable_says_which_decision_counts(population, data):
     for criterion in ("equal_opportunity", "predictive_equality"):
         metric = METRICS[criterion]
         arguments = (decisions, rows.label, rows.group, rows.weight)
-        said = moments_of(rows, "error", happiness=criterion, favourable=best)
+        said = aggregates_of(rows, "error", happiness=criterion, favourable=best)
         assert said.evaluate(q).gaps == pytest.approx(metric(*arguments, favourable=best), rel=0, abs=1e-13)
-        unsaid = moments_of(rows, "error", happiness=criterion)
+        unsaid = aggregates_of(rows, "error", happiness=criterion)
         assert unsaid.evaluate(q).gaps == pytest.approx(metric(*arguments), rel=0, abs=1e-13)
     for criterion in ("statistical_parity", "overall_accuracy", "equalized_odds"):
-        one, two = (moments_of(rows, "error", happiness=criterion, favourable=k) for k in (best, None))
+        one, two = (aggregates_of(rows, "error", happiness=criterion, favourable=k) for k in (best, None))
         assert one.evaluate(q).gaps.tolist() == two.evaluate(q).gaps.tolist()
 
 
@@ -228,7 +228,7 @@ def test_today_is_the_metric_of_the_models_own_decisions(population):
     rows, _ = population
     own = np.eye(rows.n_classes)[rows.predicted]
     for criterion, metric in METRICS.items():
-        today = moments_of(rows, "error", happiness=criterion).today
+        today = aggregates_of(rows, "error", happiness=criterion).today
         wanted = metric(own, rows.label, rows.group, rows.weight)
         assert today.gaps == pytest.approx(wanted, rel=0, abs=1e-13)
 
@@ -265,7 +265,7 @@ def test_the_derived_predictor_on_cases_worked_out_by_hand():
 
 
 def solve_equalized_odds(group, label, predicted, weight, loss="error"):
-    computed = moments(
+    computed = aggregate(
         {"group": group},
         y=label,
         predicted=predicted,
@@ -298,7 +298,7 @@ def test_equalized_odds_at_zero_is_the_derived_predictor(counts, cost):
     )
     scale = float(np.ptp(matrix))
     assert policy.loss == pytest.approx(wanted, rel=0, abs=1e-9 * scale)
-    decisions = policy.odds(predicted, group)
+    decisions = policy.probabilities(predicted, group)
     for truth in (0, 1):
         rates = decision_rates(decisions, group, weight, 1, label == truth)
         assert pair_gap(rates) <= 1e-9
@@ -309,7 +309,7 @@ def test_equalized_odds_at_zero_is_the_derived_predictor(counts, cost):
 def test_relaxing_equalized_odds_never_costs(population):
     """The least loss falls as eps grows, from the derived predictor's to the unconstrained one, and is convex."""
     rows, loss = population
-    computed = moments_of(rows, loss, happiness="equalized_odds")
+    computed = aggregates_of(rows, loss, happiness="equalized_odds")
     losses = [solve(computed, gap=eps).loss for eps in (0.0, 0.25, 0.5, 0.75, 1.0)]
     exact = Exact(as_eta("equalized_odds", rows))
     slack = 1e-9 * float(exact.loss_swing)

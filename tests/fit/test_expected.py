@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from strategies import examples
 
-from felicific import FairClassifier, Floor, Happiness, Policy, audit, moments, solve
+from felicific import FairClassifier, Floor, Happiness, Policy, aggregate, audit, solve
 from felicific._documents import checksum
 from felicific._statistics.expected import expected_range, pooled_variance
 from felicific.exceptions import ClusterWarning, DataError, GroupError, PolicyFileError, PolicyWarning
@@ -306,12 +306,12 @@ def test_files_with_impossible_evidence_are_refused(name):
         Policy.from_json(without_evidence(policy, lambda basis: basis["evidence"].pop(name)))
 
 
-def test_added_moments_expect_what_all_rows_do():
+def test_added_aggregates_expect_what_all_rows_do():
     """Squares add: two tables summed apart and added give the expectation of both together; without them, none."""
     X, y = make_people(600)
     said = {"proba": ["p0", "p1"], "sensitive_features": "group", "happiness": "decision * amount"}
-    parts = [moments(X[rows], y=y[rows], **said) for rows in (slice(0, 250), slice(250, None))]
-    whole, added = (solve(sums, gap=1.0, random_state=0) for sums in (moments(X, y=y, **said), sum(parts)))
+    parts = [aggregate(X[rows], y=y[rows], **said) for rows in (slice(0, 250), slice(250, None))]
+    whole, added = (solve(sums, gap=1.0, random_state=0) for sums in (aggregate(X, y=y, **said), sum(parts)))
     assert added.expected_gaps() == pytest.approx(whole.expected_gaps(), rel=1e-9)
     silent = solve(replace(sum(parts), square=None), gap=1.0, random_state=0)
     assert silent.basis.evidence is None
@@ -432,7 +432,7 @@ def test_auto_takes_what_the_problem_asks_for():
     assert fitted(*make_people(n_classes=3), 3).policy_.kind == "individual"
     said = {"happiness": "decision", "sensitive_features": "group", "random_state": 0}
     features = X[["p0", "p1", "group"]].assign(group=(X["group"] == "F") * 1)
-    blind = FairClassifier(LogisticRegression(), group_at_predict=False, **said).fit(features, y)
+    blind = FairClassifier(LogisticRegression(), sees_group=False, **said).fit(features, y)
     assert blind.policy_.kind == "individual"
     assert "chosen because the group is not seen" in repr(blind)
     ridge = FairClassifier(RidgeClassifier(), **said).fit(features, y)

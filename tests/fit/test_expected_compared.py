@@ -13,7 +13,7 @@ from oracles_policies import Told
 from sklearn.frozen import FrozenEstimator
 from strategies import examples
 
-from felicific import FairClassifier, Gap, Happiness, Policy, Ratio, moments, solve
+from felicific import FairClassifier, Gap, Happiness, Policy, Ratio, aggregate, solve
 from felicific._statistics.expected import expected_ratio
 from felicific.exceptions import ConstraintError, PolicyWarning
 
@@ -39,13 +39,13 @@ def fit_both(X, y, *constraints, **options):
     return FairClassifier(FrozenEstimator(Told().fit(X, y)), **said | options).fit(X, y)
 
 
-def naive(odds, X, column, measure, people=None, counted=None, draws=200_000):
+def naive(probabilities, X, column, measure, people=None, counted=None, draws=200_000):
     """The formula of the page, the groups being everybody of each value of a column."""
     rng = np.random.default_rng(4)
     n, mean, variance = [], [], []
     for value in sorted(set(X[column])):
         own = (X[column] == value).to_numpy() & (True if counted is None else counted)
-        p, worth = odds[own, 1], X["amount"].to_numpy()[own]
+        p, worth = probabilities[own, 1], X["amount"].to_numpy()[own]
         mean.append(np.mean(p * worth))
         variance.append(np.mean(p * worth**2) - mean[-1] ** 2)
         n.append(own.sum())
@@ -73,16 +73,16 @@ def test_gaps_and_ratios_between_attributes_are_those_of_a_naive_formula(kind, a
         happiness=happy,
         policy=kind,
     )
-    policy, odds = fair.policy_, fair.predict_proba(X)
+    policy, probabilities = fair.policy_, fair.predict_proba(X)
     counted = None if among is None else (X["amount"] > 20).to_numpy()
     gap, ratio = policy.expected_reached().values()
-    assert gap == pytest.approx(naive(odds, X, "race", "gap", counted=counted), rel=0.02)
-    assert ratio == pytest.approx(naive(odds, X, "sex", "ratio", counted=counted), rel=0.02)
+    assert gap == pytest.approx(naive(probabilities, X, "race", "gap", counted=counted), rel=0.02)
+    assert ratio == pytest.approx(naive(probabilities, X, "sex", "ratio", counted=counted), rel=0.02)
     twice = [
         2 * n for n in X[counted if among else np.ones(len(X), bool)]["race"].value_counts().sort_index()
     ]
     gap, _ = policy.expected_reached(2 * len(X)).values()
-    assert gap == pytest.approx(naive(odds, X, "race", "gap", np.array(twice), counted), rel=0.02)
+    assert gap == pytest.approx(naive(probabilities, X, "race", "gap", np.array(twice), counted), rel=0.02)
 
 
 def test_a_new_mix_of_people_is_another_union():
@@ -208,7 +208,7 @@ def test_sums_and_tables_say_it_too():
     said = {"proba": ["p0", "p1"], "sensitive_features": ["sex", "race"], "happiness": "decision"}
     asked = [Gap("decision", 0.02, between="race")]
     policies = [
-        solve(moments(X, y=y, **said), constraints=asked, random_state=0),
+        solve(aggregate(X, y=y, **said), constraints=asked, random_state=0),
         solve(X, y=y, constraints=asked, random_state=0, **said),
     ]
     for policy in policies:

@@ -16,13 +16,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
-from felicific import FairClassifier, Individual, Policy, audit, frontier, moments, solve
+from felicific import FairClassifier, Individual, Policy, aggregate, audit, frontier, solve
 from felicific._sklearn.beliefs import LEAVES, RATE, TREES, Coding, fit_group_model, group_folds
-from felicific.exceptions import DataError, FittedRowsWarning, MomentsError
+from felicific.exceptions import AggregatesError, DataError, FittedRowsWarning
 
 FEATURES = ["p1", "wealth", "loan"]
 ASKED = {"happiness": "decision * loan", "gap": 0.5, "random_state": 0}
-BLIND = {"policy": "individual", "group_at_predict": False}
+BLIND = {"policy": "individual", "sees_group": False}
 COLUMNS = {"a": "chance_a", "b": "chance_b"}
 
 
@@ -44,12 +44,14 @@ def fitted(table, y, of_label, **settings):
     return FairClassifier(FrozenEstimator(of_label), **settings).fit(table.drop(columns="y"), y)
 
 
-def naive_outcome(odds, table, y):
+def naive_outcome(probabilities, table, y):
     """Loss and gap of funding, person by person."""
     value = (np.arange(2) * table["loan"].to_numpy()[:, None])[:, :, None].astype(float)
     cost = (np.arange(2) != y[:, None]).astype(float)
     everyone = np.ones((len(y), 1), bool)
-    loss, _, gaps = outcome_of(odds, cost, value, everyone, np.ones(len(y)), codes(table["group"]), 2)
+    loss, _, gaps = outcome_of(
+        probabilities, cost, value, everyone, np.ones(len(y)), codes(table["group"]), 2
+    )
     return loss, gaps[0]
 
 
@@ -107,7 +109,7 @@ def test_whoever_knows_the_group_for_sure_sees_it():
     seeing = {
         **NAMED,
         "policy": Individual(calibration="none"),
-        "group_at_predict": True,
+        "sees_group": True,
         "group_proba": None,
     }
     sees = solve(table, **seeing)
@@ -166,11 +168,11 @@ def test_folds_are_learnt_naively_alike():
     average = sum(model.predict_proba(x) for model in models) / 5
     assert np.abs(fair.group_model_.predict_proba(table[FEATURES]) - average).max() <= 1e-12
     proba = of_label.predict_proba(table[FEATURES])
-    loss, gap = naive_outcome(fair.policy_.odds(proba, x=table, group_proba=believed), table, y)
+    loss, gap = naive_outcome(fair.policy_.probabilities(proba, x=table, group_proba=believed), table, y)
     assert fair.loss_ == pytest.approx(loss, rel=1e-12)
     assert fair.gaps_["decision * loan"] == pytest.approx(gap, abs=1e-9)
     assert fair.policy_.basis.out_of_fold
-    predicted = fair.policy_.odds(proba, x=table, group_proba=average)
+    predicted = fair.policy_.probabilities(proba, x=table, group_proba=average)
     assert (predicted == fair.predict_proba(table)).all()
     with pytest.warns(FittedRowsWarning, match="out of fold"):
         audit(fair, table, y)
@@ -297,7 +299,9 @@ def test_frontier_at_and_report():
     told = {"happiness": "decision * loan", "sensitive_features": "group"}
     band = line.band(new[["q0", "q1"]].to_numpy(), new, "y", group_proba=COLUMNS, **told)
     _, there = naive_outcome(
-        line.policies[0].odds(new[["q0", "q1"]], x=new, group_proba=new[list(COLUMNS.values())].to_numpy()),
+        line.policies[0].probabilities(
+            new[["q0", "q1"]], x=new, group_proba=new[list(COLUMNS.values())].to_numpy()
+        ),
         new,
         truth,
     )
@@ -321,8 +325,8 @@ def test_recalibrated_for_new_people():
     _, gap = naive_outcome(again.predict_proba(new), new, truth)
     assert gap <= 0.5 + 1e-9
     assert again.gaps_["decision * loan"] == pytest.approx(gap, abs=1e-9)
-    odds = fitted(table, y, of_label, group_proba=COLUMNS, happiness="equal_opportunity", gap=0.2)
-    assert "the model's probabilities" in next(iter(odds.recalibrate(new).recalibration_.values()))
+    probabilities = fitted(table, y, of_label, group_proba=COLUMNS, happiness="equal_opportunity", gap=0.2)
+    assert "the model's probabilities" in next(iter(probabilities.recalibrate(new).recalibration_.values()))
 
 
 def test_a_safe_fit_infers_the_group_of_those_held_out():
@@ -363,7 +367,7 @@ def refused(match, remedy, call, error=DataError):
 def test_beliefs_that_nobody_asks_for():
     """A policy that sees the group, or a signal alone, has no use for them; nor have sums, or audits of decisions."""
     table, y, of_group, of_label = make_believed()
-    for settings in ({"group_at_predict": True}, {"policy": "score"}, {"policy": "label"}):
+    for settings in ({"sees_group": True}, {"policy": "score"}, {"policy": "label"}):
         for given in (COLUMNS, of_group):
             refused(
                 "no use",
@@ -371,7 +375,7 @@ def test_beliefs_that_nobody_asks_for():
                 lambda s=settings, g=given: fitted(table, y, of_label, group_proba=g, **s),
             )
         refused("no use", "Leave group_proba=", lambda s=settings: solve(table, **NAMED | s))
-    policy = solve(table, **NAMED | {"group_at_predict": True, "group_proba": None})
+    policy = solve(table, **NAMED | {"sees_group": True, "group_proba": None})
     named = {"proba": NAMED["proba"], "group_proba": COLUMNS}
     refused(
         "sees the group", "Leave", lambda: policy.apply(table, sensitive_features="group", key="id", **named)
@@ -387,8 +391,8 @@ def test_beliefs_that_nobody_asks_for():
     refused(
         "comes too late",
         "the table",
-        lambda: solve(moments(table, **roles), group_proba=COLUMNS),
-        MomentsError,
+        lambda: solve(aggregate(table, **roles), group_proba=COLUMNS),
+        AggregatesError,
     )
 
 

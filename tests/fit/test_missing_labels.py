@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from felicific import Happiness, MissingLabels, frontier, moments, solve
+from felicific import Happiness, MissingLabels, aggregate, frontier, solve
 from felicific._audit.band import band_of
 from felicific._audit.methods import measure_component, measure_loss
 from felicific._audit.persons import persons_of
@@ -33,21 +33,21 @@ def table_of(n=1500, seed=0):
     rng = np.random.default_rng(seed)
     group, x = rng.integers(0, 2, n), rng.normal(size=n)
     score = 1.0 / (1.0 + np.exp(-x + 0.3 * group))
-    odds = 1.0 / (1.0 + np.exp(-0.8 * x - 0.5))
+    probabilities = 1.0 / (1.0 + np.exp(-0.8 * x - 0.5))
     truth = (rng.random(n) < score).astype(float)
     return pd.DataFrame(
         {
             "g": np.where(group, "b", "a"),
             "amount": np.exp(rng.normal(size=n)),
             "score": score,
-            "odds": odds,
+            "proba": probabilities,
             "full": truth.astype(int),
-            "y": np.where(rng.random(n) < odds, truth, np.nan),
+            "y": np.where(rng.random(n) < probabilities, truth, np.nan),
         }
     )
 
 
-def people_of(table, problem, hidden=1.0, weight=None):
+def people_of(table, problem, max_odds_ratio=1.0, weight=None):
     """With what is believed of labels."""
     people = People.of(
         table,
@@ -56,25 +56,25 @@ def people_of(table, problem, hidden=1.0, weight=None):
         y=table["y"].to_numpy(),
         proba=np.column_stack([1.0 - table["score"], table["score"]]),
         weight=weight,
-        missing=MissingLabels(odds="odds", hidden=hidden),
-        label_odds=table["odds"].to_numpy(),
+        missing=MissingLabels(label_proba="proba", max_odds_ratio=max_odds_ratio),
+        label_proba=table["proba"].to_numpy(),
     )
     return LabelBeliefs.of(people).of_people(people)
 
 
-@pytest.mark.parametrize("hidden", [1.0, 2.0, math.inf])
+@pytest.mark.parametrize("max_odds_ratio", [1.0, 2.0, math.inf])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_trial_has_the_values_of_an_audit(hidden, weighted):
+def test_a_trial_has_the_values_of_an_audit(max_odds_ratio, weighted):
     """Person by person, of every component and the loss, at both ends; and outcomes are the means of them."""
     table, problem = table_of(), Problem.of(np.array([0, 1]), HAPPINESS)
     weight = np.random.default_rng(2).integers(1, 4, len(table)).astype(float) if weighted else None
-    people = people_of(table, problem, hidden, weight)
+    people = people_of(table, problem, max_odds_ratio, weight)
     asked = {"proba": "score", "y": "full", "sensitive_features": "g", "gap": {"hired": 0.05}}
     policy = solve(table_of(seed=1), happiness=HAPPINESS, random_state=0, **asked)
     tried, exact = Tryout(problem, people), persons_of(policy.decided(people), problem)
     found = tried.persons(policy)
-    ways = [(found, exact), *(zip(found.ends, exact.ends, strict=True) if hidden > 1 else ())]
-    assert (found.ends is None) == (hidden == 1.0)
+    ways = [(found, exact), *(zip(found.ends, exact.ends, strict=True) if max_odds_ratio > 1 else ())]
+    assert (found.ends is None) == (max_odds_ratio == 1.0)
     for one, other in ways:
         inside = np.ones_like(one.values, dtype=bool) if other.inside is None else other.inside
         own = np.where(inside, one.values + one.origin, 0.0)
@@ -83,14 +83,18 @@ def test_a_trial_has_the_values_of_an_audit(hidden, weighted):
         assert one.means == pytest.approx(other.means, abs=1e-9)
     assert found.reach[:-1, :-1] == pytest.approx(exact.reach[:-1, :-1], rel=1e-9)
     assert found.reach[-1, -1] == pytest.approx(exact.reach[-1, -1], rel=1e-9)
-    odds = tried.odds(policy)
-    for outcome in (tried.outcome(odds), achieved(problem, people, odds), outcome_of(exact)):
-        worst = exact if hidden == 1.0 else exact.ends[1]
+    probabilities = tried.probabilities(policy)
+    for outcome in (
+        tried.outcome(probabilities),
+        achieved(problem, people, probabilities),
+        outcome_of(exact),
+    ):
+        worst = exact if max_odds_ratio == 1.0 else exact.ends[1]
         assert outcome.loss == pytest.approx(np.average(worst.losses, weights=weight), rel=1e-9)
         assert outcome.means == pytest.approx(exact.means, rel=1e-9)
-    least, most = (exact, exact) if hidden == 1.0 else exact.ends
+    least, most = (exact, exact) if max_odds_ratio == 1.0 else exact.ends
     gap = max(most.means[0, 1] - least.means[1, 1], most.means[1, 1] - least.means[0, 1])
-    assert tried.outcome(odds).gaps[1] == pytest.approx(gap, rel=1e-9)
+    assert tried.outcome(probabilities).gaps[1] == pytest.approx(gap, rel=1e-9)
 
 
 def test_complete_labels_are_tried_as_they_were():
@@ -101,7 +105,7 @@ def test_complete_labels_are_tried_as_they_were():
     policy = solve(
         table_of(seed=1), happiness=HAPPINESS, proba="score", y="full", sensitive_features="g", gap={}, random_state=0
     )  # fmt: skip
-    plain = Tryout(problem, replace(people, missing=None, label_odds=None, chances=None)).persons(policy)
+    plain = Tryout(problem, replace(people, missing=None, label_proba=None, chances=None)).persons(policy)
     found = Tryout(problem, people).persons(policy)
     assert (found.values == plain.values).all()
     assert (found.losses == plain.losses).all()
@@ -109,11 +113,11 @@ def test_complete_labels_are_tried_as_they_were():
     assert found.debiased is None
 
 
-@pytest.mark.parametrize("hidden", [1.0, 1.5])
-def test_a_band_holds_both_ends(hidden):
+@pytest.mark.parametrize("max_odds_ratio", [1.0, 1.5])
+def test_a_band_holds_both_ends(max_odds_ratio):
     """Its limits are those of the least below, and of the most above."""
     table, problem = table_of(), Problem.of(np.array([0, 1]), {"hired": "equal_opportunity"})
-    people = people_of(table, problem, hidden)
+    people = people_of(table, problem, max_odds_ratio)
     line = frontier(
         table_of(seed=1), happiness={"hired": "equal_opportunity"}, proba="score", y="full", sensitive_features="g"
     )  # fmt: skip
@@ -129,8 +133,8 @@ def test_a_band_holds_both_ends(hidden):
         assert band.loss_high[i] == pytest.approx(loss.cautious(tail)[1][0])
 
 
-@pytest.mark.parametrize("hidden", [1.0, 1.3])
-def test_a_promise_rests_on_debiased_values(hidden):
+@pytest.mark.parametrize("max_odds_ratio", [1.0, 1.3])
+def test_a_promise_rests_on_debiased_values(max_odds_ratio):
     """What is shown is the worst that is left open; the loss is the end of a two-sided interval; both are said."""
     asked = {
         "happiness": {"hired": "equal_opportunity"},
@@ -140,8 +144,8 @@ def test_a_promise_rests_on_debiased_values(hidden):
     }
     problem = Problem.of(np.array([0, 1]), asked["happiness"], gap=0.6)
     line = frontier(table_of(seed=1), **asked)
-    held = Tryout(problem, people_of(table_of(4000), problem, hidden))
-    fitted = Tryout(problem, people_of(table_of(4000, 1), problem, hidden))
+    held = Tryout(problem, people_of(table_of(4000), problem, max_odds_ratio))
+    fitted = Tryout(problem, people_of(table_of(4000, 1), problem, max_odds_ratio))
     start = line.at(gap=0.3)
     trial = Trial("auto", 0.9, problem.comparisons, fitted.persons(start))
     finish = lambda policy: replace(policy, salt="0" * 32)  # noqa: E731
@@ -151,7 +155,7 @@ def test_a_promise_rests_on_debiased_values(hidden):
     (shown,) = trial.shows(persons, policy.salt)
     assert shown.passed
     assert not shown.surely
-    if hidden > 1.0:
+    if max_odds_ratio > 1.0:
         assert spread_of(measure.limits(trial.level / 2.0))[1] <= 0.6
         low, high = measure.limits(trial.level / 2.0)
         tight = replace(
@@ -172,7 +176,7 @@ def test_a_promise_rests_on_debiased_values(hidden):
 def test_nothing_is_promised_in_advance():
     """The bound for all policies of a kind counts people whose label is known."""
     asked = {"happiness": "decision", "proba": "score", "sensitive_features": "g", "y": "y"}
-    sums = moments(table_of(), missing_labels="explained", **asked)
+    sums = aggregate(table_of(), missing_labels="at_random", **asked)
     policy = solve(sums, gap=0.1, random_state=0)
     problem = Problem.of(np.array([0, 1]), "decision")
     found = a_priori(policy, sums, problem.loss, 0.95)

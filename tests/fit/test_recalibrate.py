@@ -25,11 +25,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
-from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy, Score, moments
+from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy, Score, aggregate
 from felicific._program.reweighted import reweighted
 from felicific.exceptions import FittedRowsWarning, GroupError
 
-CELLS = [Score(cells=40), Score(cells=9, monotone=False), "label", "soft-label"]
+CELLS = [Score(bins=40), Score(bins=9, monotone=False), "label", "soft-label"]
 EVERY = [*CELLS, "individual", Individual("none")]
 
 
@@ -69,7 +69,7 @@ def gap_of(decided, table, among=None):
 
 @pytest.mark.parametrize("policy", CELLS, ids=str)
 @pytest.mark.parametrize(
-    "happiness", ["equalized_odds", funding, [funding, relief]], ids=["odds", "funding", "both"]
+    "happiness", ["equalized_odds", funding, [funding, relief]], ids=["proba", "funding", "both"]
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_fitted_people_change_nothing(policy, happiness, n_classes):
@@ -342,16 +342,16 @@ def test_components_that_look_at_y_are_reweighted(seed, n, n_groups):
     fair = fitted(
         table,
         y,
-        policy=Score(cells=8),
+        policy=Score(bins=8),
         happiness=[Happiness(relief, among=rich, name="ease"), funding],
         gap={"funding": 1e9},
     )
     again = fair.recalibrate(new)
-    signal = fair.moments_.signal
+    signal = fair.aggregates_.signal
     S = len(signal.cuts) + 1
     cell, new_cell = (cells_of(proba_of(people, 2), signal.cuts, signal.boundary) for people in (table, new))
     loss, value, among = reweighted_by_hand(table, y, new, cell, new_cell, S, [range(S)])
-    found = again.moments_
+    found = again.aggregates_
     assert found.signal == signal
     assert np.abs(found.loss - loss).max() <= 1e-9
     assert np.abs(found.among[..., 0] - among).max() <= 1e-9
@@ -372,9 +372,9 @@ def test_empty_cells_borrow_from_neighbours_then_groups_then_the_group():
     group = np.array(["a", "a", "b", "b", "b", "b"])
     y = np.array([0, 1, 0, 1, 2, 0])
     common = {"happiness": "overall_accuracy", "policy": "label", "classes": [0, 1, 2], "groups": ["a", "b"]}
-    labelled = moments({"i": np.arange(6)}, y=y, predicted=label, sensitive_features=group, **common)
+    labelled = aggregate({"i": np.arange(6)}, y=y, predicted=label, sensitive_features=group, **common)
     new = np.repeat([0, 1, 2], 2)
-    fresh = moments(
+    fresh = aggregate(
         {"i": np.arange(6)},
         y=np.zeros(6, int),
         predicted=new,
@@ -448,7 +448,7 @@ def test_a_recalibrated_object_states_no_stale_cost_of_blindness():
     """What blindness cost on the labelled rows is not said of the new ones."""
     table, y = make_people(300, seed=17)
     new, _ = make_people(200, seed=18)
-    fair = fitted(table, y, group_at_predict=False, gap=2.0)
+    fair = fitted(table, y, sees_group=False, gap=2.0)
     again = fair.recalibrate(new)
     assert getattr(again, "cost_of_blindness_", None) != fair.cost_of_blindness_
 
@@ -491,7 +491,7 @@ def test_a_blind_individual_policy(randomize):
         gap=0.5,
         policy="individual",
         sensitive_features="group",
-        group_at_predict=False,
+        sees_group=False,
         randomize=randomize,
         random_state=0,
     ).fit(table, y)

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Happiness, Losers, Ratio, Score, audit
+from felicific import FairClassifier, Happiness, Ratio, Score, WorseOff, audit
 from felicific._audit.methods import Measure
 from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, split
 from felicific._frontier.breakpoints import Places
@@ -152,7 +152,7 @@ def test_bad_input(crowd):
 
 
 @pytest.mark.parametrize(
-    "policy", ["score", "label", "soft-label", "individual", Score(cells=8, monotone=False)]
+    "policy", ["score", "label", "soft-label", "individual", Score(bins=8, monotone=False)]
 )
 @pytest.mark.parametrize("randomize", [True, False])
 def test_every_kind_of_policy(crowd, policy, randomize):
@@ -168,13 +168,13 @@ def test_cross_fitted_models_never_see_the_rows_held_out(crowd):
     """With an unfitted estimator, the model is fitted on the same part of the rows."""
     seen = []
 
-    class Watching(LogisticRegression):
+    class Monitoring(LogisticRegression):
         def fit(self, X, y, sample_weight=None):
             seen.append(len(y))
             return super().fit(X, y, sample_weight)
 
     table = crowd.table("pandas", ["score", "wealth", "group"])
-    fair = FairClassifier(Watching(), gap=0.3, confidence=0.9, cv=2, **PARITY)
+    fair = FairClassifier(Monitoring(), gap=0.3, confidence=0.9, cv=2, **PARITY)
     fair.fit(table.iloc[:2000], crowd.y[:2000])
     assert max(seen) <= 2000 * (1 - HELD_OUT) + 2
     assert fair.certificate_.basis == "held-out test"
@@ -521,13 +521,13 @@ def test_remedies_can_be_followed(crowd):
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
 def test_what_was_asked_keeps_its_words(kind):
-    """A safe fit aims at fewer losers than were asked for; what it reached and its prices go by what was asked."""
+    """A safe fit lets fewer people be worse off than was asked; what it reached and its prices go by what was asked."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6_000, 2))
     group = np.where(rng.random(6_000) < 0.5, "a", "b")
     y = (X[:, 0] + 0.4 * (group == "b") + rng.logistic(size=6_000) > 0).astype(int)
     model = FrozenEstimator(LogisticRegression().fit(X[:1_000], y[:1_000]))
-    limits = [Losers(0.3), Losers(0.35, groups=["a"])]
+    limits = [WorseOff(0.3), WorseOff(0.35, groups=["a"])]
     fair = FairClassifier(
         model, happiness="decision", gap=0.2, constraints=limits, confidence=0.9, policy=kind, random_state=0
     ).fit(X, y, sensitive_features=group)

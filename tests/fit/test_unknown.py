@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.frozen import FrozenEstimator
 
-from felicific import FairClassifier, Floor, Losers, Policy, alternatives, audit, moments, solve
+from felicific import FairClassifier, Floor, Policy, WorseOff, aggregate, alternatives, audit, solve
 from felicific.cli.model import ColumnModel
 from felicific.exceptions import GroupError
 
@@ -35,7 +35,7 @@ def fitted(people, **settings):
     return fair.fit(people, people["repaid"])
 
 
-KINDS = [{"policy": "score"}, {"policy": "individual"}, {"policy": "score", "group_at_predict": False}]
+KINDS = [{"policy": "score"}, {"policy": "individual"}, {"policy": "score", "sees_group": False}]
 
 
 @pytest.mark.parametrize("settings", KINDS)
@@ -52,17 +52,19 @@ def test_other_people_may_all_have_a_group(settings):
         found = audit(fair, others, others["repaid"])
         again = fair.recalibrate(others)
     for i, policy in enumerate(fair.frontier_.policies):
-        odds = policy.odds(others[["rest", "score"]], others["sex"], others)
-        by_hand = [odds[others["sex"] == sex, 1].mean() for sex in ("f", "m")]
+        probabilities = policy.probabilities(others[["rest", "score"]], others["sex"], others)
+        by_hand = [probabilities[others["sex"] == sex, 1].mean() for sex in ("f", "m")]
         np.testing.assert_allclose(curve.means[i, :2, 0], by_hand, atol=1e-12)
         assert curve.gaps[i, 0] == pytest.approx(abs(by_hand[0] - by_hand[1]), abs=1e-12)
     assert np.isnan(curve.means[:, 2]).all()
     low, high = band.limits(band.tau[0])
     most = max(high[0, 0] - low[1, 0], high[1, 0] - low[0, 0])
     assert band.gaps(band.tau[0])["decision"][1] == pytest.approx(most)
-    odds = fair.predict_proba(others)[:, 1]
+    probabilities = fair.predict_proba(others)[:, 1]
     for sex in ("f", "m"):
-        assert found["decision"].means[sex].estimate == pytest.approx(odds[others["sex"] == sex].mean())
+        assert found["decision"].means[sex].estimate == pytest.approx(
+            probabilities[others["sex"] == sex].mean()
+        )
     unknown = content["groups"][2]
     assert (unknown["name"], unknown["people"], unknown["compared"]) == ("unknown", 0.0, False)
     place = content["positions"][content["proposed"]]
@@ -80,8 +82,8 @@ def test_other_people_may_all_have_a_group(settings):
 def test_nobody_of_unknown_group_changes_nothing():
     """Sums with an empty unknown group are solved as those without it, whatever is asked; nobody of it is protected."""
     table = make(missing=0.0)
-    with_it = moments(table, groups=["f", "m", "unknown"], missing_group="unknown", **ROLES)
-    without = moments(table, **ROLES)
+    with_it = aggregate(table, groups=["f", "m", "unknown"], missing_group="unknown", **ROLES)
+    without = aggregate(table, **ROLES)
     for asked in (
         {"gap": 0.02},
         {"gap": 0.1, "constraints": [Floor("decision", "today")]},
@@ -93,11 +95,13 @@ def test_nobody_of_unknown_group_changes_nothing():
         assert one.gaps == pytest.approx(other.gaps, abs=1e-12)
         np.testing.assert_allclose(one.outcome.means[:2], other.outcome.means, atol=1e-12)
         assert one.expected_gaps() == pytest.approx(other.expected_gaps())
-    losers = [Losers(0.01, groups=["f", "m", "unknown"])]
-    both = moments(table, groups=["f", "m", "unknown"], missing_group="unknown", constraints=losers, **ROLES)
-    assert solve(both, gap=0.1, constraints=losers).loss > 0
+    worse_off = [WorseOff(0.01, groups=["f", "m", "unknown"])]
+    both = aggregate(
+        table, groups=["f", "m", "unknown"], missing_group="unknown", constraints=worse_off, **ROLES
+    )
+    assert solve(both, gap=0.1, constraints=worse_off).loss > 0
     with pytest.raises(GroupError, match="'m' is empty"):
-        solve(moments(table[table["sex"] == "f"], groups=["f", "m"], **ROLES))
+        solve(aggregate(table[table["sex"] == "f"], groups=["f", "m"], **ROLES))
 
 
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -116,7 +120,7 @@ def test_a_policy_says_what_they_are_called():
     with pytest.raises(GroupError, match=r"this policy knows none.*fit again"):
         audit(none, some, "repaid", missing_group="unknown", **by_policy)
     for decide in (
-        lambda: none.odds(some[["rest", "score"]], some["sex"]),
+        lambda: none.probabilities(some[["rest", "score"]], some["sex"]),
         lambda: none.apply(some, proba="score", sensitive_features="sex", key="id"),
         lambda: fitted(full, missing_group=None).predict(some),
     ):
@@ -127,7 +131,7 @@ def test_a_policy_says_what_they_are_called():
             decide()
     # The remedies work.
     fitted(some).predict(some)
-    fitted(full, missing_group=None, policy="score", group_at_predict=False).predict(some)
+    fitted(full, missing_group=None, policy="score", sees_group=False).predict(some)
     with pytest.raises(GroupError, match=r"'unknown' .* was never fitted"):
         fitted(full).predict(some)
 

@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Floor, Happiness, Individual, Policy, frontier, moments
+from felicific import FairClassifier, Floor, Happiness, Individual, Policy, aggregate, frontier
 from felicific._fit.fitted import achieved
 from felicific._frontier.curve import kinks_of
 from felicific._program.generation import Generator
-from felicific.exceptions import DataError, InfeasibleError, MomentsError
+from felicific.exceptions import AggregatesError, DataError, InfeasibleError
 
 KINDS = ("score", "label", "soft-label", "individual")
 
@@ -163,7 +163,7 @@ def test_curve_lists_the_kink_of_crossing_groups():
     proba = np.column_stack([1 - (s := np.linspace(0.05, 0.95, 40)), s])
 
     def sums(shift):
-        return moments(
+        return aggregate(
             x,
             proba=proba,
             y=(s > 0.5).astype(int),
@@ -193,31 +193,31 @@ def test_kinks_are_where_the_envelope_turns():
             assert np.interp(t, places, np.ptp(lines, axis=1)) == pytest.approx(np.ptp(here), abs=1e-12)
 
 
-def test_other_peoples_moments_must_match():
-    """Moments of another signal or of other groups are refused."""
+def test_other_peoples_aggregates_must_match():
+    """Aggregates of another signal or of other groups are refused."""
     x, group = np.arange(30.0)[:, None], np.arange(30) % 3
     settings = {
         "y": (x[:, 0] > 14).astype(int),
         "happiness": lambda decision, x: decision * x[:, 0],
         "proba": np.column_stack([1 - x[:, 0] / 30, x[:, 0] / 30]),
     }
-    line = frontier(moments(x, sensitive_features=group, policy="label", **settings))
+    line = frontier(aggregate(x, sensitive_features=group, policy="label", **settings))
     for wrong in (
-        moments(x, sensitive_features=group, policy="soft-label", **settings),
-        moments(x, sensitive_features=group + 1, policy="label", **settings),
-        moments(x, sensitive_features=group, policy="label", loss=[[0, 1], [5, 0]], **settings),
+        aggregate(x, sensitive_features=group, policy="soft-label", **settings),
+        aggregate(x, sensitive_features=group + 1, policy="label", **settings),
+        aggregate(x, sensitive_features=group, policy="label", loss=[[0, 1], [5, 0]], **settings),
     ):
-        with pytest.raises(MomentsError, match="disagree with the frontier"):
+        with pytest.raises(AggregatesError, match="disagree with the frontier"):
             line.on(wrong)
-    with pytest.raises(MomentsError, match="frontier_on"):
+    with pytest.raises(AggregatesError, match="frontier_on"):
         fitted("individual")[0].frontier_.on(wrong)
 
 
-def test_score_frontier_on_other_moments():
-    """Other people's moments in the frontier's own cells give the same curve as people scored by the classifier."""
+def test_score_frontier_on_other_aggregates():
+    """Other people's aggregates in the frontier's own cells give the same curve as people scored by the classifier."""
     fair, _, _ = fitted("score")
     table, y = population(9)
-    others = moments(
+    others = aggregate(
         table,
         proba=fair.estimator_.predict_proba(table[["score", "size"]]),
         y=y,
@@ -351,7 +351,7 @@ def test_policies_on_the_frontier_do_what_they_state(policy):
     scores = fair.estimator_.predict_proba(table[["score", "size"]])
     scores = fair.estimator_.predict(table[["score", "size"]]) if policy == "label" else scores
     for place, loss in zip(line.policies, line.loss, strict=True):
-        chance = place.odds(scores, table["group"], table)
+        chance = place.probabilities(scores, table["group"], table)
         assert (1 - chance[np.arange(len(y)), y]).mean() == pytest.approx(loss, abs=1e-12)
         assert place.loss == pytest.approx(loss, abs=1e-12)
         assert place.salt == fair.policy_.salt
@@ -412,14 +412,14 @@ def test_weights_of_other_people_are_frequencies(policy):
     fair, _, _ = fitted(policy)
     table, y = population(9)
     weight = np.arange(len(y)) % 3
-    hidden = table.assign(group=np.where(weight == 0, "nobody", table["group"]))
-    found = fair.frontier_on(hidden, y, sample_weight=weight)
+    max_odds_ratio = table.assign(group=np.where(weight == 0, "nobody", table["group"]))
+    found = fair.frontier_on(max_odds_ratio, y, sample_weight=weight)
     rows = np.repeat(np.arange(len(y)), weight)
     expected = fair.frontier_on(table.iloc[rows], y[rows])
     assert found.loss == pytest.approx(expected.loss, abs=1e-12)
     assert found.gaps == pytest.approx(expected.gaps, abs=1e-12)
     assert found.today.loss == pytest.approx(expected.today.loss, abs=1e-12)
-    band = fair.frontier_band(hidden, y, sample_weight=weight)
+    band = fair.frontier_band(max_odds_ratio, y, sample_weight=weight)
     assert band.loss == pytest.approx(fair.frontier_band(table.iloc[rows], y[rows]).loss, abs=1e-12)
     with pytest.raises(DataError, match="labels y for"):
         fair.frontier_on(table, y[:-1], sample_weight=weight[:-1])
@@ -434,12 +434,12 @@ def test_below_the_least_gap_is_refused():
 
 def test_blind_policies_have_a_frontier():
     """A policy that does not see the group has a frontier of such policies, above that of those who see it."""
-    blind, _, _ = fitted("individual", group_at_predict=False, cv=2)
+    blind, _, _ = fitted("individual", sees_group=False, cv=2)
     seeing, _, _ = fitted("individual")
     gap = 0.5 * seeing.frontier_.tau[-1]
     moved = blind.at(gap=float(gap))
     assert moved.gaps_["funding"] <= gap + 1e-9
-    assert not moved.policy_.see_group
+    assert not moved.policy_.sees_group
     # Those who see the group could do as these do; the fitted rows' beliefs were cross-fitted, so only nearly so.
     assert moved.loss_ >= seeing.at(gap=float(gap)).loss_ - 0.01
 
@@ -453,12 +453,12 @@ def big(x):
 
 
 @pytest.mark.parametrize("policy", KINDS)
-@pytest.mark.parametrize("see_group", [True, False])
-def test_trying_many_policies_at_once_is_trying_each(policy, see_group):
+@pytest.mark.parametrize("sees_group", [True, False])
+def test_trying_many_policies_at_once_is_trying_each(policy, sees_group):
     """Evaluated once for all breakpoints, happiness and loss are what they are for one policy alone."""
     asked = [Happiness(worth, among=big), funding]
     fair, _, _ = fitted(
-        policy, 0.1, asked, group_at_predict=see_group, loss=lambda decision, y: 3.0 * (decision != y)
+        policy, 0.1, asked, sees_group=sees_group, loss=lambda decision, y: 3.0 * (decision != y)
     )
     table, y = population(7, 300)
     weight = np.arange(300) % 4 + 1.0
@@ -466,8 +466,8 @@ def test_trying_many_policies_at_once_is_trying_each(policy, see_group):
     people = tried.people
     assert len(line) > 1
     for place in [*line.policies, replace(line.policies[0], randomize=False)]:
-        decisions = place.odds_of(people)
-        np.testing.assert_array_equal(tried.odds(place), decisions)
+        decisions = place.probabilities_of(people)
+        np.testing.assert_array_equal(tried.probabilities(place), decisions)
         found, expected = tried.outcome(decisions), achieved(tried.problem, people, decisions)
         assert found.loss == pytest.approx(expected.loss, rel=1e-12)
         np.testing.assert_allclose(found.means, expected.means, rtol=1e-12)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from helpers import as_if_changed
 
-from felicific import Budget, Floor, Gap, Score, frontier, moments, solve
+from felicific import Budget, Floor, Gap, Score, aggregate, frontier, solve
 from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError
 
 
 def people(seed, n=600, K=2, G=2, J=1, policy="score", offset=0.0, apart=0.3):
-    """Moments of random people; ``apart`` is how much the groups differ."""
+    """Aggregates of random people; ``apart`` is how much the groups differ."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, G, n)
     x = rng.normal(size=(n, J)) + apart * group[:, None]
@@ -19,7 +19,7 @@ def people(seed, n=600, K=2, G=2, J=1, policy="score", offset=0.0, apart=0.3):
         f"h{j}": lambda decision, x, j=j: offset + decision * np.exp(x[:, j]) + 3.0 * (decision == j)
         for j in range(J)
     }
-    return moments(x, proba=proba, y=y, sensitive_features=group, happiness=happiness, policy=policy)
+    return aggregate(x, proba=proba, y=y, sensitive_features=group, happiness=happiness, policy=policy)
 
 
 CASES = {
@@ -82,7 +82,7 @@ def test_prices_hold_the_duals(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_policies_attain_what_is_stated(case):
-    """Policies at and between breakpoints, evaluated on the moments, have the stated loss, means and gaps."""
+    """Policies at and between breakpoints, evaluated on the aggregates, have the stated loss, means and gaps."""
     computed = people(4, **CASES[case]).joined()
     line = frontier(computed)
     for loss in np.linspace(line.loss[-1], line.loss[0], 7):
@@ -102,7 +102,7 @@ def test_identical_groups_have_one_point():
     x, y, group = np.vstack([half, half]), np.tile(half[:, 0] > 0.5, 2).astype(int), np.repeat([0, 1], 200)
     proba = np.column_stack([1 - x, x])
     line = frontier(
-        moments(
+        aggregate(
             x, proba=proba, y=y, sensitive_features=group, happiness=lambda decision, x: decision * x[:, 0]
         )
     )
@@ -115,7 +115,7 @@ def test_constant_happiness_has_its_own_gap():
     """A happiness that no decision changes has one gap, which is the least and only one."""
     rng = np.random.default_rng(0)
     proba = rng.dirichlet([1, 1], 100)
-    table = moments(
+    table = aggregate(
         np.zeros((100, 1)),
         proba=proba,
         y=rng.integers(0, 2, 100),
@@ -135,7 +135,7 @@ def test_constant_happiness_has_its_own_gap():
 def test_least_gap_above_zero_is_the_first_point():
     """When gap 0 is out of reach, the frontier starts at the least gap that solve names."""
     computed = people(5, policy="label", offset=0.0, apart=0.3)
-    rough = moments(
+    rough = aggregate(
         np.array([[0.0], [1.0], [0.0], [1.0]]),
         y=[0, 1, 0, 1],
         predicted=[0, 1, 0, 1],
@@ -158,7 +158,7 @@ def test_units_change_nothing(case, unit):
         group, J = rng.integers(0, 2, 300), CASES[case].get("J", 1)
         x, score = rng.normal(size=(300, J)) + 0.3 * group[:, None], rng.beta(2, 3, 300)
         return frontier(
-            moments(
+            aggregate(
                 x,
                 proba=np.column_stack([1 - score, score]),
                 y=(rng.random(300) < score).astype(int),
@@ -183,7 +183,7 @@ def alike(happiness, seed=0, **options):
     rng = np.random.default_rng(seed)
     half, score = np.pi * rng.normal(size=100), np.tile(rng.beta(2, 3, 100), 2)
     x = np.column_stack([np.concatenate([half, rng.permutation(half)]), rng.normal(size=200)])
-    sums = moments(
+    sums = aggregate(
         x,
         proba=np.column_stack([1 - score, score]),
         y=(rng.random(200) < score).astype(int),
@@ -226,7 +226,7 @@ def test_points_that_tie_are_one():
         np.fill_diagonal(cost, 0.0)
         proba = np.rint(5 * rng.dirichlet(np.ones(3), 150)) + 0.2
         line = frontier(
-            moments(
+            aggregate(
                 x := np.rint(rng.normal(size=(150, 2))),
                 proba=proba / proba.sum(axis=1, keepdims=True),
                 y=rng.integers(0, 3, 150),
@@ -262,7 +262,7 @@ def test_a_gap_that_is_not_closed_cannot_be_asked_for():
 def test_the_least_gap_is_told_of_the_component_that_was_asked():
     """Out of reach is the gap that cannot be met, not whichever shrinks fastest."""
     line = frontier(
-        moments(
+        aggregate(
             np.array([[0.0], [1.0], [0.0], [1.0]]),
             y=[0, 1, 0, 1],
             predicted=[0, 1, 0, 1],
@@ -311,7 +311,7 @@ def test_groups_that_read_alike_keep_their_columns():
     """The groups 1 and "1" are two, in the dataframe too."""
     group = np.array([1, "1"] * 20, dtype=object)
     line = frontier(
-        moments(
+        aggregate(
             np.arange(40.0)[:, None],
             y=np.arange(40) // 20,
             predicted=np.arange(40) // 20,
@@ -350,8 +350,8 @@ def test_places_that_are_none(place, error):
 
 @pytest.mark.parametrize("gap", [None, {"funding": 2.0, "rate": 0.1}])
 @pytest.mark.parametrize("more", [("rate", 0.02), ("funding", 1.0)])
-def test_a_gap_among_the_constraints_counts_for_a_table_as_for_its_moments(refuses, gap, more):
-    """The door that takes a table closes what the one that takes moments closes."""
+def test_a_gap_among_the_constraints_counts_for_a_table_as_for_its_aggregates(refuses, gap, more):
+    """The door that takes a table closes what the one that takes aggregates closes."""
     rng = np.random.default_rng(0)
     score, loan = rng.random(200), rng.gamma(2, 10, 200)
     table = {"z": rng.choice(["f", "m"], 200), "score": score, "loan": loan}
@@ -362,7 +362,7 @@ def test_a_gap_among_the_constraints_counts_for_a_table_as_for_its_moments(refus
         "sensitive_features": "z",
         "happiness": {"funding": "decision * loan", "rate": "decision"},
     }
-    sums, constraints = moments(table, **asked), [Gap(*more)]
+    sums, constraints = aggregate(table, **asked), [Gap(*more)]
     by_sums, by_table = (
         frontier(sums, gap=gap, constraints=constraints),
         frontier(table, **asked, gap=gap, constraints=constraints),

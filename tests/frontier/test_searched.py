@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from felicific import FairClassifier, Score, frontier, moments, solve
+from felicific import FairClassifier, Score, aggregate, frontier, solve
 from felicific._frontier.searched import STEPS
 from felicific.cli import app
 
@@ -35,7 +35,7 @@ def people(n=600, seed=0):
 @pytest.fixture(scope="module")
 def sums():
     """Their sums in few cells."""
-    return moments(people(), happiness=PRECISION, policy=Score(cells=24), **ROLES)
+    return aggregate(people(), happiness=PRECISION, policy=Score(bins=24), **ROLES)
 
 
 def test_points_are_solved_and_never_mixed(sums):
@@ -69,7 +69,7 @@ def test_a_stored_frontier_has_its_points(sums):
 
 def test_gaps_of_a_fraction_and_others_shrink_together():
     """With several components widths shrink in proportion, each step by a search."""
-    both = moments(people(), happiness=[PRECISION, "decision"], policy=Score(cells=12), **ROLES)
+    both = aggregate(people(), happiness=[PRECISION, "decision"], policy=Score(bins=12), **ROLES)
     line = frontier(both, random_state=0)
     assert np.isfinite(line.ray).tolist() == [True, True, False]
     allowed = line.tau[:, None] * line.ray[:2]
@@ -78,10 +78,10 @@ def test_gaps_of_a_fraction_and_others_shrink_together():
 
 def test_measured_beside_an_exact_frontier():
     """A fraction that is measured only leaves the frontier exact; at kinks of other people there is no number of it."""
-    both = moments(people(), happiness=[PRECISION, "decision"], policy=Score(cells=12), **ROLES)
+    both = aggregate(people(), happiness=[PRECISION, "decision"], policy=Score(bins=12), **ROLES)
     line = frontier(both, gap=["decision"], random_state=0)
     assert line.mixes
-    other = moments(
+    other = aggregate(
         people(seed=1), happiness=[PRECISION, "decision"], policy=line.policies[0].signal, **ROLES
     )
     curve = line.on(other)
@@ -92,7 +92,7 @@ def test_measured_beside_an_exact_frontier():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", [Score(cells=16), "individual"])
+@pytest.mark.parametrize("policy", [Score(bins=16), "individual"])
 def test_classifier(policy):
     """Fit, move, recalibrate and report: the criterion by name, wherever a gap may be asked for."""
     table = people(400)

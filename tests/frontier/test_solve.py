@@ -1,10 +1,10 @@
-"""frontier(table, ...): the same trade-off as by moments and by FairClassifier, from a table in one call."""
+"""frontier(table, ...): the same trade-off as by aggregates and by FairClassifier, from a table in one call."""
 
 import numpy as np
 import pytest
 
-from felicific import frontier, moments, solve
-from felicific.exceptions import DataError, MomentsError
+from felicific import aggregate, frontier, solve
+from felicific.exceptions import AggregatesError, DataError
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +24,9 @@ ASKED = {
 
 
 @pytest.mark.parametrize("policy", ["score", "label", "soft-label"])
-def test_a_table_and_its_moments_have_the_same_frontier(table, policy):
+def test_a_table_and_its_aggregates_have_the_same_frontier(table, policy):
     """Loss, gaps and positions of all breakpoints agree."""
-    line, same = frontier(table, policy=policy, **ASKED), frontier(moments(table, policy=policy, **ASKED))
+    line, same = frontier(table, policy=policy, **ASKED), frontier(aggregate(table, policy=policy, **ASKED))
     assert line.tau == pytest.approx(same.tau)
     assert line.loss == pytest.approx(same.loss)
     assert line.gaps == pytest.approx(same.gaps)
@@ -45,9 +45,9 @@ def test_individual_policies_begin_where_solve_ends(table, gap):
 
 
 def test_what_does_not_go_together_is_refused(table, refuses):
-    """Moments with what belongs to a table; an individual frontier of people who are not in memory."""
-    with refuses(MomentsError, "happiness=", remedy="moments(...)"):
-        frontier(moments(table, **ASKED), happiness="decision")
+    """Aggregates with what belongs to a table; an individual frontier of people who are not in memory."""
+    with refuses(AggregatesError, "happiness=", remedy="aggregate(...)"):
+        frontier(aggregate(table, **ASKED), happiness="decision")
     pl = pytest.importorskip("polars")
     with refuses(DataError, "needs the people in memory", remedy="Collect"):
         frontier(pl.DataFrame(table).lazy(), policy="individual", **ASKED)

@@ -5,7 +5,7 @@ import pytest
 from doors import PLACES, Asked, make_columns, numbers
 from naive import LAZY, MEMORY, as_arrow, as_pandas, as_polars
 
-from felicific import Happiness, audit, frontier, moments, solve
+from felicific import Happiness, aggregate, audit, frontier, solve
 from felicific._people.columns import Columns
 from felicific._tables.groups import attributes_of
 from felicific.exceptions import DataError, GroupError
@@ -55,11 +55,11 @@ def lay(name, columns, folder):
 
 @pytest.mark.parametrize("name", PLACES)
 def test_one_column_is_two(columns, policies, tmp_path, name):
-    """In moments, policies, frontiers and audits: names on every table, arrays for those in memory."""
+    """In aggregates, policies, frontiers and audits: names on every table, arrays for those in memory."""
     table = lay(name, columns, tmp_path)
     doors = {
         **{
-            f"moments {kind}": lambda proba, kind=kind: moments(
+            f"aggregate {kind}": lambda proba, kind=kind: aggregate(
                 table, policy=kind, **ASKED.table | {"proba": proba}
             )
             for kind in ("score", "label", "soft-label")
@@ -102,14 +102,14 @@ def test_policies_decide_by_one_column(columns, policies, tmp_path, name):
             assert decisions_in(policy.apply(table, proba=proba, **roles)) == exact
 
 
-def test_odds_of_one_column(columns, policies):
+def test_probabilities_of_one_column(columns, policies):
     """Arrays of one column, flat or not, are as good as two."""
     two, x = np.column_stack([columns["p0"], columns["p1"]]), as_pandas(columns)
     for policy in policies:
-        exact = policy.odds(two, columns["g"], x)
+        exact = policy.probabilities(two, columns["g"], x)
         drawn = policy.decide(two, columns["g"], columns["id"], x)
         for scores in arrays(columns).values():
-            np.testing.assert_allclose(policy.odds(scores, columns["g"], x), exact, rtol=1e-12)
+            np.testing.assert_allclose(policy.probabilities(scores, columns["g"], x), exact, rtol=1e-12)
             assert (policy.decide(scores, columns["g"], columns["id"], x) == drawn).all()
 
 
@@ -152,16 +152,16 @@ def test_a_score_that_is_none_is_refused_by_row(columns, policies, tmp_path, nam
     bad = columns | {"p1": wrong}
     table = lay(name, bad, tmp_path)
     doors = {
-        "moments": lambda proba: moments(table, **ASKED.table | {"proba": proba}),
+        "aggregates": lambda proba: aggregate(table, **ASKED.table | {"proba": proba}),
         "individual": lambda proba: solve(table, policy="individual", **ASKED.table | {"proba": proba}),
         "audit": lambda proba: audit(policies[0], table, proba=proba, **ASKED.audited),
     }
     if name in MEMORY:
         group, frame = columns["g"], as_pandas(columns)
         doors["apply"] = lambda proba: policies[0].apply(table, proba=proba, sensitive_features="g", key="id")
-        doors["odds"] = lambda proba: policies[0].odds(wrong, group)
-        doors["individual odds"] = lambda proba: policies[2].odds(wrong, group, frame)
-        doors["array"] = lambda proba: moments(table, **ASKED.table | {"proba": wrong})
+        doors["proba"] = lambda proba: policies[0].probabilities(wrong, group)
+        doors["individual probabilities"] = lambda proba: policies[2].probabilities(wrong, group, frame)
+        doors["array"] = lambda proba: aggregate(table, **ASKED.table | {"proba": wrong})
     for door, ask in doors.items():
         for proba in ("p1", {1: "p1"}):
             with pytest.raises(DataError) as caught:
@@ -174,9 +174,9 @@ def test_one_column_must_be_that_of_the_second_class(columns, refuses, tmp_path)
     three = columns | {"y": np.arange(60) % 3}
     for name in ("dict", "duckdb"):
         with refuses(DataError, "probabilities for [0]", "[0, 1]"):
-            moments(lay(name, columns, tmp_path), **ASKED.table | {"proba": {0: "p0"}})
+            aggregate(lay(name, columns, tmp_path), **ASKED.table | {"proba": {0: "p0"}})
         with refuses(DataError, remedy="one column for e"):
-            moments(lay(name, three, tmp_path), **ASKED.table | {"proba": "p1"})
+            aggregate(lay(name, three, tmp_path), **ASKED.table | {"proba": "p1"})
 
 
 def test_classes_are_named_by_two_columns_or_more():
@@ -198,8 +198,8 @@ def test_one_score_of_classes_the_other_way_round_is_refused(proba, refuses):
     table = {"s": SCORES, "g": np.array([0, 1, 0, 1]), "y": np.array([0, 1, 1, 0])}
     asked = {"y": "y", "sensitive_features": "g", "happiness": "statistical_parity"}
     with refuses(DataError, "one score", "[1, 0]", remedy="proba={class: column}"):
-        moments(table, proba=proba, classes=[1, 0], **asked)
-    assert moments(table, proba=proba, classes=[0, 1], **asked).total == 4
+        aggregate(table, proba=proba, classes=[1, 0], **asked)
+    assert aggregate(table, proba=proba, classes=[0, 1], **asked).total == 4
 
 
 @pytest.mark.parametrize("weight", [None, np.array([1.0, 2.0, 0.0, 1.0])])
@@ -242,8 +242,8 @@ def test_the_name_of_the_missing_is_nobody_elses():
     frame, lazy = as_pandas(table), as_polars(table)
     asked = {"happiness": "decision", "sensitive_features": "sex", "missing_group": "m"}
     for call in (
-        lambda: moments(frame, proba="score", y="y", **asked),
-        lambda: moments(lazy, proba="score", y="y", **asked),
+        lambda: aggregate(frame, proba="score", y="y", **asked),
+        lambda: aggregate(lazy, proba="score", y="y", **asked),
         lambda: audit("y", frame, **asked),
         lambda: audit("y", lazy, **asked),
     ):

@@ -11,16 +11,16 @@ from sklearn.frozen import FrozenEstimator
 from strategies import examples, small_ints
 
 from felicific import (
+    Aggregates,
     FairClassifier,
     Floor,
     Gap,
     Happiness,
-    Moments,
     Ratio,
     Scorer,
+    aggregate,
     audit,
     frontier,
-    moments,
     solve,
 )
 from felicific.cli.model import ColumnModel
@@ -42,7 +42,7 @@ IDLE = {
 
 @pytest.mark.parametrize("what", IDLE)
 def test_what_no_decision_changes_is_refused_at_every_door(what, tmp_path, refuses):
-    """By moments, solve, frontier and audit in every library and engine, by fits of every kind and by scorers."""
+    """By aggregates, solve, frontier and audit in every library and engine, by fits of every kind and by scorers."""
     columns, asked = make_columns(), Asked(IDLE[what], {})
     rows, y, _ = rows_of(columns, asked)
     doors = table_doors(columns, asked, tmp_path) | fit_doors(columns, asked, sees=(True,))
@@ -113,7 +113,7 @@ def test_a_group_of_one_person_is_refused_where_it_would_be_compared():
     }
     table["r"] = [1 - score for score in table["s"]]
     asked = {"proba": "s", "y": "y", "sensitive_features": "g", "happiness": "decision"}
-    sums = moments(table, **asked)
+    sums = aggregate(table, **asked)
     fair = FairClassifier(
         FrozenEstimator(ColumnModel([0, 1], {0: "r", 1: "s"})), happiness="decision", sensitive_features="g"
     )
@@ -131,11 +131,11 @@ def test_a_group_of_one_person_is_refused_where_it_would_be_compared():
         {"gap": {}, "constraints": [Floor("decision", 0.1)]},
     ):
         assert solve(sums, **fine).groups == ("a", "b", "c")
-    twice = moments(table, sample_weight=np.where(np.array(table["g"]) == "c", 2, 1), **asked)
+    twice = aggregate(table, sample_weight=np.where(np.array(table["g"]) == "c", 2, 1), **asked)
     assert solve(twice).gap <= 1e-9
     weighed = np.where(np.array(table["g"]) == "c", 2.5, 1)
     with pytest.raises(GroupError, match="'c' is one person"):
-        solve(moments(table, sample_weight=weighed, weight_kind="sampling", **asked))
+        solve(aggregate(table, sample_weight=weighed, weight_kind="sampling", **asked))
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -146,7 +146,7 @@ def test_one_person_who_is_changed_is_enough(name, tmp_path):
     columns["amount"][-1] = 0.25
     table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, tmp_path)
     asked = Asked("decision * amount", {})
-    assert moments(table, **asked.table).moves == (True,)
+    assert aggregate(table, **asked.table).moves == (True,)
     assert audit("d", table, **asked.audited).rows == 90
 
 
@@ -159,9 +159,9 @@ def test_idle_is_what_a_second_look_calls_idle(worth, place):
     asked = {"sensitive_features": "g", "happiness": "b if decision == 1 else a"}
     idle = all(one == other for one, other in worth.tolist())
     doors = [
-        lambda: moments(table, predicted="y", y="y", **asked).moves,
+        lambda: aggregate(table, predicted="y", y="y", **asked).moves,
         lambda: solve(table, predicted="y", y="y", gap={}, **asked),
-        lambda: solve(moments(table, predicted="y", y="y", groups=[0, 1], **asked), gap={}),
+        lambda: solve(aggregate(table, predicted="y", y="y", groups=[0, 1], **asked), gap={}),
         lambda: audit("y", table, "y", **asked),
     ]
     for door in doors:
@@ -175,12 +175,12 @@ def test_idle_is_what_a_second_look_calls_idle(worth, place):
 def test_sums_that_cancel_out_are_not_idle():
     """Of everybody who is right by 0 another is right by 1: every sum is the same, and people are changed."""
     people = {"g": ["a", "a", "b", "b"] * 5, "y": [0, 1] * 10, "own": [0, 0, 1, 1] * 5}
-    sums = moments(people, predicted="own", y="y", sensitive_features="g", happiness="overall_accuracy")
+    sums = aggregate(people, predicted="own", y="y", sensitive_features="g", happiness="overall_accuracy")
     assert (sums.value[:, :, 0] == sums.value[:, :, 1]).all()
     assert sums.moves == (True,)
     assert solve(sums).gaps["overall_accuracy"] == 0.0
-    assert Moments.from_json(sums.to_json()).moves == (True,)
-    assert len(frontier(Moments.from_json(sums.to_json()).merged(2))) == 1
+    assert Aggregates.from_json(sums.to_json()).moves == (True,)
+    assert len(frontier(Aggregates.from_json(sums.to_json()).merged(2))) == 1
 
 
 def test_a_site_may_be_idle_and_all_of_them_not(refuses, tmp_path):
@@ -189,16 +189,16 @@ def test_a_site_may_be_idle_and_all_of_them_not(refuses, tmp_path):
     whole["amount"] = np.where(np.arange(90) < 45, 0.0, whole["amount"])
     parts = [{name: column[some] for name, column in whole.items()} for some in (slice(45), slice(45, 90))]
     asked = NAMED | {"happiness": lambda decision, x: decision * x["amount"], "groups": ["a", "b"]}
-    here, there = (moments(part, **asked) for part in parts)
+    here, there = (aggregate(part, **asked) for part in parts)
     assert (here.moves, there.moves, (here + there).moves) == ((False,), (True,), (True,))
     assert solve(here + there, gap=1.0, random_state=0).gap <= 1.0 + 1e-9
     here.save(tmp_path / "here.json")
-    for idle in (here, here + here, Moments.load(tmp_path / "here.json"), here.merged(3)):
+    for idle in (here, here + here, Aggregates.load(tmp_path / "here.json"), here.merged(3)):
         for door in (solve, frontier):
             with refuses(HappinessError, "No decision changes the happiness", "[0, 1]"):
                 door(idle)
     with refuses(HappinessError, "No decision changes"):
-        moments(parts[0], **asked | {"groups": None})
+        aggregate(parts[0], **asked | {"groups": None})
 
 
 def test_a_group_that_no_decision_changes_is_fine():
@@ -246,7 +246,7 @@ def test_among_is_read_too(refuses):
     """Who is counted may not be compared with a class or a group that is none."""
     for among, words in (("y == 2", "2 is no label"), ("group == 'z'", "'z' is no group")):
         with refuses(ExpressionError, words):
-            moments(make_columns(), **NAMED, happiness=Happiness("decision", among=among))
+            aggregate(make_columns(), **NAMED, happiness=Happiness("decision", among=among))
 
 
 def test_text_that_is_no_class(refuses):
@@ -284,8 +284,11 @@ def test_a_group_may_be_missing_where_groups_are_named():
     asked = NAMED | {"happiness": "decision * (group == 'b')", "groups": ["a", "b"]}
     some = {name: column[columns["g"] == "a"] for name, column in columns.items()}
     with pytest.raises(ExpressionError, match="'b' is no group"):
-        moments(some, **asked | {"groups": None})
-    assert solve(moments(some, **asked) + moments(columns, **asked), gap=0.1, random_state=0).gap < 0.1 + 1e-9
+        aggregate(some, **asked | {"groups": None})
+    assert (
+        solve(aggregate(some, **asked) + aggregate(columns, **asked), gap=0.1, random_state=0).gap
+        < 0.1 + 1e-9
+    )
     columns["g"][:20] = "c"
     policy = solve(columns, **NAMED, happiness="decision * (group != 'c')", gap=0.1, random_state=0)
     others = {name: column[20:] for name, column in columns.items()}

@@ -21,7 +21,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from felicific import FairClassifier, Happiness, Scorer, audit, frontier, moments, solve
+from felicific import FairClassifier, Happiness, Scorer, aggregate, audit, frontier, solve
 from felicific._people.people import People
 from felicific._problem.missing_labels import SAY
 from felicific._problem.problem import Problem
@@ -77,7 +77,7 @@ def assert_doors_alike(one, other):
 
 
 def test_weight_0_is_absent_from_tables(both, tmp_path):
-    """From moments, individual policies, frontiers and audits of tables in every library and on every engine."""
+    """From aggregates, individual policies, frontiers and audits of tables in every library and on every engine."""
     few, many, _ = both
     assert_doors_alike(table_doors(many, ASKED, tmp_path), table_doors(few, ASKED, tmp_path))
 
@@ -89,7 +89,7 @@ def test_weight_0_is_absent_from_every_role(both, tmp_path, name):
     lay = MEMORY[name] if name in MEMORY else lambda columns: LAZY[name](columns, tmp_path)
     for roles in ({"predicted": "d", "today": "now"}, {"proba": "p1"}, {"proba": None, "predicted": "d"}):
         ask = ASKED.table | roles
-        there, here = moments(lay(many), **ask), moments(few, **ask)
+        there, here = aggregate(lay(many), **ask), aggregate(few, **ask)
         assert there.groups == here.groups
         assert there.rows.tolist() == here.rows.tolist()
         np.testing.assert_allclose(numbers(there), numbers(here), rtol=1e-12)
@@ -98,19 +98,19 @@ def test_weight_0_is_absent_from_every_role(both, tmp_path, name):
 def test_weight_0_is_absent_from_arrays(both):
     """Whether roles are columns, arrays or lists."""
     few, many, _ = both
-    here = numbers(moments(few, **ASKED.table | {"today": "now", "predicted": "d"}))
+    here = numbers(aggregate(few, **ASKED.table | {"today": "now", "predicted": "d"}))
     for kind in (np.asarray, list):
         roles = {
             name: kind(many[column]) for name, column in (("y", "y"), ("today", "now"), ("predicted", "d"))
         }
         roles |= {"sensitive_features": kind(many["g"]), "sample_weight": kind(many["w"])}
         for proba in (np.column_stack([many["p0"], many["p1"]]), many["p1"], many["p1"].astype(object)):
-            there = moments(many, **ASKED.table | roles | {"proba": proba})
+            there = aggregate(many, **ASKED.table | roles | {"proba": proba})
             np.testing.assert_allclose(numbers(there), here, rtol=1e-12)
 
 
 def test_weight_0_is_absent_from_audits(both, tmp_path):
-    """Of policies, of a model, of odds."""
+    """Of policies, of a model, of probabilities."""
     few, many, kept = both
     policies = [
         solve(few, policy=kind, gap=ASKED.gap, random_state=0, **ASKED.table)
@@ -119,17 +119,17 @@ def test_weight_0_is_absent_from_audits(both, tmp_path):
     assert_doors_alike(
         policy_doors(many, ASKED, tmp_path, policies), policy_doors(few, ASKED, tmp_path, policies)
     )
-    odds = np.column_stack([many["p0"], many["p1"]])
+    probabilities = np.column_stack([many["p0"], many["p1"]])
     doors = [
         {
-            "odds": lambda c=columns, q=q: audit(q, c, **ASKED.audited),
+            "proba": lambda c=columns, q=q: audit(q, c, **ASKED.audited),
             "model": lambda c=columns: audit(
                 MODEL.estimator,
                 rows_of(c, ASKED)[0],
                 **ASKED.audited | {"y": c["y"], "sample_weight": c["w"]},
             ),
         }
-        for columns, q in ((many, odds), (few, odds[kept]))
+        for columns, q in ((many, probabilities), (few, probabilities[kept]))
     ]
     assert_doors_alike(*doors)
 
@@ -225,7 +225,7 @@ def test_rows_keep_their_numbers():
     assert people.rows.tolist() == [0, 2, 4, 5]
     assert people.weights.tolist() == [1.0, 2.0, 1.0, 1.0]
     assert people.take(np.array([1, 3])).rows.tolist() == [2, 5]
-    assert people.odds.argmax(axis=1).tolist() == columns["d"][[0, 2, 4, 5]].tolist()
+    assert people.probabilities.argmax(axis=1).tolist() == columns["d"][[0, 2, 4, 5]].tolist()
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_rows_keep_their_numbers():
 
 @pytest.mark.parametrize("name", [*MEMORY, *LAZY])
 def test_today_is_what_was_given_or_what_the_model_predicts(tmp_path, name):
-    """The baseline of moments is an audit of those decisions: of ``now``, of ``predicted``, of the likeliest class."""
+    """The baseline of sums is an audit of those decisions: of ``now``, of ``predicted``, of the likeliest class."""
     columns = make_columns()
     columns["d"][:20] = 1 - columns["d"][:20]  # the model says otherwise than its probabilities
     columns["top"] = (columns["p1"] > 0.5).astype(int)
@@ -246,7 +246,7 @@ def test_today_is_what_was_given_or_what_the_model_predicts(tmp_path, name):
         ({}, "top"),
         ({"today": "now", "predicted": "d", "proba": None}, "now"),
     ):
-        today = moments(table, **ASKED.table | roles).today
+        today = aggregate(table, **ASKED.table | roles).today
         audited = audit(column, columns, **ASKED.audited)
         np.testing.assert_allclose([today.loss, *today.means.T.ravel()], numbers(audited)[:-1], rtol=1e-9)
 
@@ -263,8 +263,8 @@ def test_classifiers_and_reports_show_today(kind):
         exact = [audited.loss.estimate, *audited.gaps.values()]
         line = fair.frontier_.today
         np.testing.assert_allclose([line.loss, *line.gaps], exact, rtol=1e-9)
-        if fair.moments_ is not None:
-            np.testing.assert_allclose(fair.moments_.today.loss, exact[0], rtol=1e-9)
+        if fair.aggregates_ is not None:
+            np.testing.assert_allclose(fair.aggregates_.today.loss, exact[0], rtol=1e-9)
         report = fair.report(rows, y, today=today, **weight).to_dict()["today"]
         assert report["loss"]["estimate"] == pytest.approx(exact[0], rel=1e-9)
         assert [part["gap"]["estimate"] for part in report["components"]] == pytest.approx(
@@ -279,7 +279,7 @@ def test_today_may_be_a_column():
     frame = rows.assign(now=columns["now"])
     fair = ASKED.fair().fit(frame, y, today="now")
     same = ASKED.fair().fit(frame, y, today=columns["now"])
-    assert fair.moments_.today.loss == same.moments_.today.loss
+    assert fair.aggregates_.today.loss == same.aggregates_.today.loss
     reports = [numbers_of_report(fair.report(frame, y, today=today)) for today in ("now", columns["now"])]
     assert reports[0] == reports[1]
 
@@ -291,7 +291,7 @@ def test_a_decision_of_today_that_is_none_is_refused(tmp_path, refuses, name):
     columns["now"] = np.where(np.arange(90) == 11, 7, columns["now"])
     table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, tmp_path)
     for changes in ({}, {"policy": "individual"}):
-        door = solve if changes else moments
+        door = solve if changes else aggregate
         with refuses(DataError, "decision of today 7", "row 11", "[0, 1]"):
             door(table, **ASKED.table | {"today": "now"} | changes)
 
@@ -330,8 +330,8 @@ def doors_for_labels():
         return FairClassifier(MODEL, **audited, gap=1.0, **settings).fit(table, table["y"])
 
     return {
-        "moments": lambda table: moments(table, **asked),
-        "moments on an engine": lambda table: moments(pl.from_pandas(table).lazy(), **asked),
+        "aggregates": lambda table: aggregate(table, **asked),
+        "aggregates on an engine": lambda table: aggregate(pl.from_pandas(table).lazy(), **asked),
         "solve": lambda table: solve(table, gap=1.0, **asked),
         "solve individual": lambda table: solve(table, gap=1.0, policy="individual", **asked),
         "solve individual on an engine": lambda table: solve(

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from naive import LAZY, MEMORY, as_dask, cases
 from strategies import examples
 
-from felicific import Happiness, Scorer, audit, frontier, moments, solve
+from felicific import Happiness, Scorer, aggregate, audit, frontier, solve
 from felicific._fit.fitted import achieved
 from felicific._fit.tryout import Tryout
 from felicific._people.people import People
@@ -78,7 +78,7 @@ SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value", "rows", "
 
 
 def assert_same(one, other, tolerance=1e-9):
-    """Moments that agree in every sum, the origins included."""
+    """Aggregates that agree in every sum, the origins included."""
     assert one.groups == other.groups
     assert one.components == other.components
     assert one.classes.tolist() == other.classes.tolist()
@@ -92,7 +92,7 @@ def assert_same(one, other, tolerance=1e-9):
 @given(case=cases())
 def test_helpers_notice_a_wrong_sum(refuses, case):
     """One sum that is off by a millionth is noticed, and so is a door that lets people pass."""
-    sums = moments(dict(case.columns), policy="label", **case.asked)
+    sums = aggregate(dict(case.columns), policy="label", **case.asked)
     assert_naive(sums, case, "label")
     for name in SUMS:
         number = getattr(sums, name).astype(float)
@@ -107,43 +107,43 @@ def test_helpers_notice_a_wrong_sum(refuses, case):
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Moments
+# Aggregates
 
 
 @pytest.mark.parametrize("library", MEMORY)
 @examples
 @given(case=cases(), policy=POLICIES)
-def test_moments_in_memory_are_the_naive_sums(library, case, policy):
+def test_aggregates_in_memory_are_the_naive_sums(library, case, policy):
     """Mass, loss, value, among and today are what a loop over rows adds up, in every library."""
-    assert_naive(moments(MEMORY[library](case.columns), policy=policy, **case.asked), case, policy)
+    assert_naive(aggregate(MEMORY[library](case.columns), policy=policy, **case.asked), case, policy)
 
 
 @pytest.mark.parametrize("engine", LAZY)
 @examples
 @given(case=cases(), policy=POLICIES)
-def test_moments_on_engines_are_the_naive_sums(engine, tmp_path_factory, case, policy):
+def test_aggregates_on_engines_are_the_naive_sums(engine, tmp_path_factory, case, policy):
     """An engine adds up the same, by a query or batch by batch."""
     table = LAZY[engine](case.columns, tmp_path_factory.mktemp("people"))
-    sums = moments(table, policy=policy, **case.asked)
+    sums = aggregate(table, policy=policy, **case.asked)
     assert_naive(sums, case, policy)
-    assert_same(sums, moments(dict(case.columns), policy=policy, **case.asked))
+    assert_same(sums, aggregate(dict(case.columns), policy=policy, **case.asked))
 
 
 @examples
 @given(case=cases(), policy=POLICIES)
-def test_moments_on_partitions_are_the_naive_sums(case, policy):
+def test_aggregates_on_partitions_are_the_naive_sums(case, policy):
     """So do the workers of Dask."""
     pytest.importorskip("dask.dataframe", reason="needs dask: pip install -e '.[dask]'")
-    assert_naive(moments(as_dask(case.columns), policy=policy, **case.asked), case, policy)
+    assert_naive(aggregate(as_dask(case.columns), policy=policy, **case.asked), case, policy)
 
 
 @pytest.mark.parametrize("engine", ["polars lazy", "duckdb"])
 @examples
 @given(case=cases())
-def test_score_moments_agree_bin_by_bin(engine, case):
+def test_score_aggregates_agree_bin_by_bin(engine, case):
     """The fine bins of a score are the same in memory and on engines; over all bins the sums are the naive ones."""
-    here = moments(dict(case.columns), **case.asked)
-    assert_same(here, moments(LAZY[engine](case.columns, None), **case.asked))
+    here = aggregate(dict(case.columns), **case.asked)
+    assert_same(here, aggregate(LAZY[engine](case.columns, None), **case.asked))
     for z, group in enumerate(case.groups):
         assert close(here.mass[z].sum(), *case.total(group, lambda row: 1.0))
         for d, decision in enumerate(case.classes):
@@ -254,12 +254,12 @@ def test_real_ledgers_are_the_naive_values_of_every_person(case):
 @examples
 @given(case=cases())
 def test_achieved_and_tryouts_agree_with_audits(case):
-    """What odds of decisions do is the same by sums, by a tryout, by an audit and by a loop over rows."""
+    """What probabilities of decisions do is the same by sums, by a tryout, by an audit and by a loop over rows."""
     problem, people = people_of(case)
-    odds = people.proba
+    probabilities = people.proba
     tried = Tryout(problem, people)
-    sums, tries = achieved(problem, people, odds), tried.outcome(odds)
-    persons = tried.measured(odds, drawn=True)
+    sums, tries = achieved(problem, people, probabilities), tried.outcome(probabilities)
+    persons = tried.measured(probabilities, drawn=True)
     every = np.column_stack([case.columns[f"p{k}"] for k in range(len(case.classes))])
     found = audit(every, dict(case.columns), **asked_of_audits(case))
 
@@ -282,9 +282,9 @@ def test_achieved_and_tryouts_agree_with_audits(case):
 @examples
 @given(case=cases())
 def test_today_is_what_is_decided_today(case):
-    """Moments, a tryout and an audit of today's decisions say the same of them."""
+    """Aggregates, a tryout and an audit of today's decisions say the same of them."""
     problem, people = people_of(case)
-    sums = moments(dict(case.columns), **case.asked)
+    sums = aggregate(dict(case.columns), **case.asked)
 
     def decide(row):
         return {case.classes[case.now(row)]: 1.0}
@@ -460,9 +460,9 @@ def test_origins_are_the_same_in_memory_and_on_engines(tmp_path, n):
     ]
     asked = Asked(happiness, {}, weighted=True)
     columns["w"][:7] = 0.0
-    here = moments(columns, **asked.table)
+    here = aggregate(columns, **asked.table)
     for lay in LAZY.values():
-        there = moments(lay(columns, tmp_path), **asked.table)
+        there = aggregate(lay(columns, tmp_path), **asked.table)
         np.testing.assert_allclose(there.origin, here.origin, rtol=1e-15)
         assert_same(here, there)
 

@@ -16,13 +16,13 @@ from functions import (
     write_parquet,
 )
 
-from felicific import Score, frontier, lookup, moments, solve
+from felicific import Score, aggregate, frontier, lookup, solve
 from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual
 from felicific._policy.lottery import uniforms
 from felicific._problem.problem import Problem
 from felicific._program.signals import Individual, Label, SoftLabel
-from felicific.exceptions import DataError, GroupError, MomentsError
+from felicific.exceptions import AggregatesError, DataError, GroupError
 
 
 def collected(table):
@@ -72,21 +72,21 @@ def lay(request, tmp_path):
     return lambda table: TABLES[request.param](table, tmp_path)
 
 
-def solved(table, policy="score", classes=3, gap=0.02, see_group=True, **changes):
+def solved(table, policy="score", classes=3, gap=0.02, sees_group=True, **changes):
     """A policy with lotteries."""
     ask = asked(classes, policy=policy, happiness="statistical_parity", **changes)
-    return solve(moments(as_pandas(table), **ask), gap=gap, group_at_predict=see_group, random_state=7)
+    return solve(aggregate(as_pandas(table), **ask), gap=gap, sees_group=sees_group, random_state=7)
 
 
 ROLES = {"proba": {0: "p0", 1: "p1", 2: "p2"}, "sensitive_features": "z", "key": "id"}
 
 
-@pytest.mark.parametrize("signal", ["score", "label", "soft-label", Score(cells=40, monotone=False)])
-@pytest.mark.parametrize("see_group", [True, False])
-def test_the_column_is_what_python_decides(lay, signal, see_group):
+@pytest.mark.parametrize("signal", ["score", "label", "soft-label", Score(bins=40, monotone=False)])
+@pytest.mark.parametrize("sees_group", [True, False])
+def test_the_column_is_what_python_decides(lay, signal, sees_group):
     """Every table and engine gets the very decisions of ``decide``, lotteries included; other columns stay."""
     table = people(2000)
-    policy = solved(table, signal, see_group=see_group, gap=0.02 if see_group else 0.2)
+    policy = solved(table, signal, sees_group=sees_group, gap=0.02 if sees_group else 0.2)
     proba = np.column_stack([table[f"p{k}"] for k in range(3)])
     expected = policy.decide(proba, table["z"], table["id"])
     assert len(set(expected.tolist())) == 3
@@ -121,7 +121,7 @@ def test_rounded_policies_need_no_key(lay, rounded):
     table = people(500)
     policy = replace(solved(table, rounded), randomize=False)
     proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    expected = policy.classes[policy.odds(proba, table["z"]).argmax(axis=1)]
+    expected = policy.classes[policy.probabilities(proba, table["z"]).argmax(axis=1)]
     roles = {name: value for name, value in ROLES.items() if name != "key"}
     assert collected(policy.apply(lay(table), **roles, column="d"))["d"] == expected.tolist()
 
@@ -365,10 +365,10 @@ def test_a_table_needs_the_names_of_its_scores(lay, named, refuses):
 
 
 @pytest.mark.parametrize("given", [as_lazy(people(10)), "people.parquet", 0, None])
-def test_only_moments_are_solved(given, refuses):
-    """A table where moments belong is an error that says how to get them; so is the sum of no moments."""
+def test_only_aggregates_are_solved(given, refuses):
+    """A table where aggregates belong is an error that says how to get them; so is the sum of no aggregates."""
     for ask in (solve, frontier):
-        with refuses(MomentsError, type(given).__name__, remedy="moments(table"):
+        with refuses(AggregatesError, type(given).__name__, remedy="aggregate(table"):
             ask(given)
 
 
@@ -376,7 +376,7 @@ def test_only_moments_are_solved(given, refuses):
 def test_what_is_no_table(given, refuses):
     """What has no rows is an error that says what a table is."""
     with refuses(DataError, "no table", remedy="dataframe"):
-        moments(given, **asked())
+        aggregate(given, **asked())
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -504,7 +504,7 @@ def test_columns_that_are_computed_ahead_are_nobody_elses():
     table = people(600) | {f"share {k}": np.arange(600) + k for k in range(3)} | {"SHARE 4": np.arange(600)}
     policy = solved(people(600))
     proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    found = collected(policy.apply(as_duckdb(table), **ROLES, odds=True))
-    assert set(found) == {*table, "decision", "odds_0", "odds_1", "odds_2"}
+    found = collected(policy.apply(as_duckdb(table), **ROLES, with_proba=True))
+    assert set(found) == {*table, "decision", "proba_0", "proba_1", "proba_2"}
     assert found["share 1"] == table["share 1"].tolist()
     assert found["decision"] == policy.decide(proba, table["z"], table["id"]).tolist()

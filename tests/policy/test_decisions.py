@@ -14,19 +14,19 @@ from felicific import (
     FairClassifier,
     Floor,
     Individual,
-    Losers,
     Policy,
     Score,
+    WorseOff,
+    aggregate,
     audit,
     frontier,
-    moments,
     solve,
 )
 from felicific._documents import checksum
 from felicific._problem.decisions import as_decisions
 from felicific._statistics.sample_size import log_maps, log_staircases
 from felicific.cli import run
-from felicific.exceptions import ConstraintError, DataError, HappinessError, MomentsError
+from felicific.exceptions import AggregatesError, ConstraintError, DataError, HappinessError
 
 REFER = ["refuse", "refer", "approve"]
 COSTS = [[0, 0.2, 1], [0.6, 0.2, 0]]
@@ -67,34 +67,37 @@ def classifier(**settings):
 
 @pytest.mark.parametrize("kind", ["score", Score(monotone=False), "label", "soft-label", "individual"])
 @pytest.mark.parametrize("today", [None, "decided"])
-def test_what_a_policy_states_is_what_its_odds_do(kind, today):
-    """Loss and gap of every kind of policy are those of its odds, added up person by person from the cost matrix."""
+def test_what_a_policy_states_is_what_its_probabilities_do(kind, today):
+    """Loss and gap of every kind of policy are those of its probabilities.
+
+    Added up person by person from the cost matrix.
+    """
     table = people()
     policy = solve(table, policy=kind, happiness=funding, gap=10.0, today=today, **ASKED)
     scores = table["score"] if policy.needs_proba else (table["score"] > 0.5).astype(int)
-    odds = policy.odds(scores, table["sex"], table)
-    assert odds.shape == (len(table), 3)
-    loss = (odds * np.array(COSTS)[table["repaid"]]).sum(axis=1).mean()
-    worth = (odds * [0.0, 0.4, 1.0]).sum(axis=1) * table["loan"]
+    probabilities = policy.probabilities(scores, table["sex"], table)
+    assert probabilities.shape == (len(table), 3)
+    loss = (probabilities * np.array(COSTS)[table["repaid"]]).sum(axis=1).mean()
+    worth = (probabilities * [0.0, 0.4, 1.0]).sum(axis=1) * table["loan"]
     means = worth.groupby(table["sex"]).mean()
     assert policy.loss == pytest.approx(loss, abs=1e-9)
     assert policy.gap == pytest.approx(means.max() - means.min(), abs=1e-7)
     assert policy.gap <= 10.0 + 1e-6
     back = Policy.from_json(policy.to_json(), happiness=funding)
     assert back.decisions.tolist() == REFER
-    assert np.array_equal(back.odds(scores, table["sex"], table), odds)
+    assert np.array_equal(back.probabilities(scores, table["sex"], table), probabilities)
 
 
 @pytest.mark.parametrize("kind", ["score", Score(monotone=False)])
-@pytest.mark.parametrize("see_group", [True, False])
+@pytest.mark.parametrize("sees_group", [True, False])
 @pytest.mark.parametrize(("gap", "floor"), [(2.0, 60.0), (40.0, 95.0), (1.0, 110.0)])
-def test_prices_of_listed_decisions_are_the_slopes_of_the_loss(kind, see_group, gap, floor):
+def test_prices_of_listed_decisions_are_the_slopes_of_the_loss(kind, sees_group, gap, floor):
     """Prices of a gap and of a floor lie between what a little less and a little more of each change the loss by."""
-    sums = moments(people(), policy=kind, happiness=funding, decisions=REFER, loss=COSTS, **ROLES)
+    sums = aggregate(people(), policy=kind, happiness=funding, decisions=REFER, loss=COSTS, **ROLES)
 
     def at(gap, floor):
         asked = {"gap": gap, "constraints": [Floor("funding", floor)]}
-        return solve(sums, group_at_predict=see_group, change_cost=0.0, random_state=0, **asked)
+        return solve(sums, sees_group=sees_group, change_cost=0.0, random_state=0, **asked)
 
     here, step = at(gap, floor), 0.05
     assert any(here.prices.values())
@@ -116,7 +119,8 @@ def test_decisions_that_are_the_classes_in_their_order_change_nothing(kind):
     assert listed.loss == pytest.approx(plain.loss, abs=1e-9)
     assert listed.basis.today.loss == plain.basis.today.loss
     assert np.allclose(
-        listed.odds(table["score"], table["sex"], table), plain.odds(table["score"], table["sex"], table)
+        listed.probabilities(table["score"], table["sex"], table),
+        plain.probabilities(table["score"], table["sex"], table),
     )
 
 
@@ -128,13 +132,13 @@ def test_labels_the_other_way_round_give_the_same_policy():
     told = ASKED | {"loss": COSTS[::-1], "favourable": 0}
     other = solve(turned, happiness=funding, gap=10.0, **told)
     assert other.loss == pytest.approx(one.loss, abs=2e-3)  # cells of scores are open at the other end
-    odds = other.odds(np.linspace(0.0, 1.0, 101), group=["f"] * 101)
-    assert (np.diff(odds.cumsum(axis=1)[:, :-1], axis=0) >= -1e-9).all()
+    probabilities = other.probabilities(np.linspace(0.0, 1.0, 101), group=["f"] * 101)
+    assert (np.diff(probabilities.cumsum(axis=1)[:, :-1], axis=0) >= -1e-9).all()
     assert Policy.from_json(other.to_json()).favourable == 0
 
 
 def test_names_of_decisions_change_nothing():
-    """Other names for the same decisions give the same odds."""
+    """Other names for the same decisions give the same probabilities."""
     table = people()
     one = solve(table, happiness="distributional_parity", gap=0.02, **ASKED)
     other = solve(table, happiness="distributional_parity", gap=0.02, **ASKED | {"decisions": [8, 6.5, 4]})
@@ -147,7 +151,7 @@ def test_criteria_of_listed_decisions():
 
     def names(criterion):
         told = {name: part for name, part in ASKED.items() if name != "random_state"}
-        return [one.name for one in moments(table, happiness=criterion, **told).components]
+        return [one.name for one in aggregate(table, happiness=criterion, **told).components]
 
     assert len(names("statistical_parity")) == 3
     assert len(names("equalized_odds")) == 6
@@ -157,8 +161,8 @@ def test_criteria_of_listed_decisions():
         "distributional_parity(decision='approve' or better)",
     ]
     policy = solve(table, happiness="equal_opportunity", gap=0.01, **ASKED)
-    odds, good = policy.odds(table["score"], table["sex"]), table["repaid"] == 1
-    rates = [odds[good & (table["sex"] == one), 2].mean() for one in ("f", "m")]
+    probabilities, good = policy.probabilities(table["score"], table["sex"]), table["repaid"] == 1
+    rates = [probabilities[good & (table["sex"] == one), 2].mean() for one in ("f", "m")]
     assert abs(rates[0] - rates[1]) == pytest.approx(policy.gap, abs=1e-9)
 
 
@@ -166,8 +170,8 @@ def test_the_largest_gap_of_distributions_is_their_kolmogorov_smirnov_distance()
     """The gaps of distributional_parity are the differences of the groups' distributions at every decision."""
     table = people()
     policy = solve(table, happiness="distributional_parity", gap=0.05, **ASKED)
-    odds = policy.odds(table["score"], table["sex"])
-    one, other = (odds[table["sex"] == sex].mean(axis=0).cumsum() for sex in ("f", "m"))
+    probabilities = policy.probabilities(table["score"], table["sex"])
+    one, other = (probabilities[table["sex"] == sex].mean(axis=0).cumsum() for sex in ("f", "m"))
     assert max(policy.gaps.values()) == pytest.approx(np.abs(one - other)[:-1].max(), abs=1e-9)
 
 
@@ -195,11 +199,11 @@ def test_engines_sum_up_the_same(today):
     table = people()
     told = ROLES | {"decisions": REFER, "loss": COSTS, "today": today}
     happiness = {"worth": "(decision == 'refer') * 0.4 * loan + (decision == 'approve') * loan"}
-    expected = moments(table, happiness=happiness, **told)
+    expected = aggregate(table, happiness=happiness, **told)
     frame = pl.from_pandas(table)
     relation = duckdb.connect().from_arrow(frame.to_arrow())
     for other in (frame.lazy(), relation, frame.to_arrow()):
-        found = moments(other, happiness=happiness, **told)
+        found = aggregate(other, happiness=happiness, **told)
         assert found.decisions.tolist() == REFER
         for name in ("mass", "loss", "value", "today_mass", "gains"):
             one, two = getattr(expected, name), getattr(found, name)
@@ -238,8 +242,8 @@ def test_score_is_minus_the_mean_loss_where_decisions_are_no_labels():
     """Score is the accuracy where every decision is a label, else minus the mean loss."""
     table, others = people(), people(500, 3)
     fair = classifier().fit(table, table["repaid"])
-    odds = fair.predict_proba(others)
-    expected = -(odds * np.array(COSTS)[others["repaid"]]).sum(axis=1).mean()
+    probabilities = fair.predict_proba(others)
+    expected = -(probabilities * np.array(COSTS)[others["repaid"]]).sum(axis=1).mean()
     assert fair.score(others, others["repaid"]) == pytest.approx(expected, abs=1e-12)
     labels = classifier(decisions=[0, 1], loss="error", happiness="decision", gap=0.1)
     labels.fit(table, table["repaid"])
@@ -248,7 +252,7 @@ def test_score_is_minus_the_mean_loss_where_decisions_are_no_labels():
 
 
 def test_an_audit_of_a_classifier_measures_its_decisions():
-    """audit(fair) measures what the odds do, with the loss of the cost matrix."""
+    """audit(fair) measures what the probabilities do, with the loss of the cost matrix."""
     table, others = people(), people(500, 3)
     fair = classifier(today="decided").fit(table, table["repaid"])
     found = audit(fair, others, others["repaid"])
@@ -343,19 +347,19 @@ def test_today_is_one_of_the_decisions(refuses):
 
 
 def test_what_compares_with_today_needs_one(refuses):
-    """Floors at today's level, changes and losers are refused where nobody says what is decided today."""
+    """Floors at today's level, changes and who is worse off are refused where nobody says what is decided today."""
     table = people()
     with refuses(ConstraintError, "decided today", remedy="today="):
         solve(table, happiness=funding, constraints=[Floor("funding", "today")], **ASKED)
     with refuses(HappinessError, "decided today", remedy="today="):
         solve(table, happiness=funding, **ASKED | {"loss": "changes"})
     with refuses(HappinessError, "decided today", remedy="today="):
-        solve(table, happiness=funding, constraints=[Losers(0.1)], **ASKED)
-    with refuses(MomentsError, "decided today"):
+        solve(table, happiness=funding, constraints=[WorseOff(0.1)], **ASKED)
+    with refuses(AggregatesError, "decided today"):
         solve(table, happiness=funding, change_cost=0.1, **ASKED)
     policy = solve(table, happiness=funding, gap=10.0, **ASKED)
     assert policy.basis.today is None
-    assert any("least loss without requirements" in one for one in policy.story())
+    assert any("least loss without requirements" in one for one in policy.impact())
     assert frontier(table, happiness=funding, **ASKED).today is None
     assert solve(table, happiness=funding, today="decided", **ASKED | {"loss": "changes"}).loss >= 0.0
 
@@ -413,8 +417,8 @@ def test_recalibrated_from_what_is_decided_about_the_new_people_today():
     )  # fmt: skip
     fair.fit(one, one["repaid"])
     again = fair.recalibrate(other)
-    odds = again.predict_proba(other)
-    changed = 1.0 - odds[np.arange(700), [REFER.index(word) for word in other["decided"]]]
+    probabilities = again.predict_proba(other)
+    changed = 1.0 - probabilities[np.arange(700), [REFER.index(word) for word in other["decided"]]]
     assert again.loss_ == pytest.approx(changed.mean(), abs=1e-9)
     assert max(again.gaps_.values()) <= 0.03 + 1e-9
     assert fair.recalibrate(one).loss_ == pytest.approx(fair.loss_, abs=1e-9)

@@ -17,7 +17,7 @@ from oracles_policies import Told, cells_of, make_people, proba_of, put, tampere
 from sklearn.frozen import FrozenEstimator
 from strategies import examples
 
-from felicific import Budget, Explore, FairClassifier, Floor, Gap, Policy, Score, frontier, solve
+from felicific import Budget, Exploration, FairClassifier, Floor, Gap, Policy, Score, frontier, solve
 from felicific._policy.explanation import NOT_LEGAL_REASONS
 from felicific._shown.parts import LINES, lines_of
 from felicific.exceptions import DataError, GroupError, PolicyFileError
@@ -32,19 +32,19 @@ pytestmark = [
 KINDS = {
     "score": ({"gap": 0.5}, 2, 2),
     "score of three groups": ({"gap": 1.0}, 2, 3),
-    "few cells": ({"policy": Score(cells=4), "gap": 0.0}, 2, 2),
-    "free score": ({"policy": Score(cells=12, monotone=False), "gap": 0.0}, 2, 2),
+    "few cells": ({"policy": Score(bins=4), "gap": 0.0}, 2, 2),
+    "free score": ({"policy": Score(bins=12, monotone=False), "gap": 0.0}, 2, 2),
     "score of many classes": ({"policy": "score", "gap": 1.0}, 3, 2),
-    "blind score": ({"policy": "score", "gap": 3.0, "group_at_predict": False}, 2, 2),
-    "explored": ({"gap": 4.0, "constraints": [Explore(0.05)]}, 2, 2),
+    "blind score": ({"policy": "score", "gap": 3.0, "sees_group": False}, 2, 2),
+    "explored": ({"gap": 4.0, "constraints": [Exploration(0.05)]}, 2, 2),
     "no requirement": ({"gap": {}}, 2, 2),
     "label": ({"policy": "label", "gap": 1.0}, 2, 2),
     "label of many classes": ({"policy": "label", "gap": 1.0}, 3, 2),
     "soft-label": ({"policy": "soft-label", "gap": 0.1}, 2, 2),
     "individual": ({"policy": "individual", "gap": 1.0}, 2, 2),
     "individual of many classes": ({"policy": "individual", "gap": 2.0}, 3, 2),
-    "individual explored": ({"policy": "individual", "gap": 4.0, "constraints": [Explore(0.05)]}, 2, 2),
-    "blind individual": ({"policy": "individual", "gap": 5.0, "group_at_predict": False}, 2, 2),
+    "individual explored": ({"policy": "individual", "gap": 4.0, "constraints": [Exploration(0.05)]}, 2, 2),
+    "blind individual": ({"policy": "individual", "gap": 5.0, "sees_group": False}, 2, 2),
 }
 kinds = pytest.mark.parametrize("kind", KINDS)
 ALONG_A_SCORE = [
@@ -74,7 +74,7 @@ def told(fair, row, n_classes):
         chances = fair._chances(row[list(fair.feature_names_in_)], policy.groups)[0]
     return {
         "scores": scores if policy.needs_proba else int(scores.argmax()),
-        "group": row["group"].tolist()[0] if policy.see_group else None,
+        "group": row["group"].tolist()[0] if policy.sees_group else None,
         "x": row if policy.sees_x else None,
         "group_proba": chances,
     }
@@ -86,21 +86,21 @@ def told(fair, row, n_classes):
 
 @kinds
 def test_it_decides_as_predict_does(kind):
-    """Decision, odds and today are those of predict, predict_proba and the model, by all doors."""
+    """Decision, probabilities and today are those of predict, predict_proba and the model, by all doors."""
     n_classes = KINDS[kind][1]
     fair, (table, _) = classifier(kind), people(kind)
     rows = table[:15]
     keys = rows["id"].tolist()
-    decided, odds = fair.predict(rows, key="id"), fair.predict_proba(rows)
+    decided, probabilities = fair.predict(rows, key="id"), fair.predict_proba(rows)
     today = fair.estimator_.predict(rows)
     for i, key in enumerate(keys):
         row = rows[i : i + 1]
         found = fair.explain(row, key=key)
         assert found.decision == decided[i]
-        assert list(found.odds.values()) == odds[i].tolist()
+        assert list(found.probabilities.values()) == probabilities[i].tolist()
         assert found.today == today[i]
         by_hand = fair.policy_.explain(**told(fair, row, n_classes), key=key)
-        assert (by_hand.decision, by_hand.odds) == (found.decision, found.odds)
+        assert (by_hand.decision, by_hand.probabilities) == (found.decision, found.probabilities)
         assert fair.explain(row.iloc[0], key=key).to_dict() == found.to_dict()
 
 
@@ -109,14 +109,14 @@ def test_without_a_key_the_row_decides_or_nothing_does(kind):
     """A classifier draws by the row's content, as predict does; a policy that is told no key draws no lot."""
     n_classes = KINDS[kind][1]
     fair, rows = classifier(kind), people(kind)[0][:12]
-    decided, odds = fair.predict(rows), fair.predict_proba(rows)
+    decided, probabilities = fair.predict(rows), fair.predict_proba(rows)
     for i in range(len(rows)):
         found = fair.explain(rows[i : i + 1])
         assert found.decision == decided[i]
         assert found.lot is None or found.lot.key is None
         without = fair.policy_.explain(**told(fair, rows[i : i + 1], n_classes))
         assert without.lot is None
-        assert (without.decision is None) == ((odds[i] > 0).sum() > 1)
+        assert (without.decision is None) == ((probabilities[i] > 0).sum() > 1)
 
 
 @kinds
@@ -132,12 +132,12 @@ def test_a_file_explains_the_same(kind):
 
 
 def test_rounded_decisions():
-    """Where no lots are drawn, the explanation has the rounded odds, no lot, and cuts of what is decided."""
+    """Where no lots are drawn, the explanation has the rounded probabilities, no lot, and cuts of what is decided."""
     fair, rows = classifier("few cells", randomize=False), people("few cells")[0][:40]
     for i, decision in enumerate(fair.predict(rows)):
         found = fair.explain(rows[i : i + 1], key=i)
-        assert (found.decision, found.lot, max(found.odds.values())) == (decision, None, 1.0)
-        assert all(max(cut.odds.values()) == 1.0 for cut in found.cuts)
+        assert (found.decision, found.lot, max(found.probabilities.values())) == (decision, None, 1.0)
+        assert all(max(cut.probabilities.values()) == 1.0 for cut in found.cuts)
         assert any("draws no lots" in sentence for sentence in found.sentences)
 
 
@@ -158,7 +158,7 @@ def test_policies_that_moved(kind):
 
 
 def looked_up(file, proba, z):
-    """The odds of a person, read off the file of a policy cell by cell."""
+    """The probabilities of a person, read off the file of a policy cell by cell."""
     signal = file["policy"]
     cell = int(cells_of(np.array([proba]), signal["cuts"], signal["boundary"])[0])
     return file["q"][z][cell]
@@ -174,7 +174,10 @@ def spread_out(top, label, n_classes):
 
 @cache
 def naive_steps(kind, z, label):
-    """Every stretch of scores between neighbouring edges of fine bins: from, to, and the odds in its middle."""
+    """Every stretch of scores between neighbouring edges of fine bins.
+
+    From, to, and the probabilities in its middle.
+    """
     n_classes = KINDS[kind][1]
     file = json.loads(classifier(kind).policy_.to_json())
     fine = 4096 if n_classes == 2 else max(32, 4096 // n_classes)
@@ -188,22 +191,22 @@ def naive_steps(kind, z, label):
 
 
 def naive_cuts(kind, score, label, z):
-    """The nearest scores below and above at which the odds change, by walking from stretch to stretch."""
+    """The nearest scores below and above at which the probabilities change, by walking from stretch to stretch."""
     steps = naive_steps(kind, z, label)
     place = next(i for i, (low, high, _) in enumerate(steps) if low < score <= high)
     own = steps[place][2]
 
-    def differs(odds):
-        return max(abs(a - b) for a, b in zip(odds, own, strict=True)) > 1e-9
+    def differs(probabilities):
+        return max(abs(a - b) for a, b in zip(probabilities, own, strict=True)) > 1e-9
 
     found = {}
-    for _, high, odds in reversed(steps[:place]):
-        if differs(odds):
-            found["below"] = (high, odds)
+    for _, high, probabilities in reversed(steps[:place]):
+        if differs(probabilities):
+            found["below"] = (high, probabilities)
             break
-    for low, _, odds in steps[place + 1 :]:
-        if differs(odds):
-            found["above"] = (low, odds)
+    for low, _, probabilities in steps[place + 1 :]:
+        if differs(probabilities):
+            found["above"] = (low, probabilities)
             break
     return own, found
 
@@ -211,8 +214,11 @@ def naive_cuts(kind, score, label, z):
 @pytest.mark.parametrize("kind", ALONG_A_SCORE)
 @given(place=st.integers(0, 299), shift=st.sampled_from([0.0, 1e-3, -1e-3, 0.05, -0.05, 0.2]))
 @examples
-def test_the_cuts_are_where_the_odds_change(kind, place, shift):
-    """The nearest cuts below and above are those that a walk over all edges finds, with the odds beyond them."""
+def test_the_cuts_are_where_the_probabilities_change(kind, place, shift):
+    """The nearest cuts below and above are those that a walk over all edges finds.
+
+    With the probabilities beyond them.
+    """
     n_classes = KINDS[kind][1]
     policy, row = classifier(kind).policy_, people(kind)[0][place : place + 1]
     proba = proba_of(row, n_classes)[0]
@@ -220,25 +226,28 @@ def test_the_cuts_are_where_the_odds_change(kind, place, shift):
     score = float(np.clip(proba[label] + shift, 0.51 if n_classes > 2 else 0.0, 1.0))
     z = policy.groups.index(row["group"].tolist()[0])
     found = policy.explain(
-        spread_out(score, label, n_classes), policy.groups[z] if policy.see_group else None
+        spread_out(score, label, n_classes), policy.groups[z] if policy.sees_group else None
     )
     own, tried = naive_cuts(kind, found.score, label, z)
-    assert list(found.odds.values()) == own
+    assert list(found.probabilities.values()) == own
     cuts = {cut.side: cut for cut in found.cuts if n_classes == 2 or cut.at > 0.5}
     assert set(cuts) == set(tried)
-    for side, (at, odds) in tried.items():
+    for side, (at, probabilities) in tried.items():
         assert cuts[side].at == pytest.approx(at, abs=1e-12)
-        assert list(cuts[side].odds.values()) == odds
+        assert list(cuts[side].probabilities.values()) == probabilities
         assert cuts[side].distance == pytest.approx(abs(found.score - at), abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ALONG_A_SCORE if KINDS[kind][1] == 2])
 def test_one_step_beyond_the_cut_flips(kind):
-    """Moving a score by its distance reaches the cut: there, or one float further, the odds are those beyond it."""
+    """Moving a score by its distance reaches the cut: there, or one float further.
+
+    The probabilities are those beyond it.
+    """
     policy, table = classifier(kind).policy_, people(kind)[0]
     flipped = 0
     for score, group in zip(table["p1"][:60].tolist(), table["group"][:60], strict=True):
-        group = group if policy.see_group else None
+        group = group if policy.sees_group else None
         found = policy.explain(score, group)
         for cut in found.cuts:
             sign = 1.0 if cut.side == "above" else -1.0
@@ -246,10 +255,12 @@ def test_one_step_beyond_the_cut_flips(kind):
             inside, outside = cut.at, math.nextafter(cut.at, 2.0)
             if cut.side == "below":
                 inside, outside = outside, inside
-            odds = policy.odds([inside, outside], None if group is None else [group] * 2).tolist()
-            assert odds[0] == pytest.approx(list(found.odds.values()), abs=1e-9)
-            assert odds[1] == list(cut.odds.values())
-            assert max(abs(a - b) for a, b in zip(*odds, strict=True)) > 1e-9
+            probabilities = policy.probabilities(
+                [inside, outside], None if group is None else [group] * 2
+            ).tolist()
+            assert probabilities[0] == pytest.approx(list(found.probabilities.values()), abs=1e-9)
+            assert probabilities[1] == list(cut.probabilities.values())
+            assert max(abs(a - b) for a, b in zip(*probabilities, strict=True)) > 1e-9
             flipped += 1
         assert found.distance == min((cut.distance for cut in found.cuts), default=None)
     assert flipped > 30 or kind == "no requirement"
@@ -265,7 +276,7 @@ def test_two_cuts_at_one_score():
         for score in (0.3, 0.5, 0.5001, 0.6):
             for cut in policy.explain(score, group).cuts:
                 beyond = math.nextafter(cut.at, 2.0) if cut.side == "above" else cut.at
-                assert policy.odds([beyond], [group])[0].tolist() == list(cut.odds.values())
+                assert policy.probabilities([beyond], [group])[0].tolist() == list(cut.probabilities.values())
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -287,7 +298,7 @@ def test_the_lot_is_the_one_that_anybody_with_the_salt_computes():
         assert found.lot.number == int(digits, 16) / 2**52
         low, high = found.lot.limits[found.decision]
         assert low <= found.lot.number < high
-        assert high - low == pytest.approx(found.odds[found.decision], abs=1e-12)
+        assert high - low == pytest.approx(found.probabilities[found.decision], abs=1e-12)
         assert [low for low, _ in found.lot.limits.values()][1:] == [
             high for _, high in found.lot.limits.values()
         ][:-1]
@@ -303,7 +314,7 @@ def test_the_lot_is_the_one_that_anybody_with_the_salt_computes():
 
 @pytest.mark.parametrize("kind", ["score", "score of three groups", "label", "soft-label", "individual"])
 def test_who_would_be_decided_otherwise(kind):
-    """The groups that are named are just those whose odds differ, everything else being the same."""
+    """The groups that are named are just those whose probabilities differ, everything else being the same."""
     n_classes = KINDS[kind][1]
     fair, rows = classifier(kind), people(kind)[0][:40]
     policy, differing = fair.policy_, 0
@@ -313,9 +324,11 @@ def test_who_would_be_decided_otherwise(kind):
         found = policy.explain(**arguments)
         for group in policy.groups:
             other = policy.explain(**arguments | {"group": group})
-            apart = max(abs(found.odds[d] - other.odds[d]) for d in found.odds) > 1e-9
+            apart = (
+                max(abs(found.probabilities[d] - other.probabilities[d]) for d in found.probabilities) > 1e-9
+            )
             assert (group in found.otherwise) == apart
-            assert not apart or found.otherwise[group] == other.odds
+            assert not apart or found.otherwise[group] == other.probabilities
         matters = [sentence for sentence in found.sentences if sentence.startswith("The group matters")]
         assert len(matters) == bool(found.otherwise)
         assert all(repr(group) in matters[0] for group in found.otherwise)
@@ -373,8 +386,10 @@ def test_without_requirements_it_is_the_best_policy_without():
     moved = 0
     for i in range(120):
         found, other = (one.explain(table[i : i + 1], key=i) for one in (fair, free))
-        assert found.unconstrained == pytest.approx(other.odds, abs=1e-9)
-        differs = max(abs(found.odds[d] - other.odds[d]) for d in found.odds) > 1e-9
+        assert found.unconstrained == pytest.approx(other.probabilities, abs=1e-9)
+        differs = (
+            max(abs(found.probabilities[d] - other.probabilities[d]) for d in found.probabilities) > 1e-9
+        )
         assert [one.changes for one in found.requirements] == [differs]
         if differs:
             moved += 1
@@ -385,7 +400,7 @@ def test_without_requirements_it_is_the_best_policy_without():
 
 
 def test_the_cuts_that_a_requirement_moves():
-    """From where to where the cut of the group moves is said: where the odds of both policies change."""
+    """From where to where the cut of the group moves is said: where the probabilities of both policies change."""
     rng = np.random.default_rng(1)
     sex = np.repeat(["f", "m"], 2000)
     score = rng.beta(2, 2, 4000) * np.where(sex == "f", 0.8, 1.0)
@@ -401,7 +416,7 @@ def test_the_cuts_that_a_requirement_moves():
     before = [policy_cuts(free, group) for group in ("f", "m")]
     after = [policy_cuts(policy, group) for group in ("f", "m")]
     grid = np.linspace(0.3, 0.7, 60)
-    changed = [s for s in grid if (policy.odds([s], ["f"]) != free.odds([s], ["f"])).any()]
+    changed = [s for s in grid if (policy.probabilities([s], ["f"]) != free.probabilities([s], ["f"])).any()]
     assert changed
     found = policy.explain(changed[len(changed) // 2], "f")
     text = next(sentence for sentence in found.sentences if "moves the cut" in sentence)
@@ -422,10 +437,13 @@ def test_no_single_requirement_is_said_to_move_what_several_move():
     )
     only = classifier("explored", change_cost=0.0, gap=1.0, constraints=())
     assert both.policy_.prices["decision * loan"] == 0.0
-    odds, *others = (fair.predict_proba(table) for fair in (both, kept, only, free))
+    probabilities, *others = (fair.predict_proba(table) for fair in (both, kept, only, free))
     patterns = set()
     for i in range(len(table)):
-        found, apart = both.explain(table[i : i + 1], key=1), [differs(odds[i], one[i]) for one in others]
+        found, apart = (
+            both.explain(table[i : i + 1], key=1),
+            [differs(probabilities[i], one[i]) for one in others],
+        )
         if apart[2]:
             assert [one.changes for one in found.requirements] == apart[:2]
             patterns.add(tuple(apart[:2]))
@@ -442,11 +460,11 @@ def differs(one, other):
 
 
 def policy_cuts(policy, group):
-    """All scores at which the odds of a group change, by bisection between points of a fine grid."""
+    """All scores at which the probabilities of a group change, by bisection between points of a fine grid."""
     grid = [(i + 0.5) / 8192 for i in range(8192)]
-    odds = policy.odds(grid, [group] * len(grid))
+    probabilities = policy.probabilities(grid, [group] * len(grid))
     cuts = []
-    for i in np.flatnonzero(np.abs(np.diff(odds, axis=0)).max(axis=1) > 1e-9).tolist():
+    for i in np.flatnonzero(np.abs(np.diff(probabilities, axis=0)).max(axis=1) > 1e-9).tolist():
         cuts.append(math.floor(grid[i + 1] * 4096) / 4096)
     return cuts
 
@@ -471,14 +489,14 @@ def test_several_requirements_are_told_apart_by_a_classifier():
     names = ["decision * loan", next(name for name in fair.policy_.prices if "all people" in name)]
     assert all(fair.policy_.prices[name] > 0 for name in names)
     without = [fitted(asked[1]), fitted(asked[0])]
-    odds = fair.predict_proba(table)
+    probabilities = fair.predict_proba(table)
     others = [one.predict_proba(table) for one in without]
     patterns, words = set(), set()
     for i in range(150):
         found = fair.explain(table[i : i + 1], key=i)
         changes = tuple(one.changes for one in found.requirements)
-        if found.unconstrained != found.odds:
-            assert changes == tuple(bool(np.abs(o[i] - odds[i]).max() > 1e-9) for o in others)
+        if found.unconstrained != found.probabilities:
+            assert changes == tuple(bool(np.abs(o[i] - probabilities[i]).max() > 1e-9) for o in others)
             patterns.add(changes)
             alone = fair.policy_.explain(float(table["p1"][i]), table["group"][i])
             assert {one.changes for one in alone.requirements} == {None}
@@ -544,7 +562,7 @@ def test_along_a_frontier_of_several_gaps_no_price_is_guessed():
     scores = [
         s
         for s in np.linspace(0.2, 0.8, 60)
-        if policy.explain(s, "a").unconstrained != policy.explain(s, "a").odds
+        if policy.explain(s, "a").unconstrained != policy.explain(s, "a").probabilities
     ]
     found = policy.explain(scores[0], "a")
     assert {one.price for one in found.requirements} == {None}
@@ -564,11 +582,11 @@ def test_an_individual_policy_weighs_by_hand():
         found = fair.explain(row, key=i)
         z, loan = policy.groups.index(found.group), float(row["loan"].iloc[0])
         chance = float(np.interp(row["p1"].iloc[0], *policy.calibration.knots[z][1]))
-        odds = [0.0, 0.0]
+        probabilities = [0.0, 0.0]
         rules = np.flatnonzero(policy.mixture.share[z])
         assert len(found.weighed) == len(rules)
         for rule, m in zip(found.weighed, rules, strict=True):
-            odds[rule.decision] += rule.share
+            probabilities[rule.decision] += rule.share
             assert rule.share == policy.mixture.share[z, m]
             if rule.margin is None:
                 continue
@@ -580,7 +598,7 @@ def test_an_individual_policy_weighs_by_hand():
             for d in (0, 1):
                 terms = sum(term[d] for term in rule.terms.values())
                 assert rule.total[d] == pytest.approx(rule.loss[d] - terms, abs=1e-12)
-        assert list(found.odds.values()) == pytest.approx(odds, abs=1e-12)
+        assert list(found.probabilities.values()) == pytest.approx(probabilities, abs=1e-12)
         by_loss = [float(chance <= 0.5), float(chance > 0.5)]
         assert abs(chance - 0.5) < 1e-9 or list(found.unconstrained.values()) == by_loss
 
@@ -592,7 +610,7 @@ def test_chances_that_people_keep_are_a_requirement_too():
         found = fair.explain(table[i : i + 1], key=i)
         assert sorted(found.unconstrained.values()) == [0.0, 1.0]
         kept = next(one for one in found.requirements if "chance" in one.words)
-        assert kept.changes == (found.odds[1] < 1.0)
+        assert kept.changes == (found.probabilities[1] < 1.0)
 
 
 def test_requirements_of_the_same_have_one_price():
@@ -604,7 +622,7 @@ def test_requirements_of_the_same_have_one_price():
     )  # fmt: skip
     assert all(price > 0 for price in policy.prices.values())
     told = [policy.explain(row["p1"], row["group"], x=table[i : i + 1]) for i, row in table[:60].iterrows()]
-    moved = [why for why in told if why.unconstrained != why.odds]
+    moved = [why for why in told if why.unconstrained != why.probabilities]
     assert moved
     assert {one.changes for why in moved for one in why.requirements} == {None}
 
@@ -748,7 +766,7 @@ def test_it_says_what_it_is_not(kind):
     assert data["caution"] == NOT_LEGAL_REASONS
     assert data["sentences"] == list(found.sentences)
     assert data["decision"] == found.decision
-    assert dict(map(tuple, data["odds"])) == found.odds
+    assert dict(map(tuple, data["probabilities"])) == found.probabilities
 
 
 @kinds
@@ -784,7 +802,7 @@ def test_groups_and_decisions_keep_their_types():
     data = json.loads(json.dumps(policy.explain(0.6, 2, key="k").to_dict()))
     assert data["group"] == 2
     assert data["otherwise"][0][0] == 1
-    assert data["odds"][0][0] == hostile
+    assert data["probabilities"][0][0] == hostile
     assert repr(hostile) in str(policy.explain(0.2, 2))
 
 
@@ -792,20 +810,23 @@ def test_who_has_nothing_but_the_chance_that_is_kept():
     """Whoever has just the chance that everybody keeps is told so."""
     fair = classifier("explored")
     low = fair.policy_.explain(0.01, "a", key=3)
-    assert low.odds[1] == pytest.approx(0.05)
+    assert low.probabilities[1] == pytest.approx(0.05)
     assert any("is the one that people keep" in sentence for sentence in low.sentences)
     high = fair.policy_.explain(0.99, "a", key=3)
     assert not any("is the one that people keep" in sentence for sentence in high.sentences)
 
 
 def test_gains_and_losses_are_of_the_favourable_decision():
-    """Whether a person gains or loses by the policy follows the odds of the favourable decision, and today's."""
+    """Whether a person gains or loses by the policy follows the probabilities of the favourable decision.
+
+    And today's.
+    """
     fair, table = classifier("score"), people("score")[0]
     seen = set()
     for i in range(100):
         found = fair.explain(table[i : i + 1], key=i)
         text = " ".join(found.sentences)
-        change = found.odds[1] - found.today
+        change = found.probabilities[1] - found.today
         assert ("this person gains: the favourable" in text) == (change > 1e-9)
         assert ("this person loses: the favourable" in text) == (change < -1e-9)
         seen.add(np.sign(change).item())

@@ -76,7 +76,7 @@ def test_what_is_stated_is_what_the_policy_does(table, lay):
     """Loss and group means of the policy's decisions about the same rows are the stated ones."""
     policy = individually(lay(table), **asked())
     proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    decisions = policy.odds(proba, table["z"], as_pandas(table))
+    decisions = policy.probabilities(proba, table["z"], as_pandas(table))
     wrong = (decisions * (np.arange(3) != table["y"][:, None])).sum(axis=1)
     assert wrong.mean() == pytest.approx(policy.loss, rel=1e-9)
     funding = (decisions * np.arange(3)).sum(axis=1) * table["loan"] / 1e4

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes fr
 
 KINDS = {
     "score": "score",
-    "free score": Score(cells=12, monotone=False),
+    "free score": Score(bins=12, monotone=False),
     "label": "label",
     "soft-label": "soft-label",
     "individual": "individual",
@@ -107,7 +107,7 @@ def test_rounding_states_what_it_reaches(kind):
     assert gap > 1e-3
     back = Policy.from_json(rounded.policy_.to_json(), happiness=funding)
     assert back.randomize is False
-    assert (back.odds(scores_of(back, table), table["group"], x=table) == decided).all()
+    assert (back.probabilities(scores_of(back, table), table["group"], x=table) == decided).all()
 
 
 @pytest.mark.parametrize("kind", ["score", "free score", "label", "soft-label"])
@@ -192,7 +192,7 @@ def test_decisions_do_not_depend_on_the_batch(kind, key, n_classes):
 
 
 @kinds
-def test_decisions_follow_the_odds(kind):
+def test_decisions_follow_the_probabilities(kind):
     """People under many keys are decided as often as predict_proba says, within five standard errors."""
     table, y = make_people(200, seed=6)
     fair = fitted(table, y, kind, key="id")
@@ -253,7 +253,7 @@ HAPPINESS = {
     "two criteria": (["statistical_parity", "overall_accuracy", "predictive_equality"], None),
     "function": (funding, funding),
     "functions": (
-        {"cash": funding, "ease": relief, "odds": "equal_opportunity"},
+        {"cash": funding, "ease": relief, "proba": "equal_opportunity"},
         {"cash": funding, "ease": relief},
     ),
     "among": (
@@ -277,7 +277,7 @@ def test_files_come_back(kind, name):
     assert back.to_json() == text
     new, _ = make_people(120, seed=10)
     scores, group = scores_of(policy, new), new["group"]
-    assert (back.odds(scores, group, x=new) == policy.odds(scores, group, x=new)).all()
+    assert (back.probabilities(scores, group, x=new) == policy.probabilities(scores, group, x=new)).all()
     keys = new["id"]
     assert (back.decide(scores, group, keys, x=new) == policy.decide(scores, group, keys, x=new)).all()
     assert back.sentences() == policy.sentences()
@@ -287,7 +287,7 @@ def test_files_come_back(kind, name):
         policy.means,
         policy.prices,
     )
-    assert (fair.predict_proba(new) == back.odds(scores, group, x=new)).all()
+    assert (fair.predict_proba(new) == back.probabilities(scores, group, x=new)).all()
 
 
 @pytest.mark.parametrize("happiness", [None, "equalized_odds", {"other": funding}, [relief]])
@@ -310,11 +310,17 @@ def test_a_python_loss_must_be_given():
     assert "loss=" in caught.value.remedy
     back = Policy.from_json(policy.to_json(), loss=regret)
     scores = proba_of(table, 2)
-    assert (back.odds(scores, table["group"], x=table) == policy.odds(scores, table["group"], x=table)).all()
+    assert (
+        back.probabilities(scores, table["group"], x=table)
+        == policy.probabilities(scores, table["group"], x=table)
+    ).all()
     matrix = [[0.0, 1.0], [5.0, 0.0]]
     policy = fitted(table, y, "individual", happiness="statistical_parity", gap=0.1, loss=matrix).policy_
     back = Policy.from_json(policy.to_json())
-    assert (back.odds(scores, table["group"], x=table) == policy.odds(scores, table["group"], x=table)).all()
+    assert (
+        back.probabilities(scores, table["group"], x=table)
+        == policy.probabilities(scores, table["group"], x=table)
+    ).all()
 
 
 def test_a_file_through_the_disk(tmp_path):
@@ -396,15 +402,15 @@ SCORE = {
     "a boundary that is infinite": put("policy", "boundary", float("inf")),
     "a boundary that is no cut": move_cut,
     "an order that is text": put("policy", "monotone", "maybe"),
-    "odds that fall": lambda content: [line.reverse() for line in content["q"]],
-    "odds beyond one": put("q", 0, 0, [1.5, -0.5]),
+    "probabilities that fall": lambda content: [line.reverse() for line in content["q"]],
+    "probabilities beyond one": put("q", 0, 0, [1.5, -0.5]),
     "mass below zero": put("mass", 0, 0, -1.0),
 }
 
 
 @pytest.mark.parametrize("change", SCORE)
 def test_a_tampered_score_policy_is_refused(change):
-    """The same for cells of the score."""
+    """The same for score bins."""
     table, y = make_people(200, seed=11)
     text = fitted(table, y, "score", happiness="equalized_odds").policy_.to_json()
     assert Policy.from_json(tampered(text, lambda content: None)).to_json() == text
@@ -425,9 +431,9 @@ def test_a_changed_number_without_its_checksum_is_refused():
 def test_blind_policies_come_back_blind(kind):
     """A policy that does not see the group comes back from a file without asking for it."""
     table, y = make_people(250, seed=12)
-    policy = fitted(table, y, kind, group_at_predict=False, gap=2.0).policy_
+    policy = fitted(table, y, kind, sees_group=False, gap=2.0).policy_
     back = Policy.from_json(policy.to_json())
-    assert back.see_group is False
+    assert back.sees_group is False
     scores = scores_of(policy, table)
-    assert (back.odds(scores) == policy.odds(scores, table["group"])).all()
+    assert (back.probabilities(scores) == policy.probabilities(scores, table["group"])).all()
     assert back.sentences() == policy.sentences()

@@ -1,4 +1,4 @@
-"""Decisions by looking up: bit by bit those of the odds, and nothing where a number is wrong."""
+"""Decisions by looking up: bit by bit those of the probabilities, and nothing where a number is wrong."""
 
 from dataclasses import replace
 from unittest.mock import patch
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from functions import as_lazy, as_pandas, asked, people
 
-from felicific import Score, moments, solve
+from felicific import Score, aggregate, solve
 from felicific._people.checks import check_proba
 from felicific._policy import apply, lookup
 from felicific._policy.lookup import Lookup, cells_and_labels
@@ -21,10 +21,10 @@ def few_are_enough(monkeypatch):
     monkeypatch.setattr(lookup, "CHUNK", 700)
 
 
-def solved(table, classes, signal="score", see_group=True, **changes):
+def solved(table, classes, signal="score", sees_group=True, **changes):
     ask = asked(classes, policy=signal, happiness="statistical_parity", **changes)
-    gap = 0.02 if see_group else 0.2
-    return solve(moments(as_pandas(table), **ask), gap=gap, group_at_predict=see_group, random_state=7)
+    gap = 0.02 if sees_group else 0.2
+    return solve(aggregate(as_pandas(table), **ask), gap=gap, sees_group=sees_group, random_state=7)
 
 
 def roles(classes, key="id"):
@@ -41,8 +41,8 @@ TABLES = {
 
 @pytest.mark.parametrize("form", TABLES)
 @pytest.mark.parametrize("classes", [2, 3, 5])
-@pytest.mark.parametrize("see_group", [True, False])
-def test_decisions_are_those_of_the_odds(form, classes, see_group):
+@pytest.mark.parametrize("sees_group", [True, False])
+def test_decisions_are_those_of_the_probabilities(form, classes, sees_group):
     """At the very edges of bins, with probabilities that sum to nearly one, text keys and lots."""
     table = people(3000, classes=classes)
     edges = np.arange(400) / 4096
@@ -52,7 +52,7 @@ def test_decisions_are_those_of_the_odds(form, classes, see_group):
     for k in range(classes):
         table[f"p{k}"] = table[f"p{k}"] * (1.0 + 4e-7)
     table["who"] = np.array([f"person {i} é" for i in table["id"]], dtype=object)
-    policy = solved(table, classes, Score(boundary=0.4) if classes == 2 else "score", see_group)
+    policy = solved(table, classes, Score(boundary=0.4) if classes == 2 else "score", sees_group)
     proba = np.column_stack([table[f"p{k}"] for k in range(classes)])
     for key in ("id", "who"):
         expected = policy.decide(proba, table["z"], table[key])
@@ -61,7 +61,7 @@ def test_decisions_are_those_of_the_odds(form, classes, see_group):
             made = made.collect() if hasattr(made, "collect") else made
         assert asked_for.called
         assert np.array_equal(np.asarray(made["decision"]), expected)
-    assert policy.draws_lots or not see_group
+    assert policy.draws_lots or not sees_group
 
 
 def test_more_groups_than_are_compared_one_by_one():
@@ -115,25 +115,28 @@ def test_what_is_wrong_is_said_in_the_same_words(form, wrong, monkeypatch):
 
 
 @pytest.mark.parametrize("randomize", [True, False])
-@pytest.mark.parametrize("see_group", [True, False])
-def test_one_person_is_decided_about_as_many_are(randomize, see_group):
-    """What is sure of one person is what the odds say; where lots decide, or something is wrong, nothing is sure."""
+@pytest.mark.parametrize("sees_group", [True, False])
+def test_one_person_is_decided_about_as_many_are(randomize, sees_group):
+    """What is sure of one person is what the probabilities say.
+
+    Where lots decide, or something is wrong, nothing is sure.
+    """
     table = people(2000, classes=2)
-    policy = replace(solved(table, 2, see_group=see_group), randomize=randomize)
+    policy = replace(solved(table, 2, sees_group=sees_group), randomize=randomize)
     proba = np.column_stack([table["p0"], table["p1"]]) * (1.0 + 4e-7)
-    odds, drawn = policy.odds(proba, table["z"]), 0
+    probabilities, drawn = policy.probabilities(proba, table["z"]), 0
     for i in range(300):
         found = policy.sure_of(proba[i : i + 1], np.array([table["z"][i]], dtype=object))
-        lot = int((odds[i] > 0).sum()) > 1
+        lot = int((probabilities[i] > 0).sum()) > 1
         drawn += lot
-        assert found == (None if lot else int(odds[i].argmax()))
-    assert (drawn > 0) == (randomize and see_group)
+        assert found == (None if lot else int(probabilities[i].argmax()))
+    assert (drawn > 0) == (randomize and sees_group)
     one = proba[:1]
     for wrong in (one * 1.1, -one, one * np.nan):
         assert policy.sure_of(wrong, table["z"][:1]) is None
     for group in ("nobody", None, np.nan):
         found = policy.sure_of(one, np.array([group], dtype=object))
-        assert (found is None) == see_group
+        assert (found is None) == sees_group
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5, 11])

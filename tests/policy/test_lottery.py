@@ -21,7 +21,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from felicific import FairClassifier, moments, solve
+from felicific import FairClassifier, aggregate, solve
 from felicific._policy.lottery import (
     check_keys,
     content_keys,
@@ -52,7 +52,7 @@ def draw_keys(proba, keys, salt=SALT):
 
 def make_policy(random_state=0):
     """Some policy with a lottery for the label 0 of the group "a" (37 %) and the label 1 of "b" (80 %)."""
-    found = moments(
+    found = aggregate(
         {"group": np.array(["a", "b", "a", "b"])},
         y=[0, 1, 0, 1],
         predicted=[0, 1, 1, 0],
@@ -158,11 +158,11 @@ def test_only_people_who_face_a_lottery_are_hashed():
     assert faces_lottery(proba).tolist() == [False, True, False, True]
 
 
-def test_draw_converges_to_the_odds():
+def test_draw_converges_to_the_probabilities():
     """Over many keys, every decision is drawn as often as its probability says."""
-    n, odds = 20_000, np.array([0.05, 0.6, 0.35])
-    drawn = np.bincount(draw_keys(np.tile(odds, (n, 1)), range(n)), minlength=3)
-    assert (np.abs(drawn - n * odds) < 5 * np.sqrt(n * odds * (1 - odds))).all()
+    n, probabilities = 20_000, np.array([0.05, 0.6, 0.35])
+    drawn = np.bincount(draw_keys(np.tile(probabilities, (n, 1)), range(n)), minlength=3)
+    assert (np.abs(drawn - n * probabilities) < 5 * np.sqrt(n * probabilities * (1 - probabilities))).all()
 
 
 def test_salts_draw_independently():
@@ -242,7 +242,7 @@ print(json.dumps([decided, content_keys(table, np.arange(40))]))
     assert 0 < np.mean(decided) < 1
 
 
-def test_single_row_calls_reach_the_odds():
+def test_single_row_calls_reach_the_probabilities():
     """A service that decides one person per call approves the share that the policy says."""
     policy, n = make_policy(), 3000
     q = 0.37
@@ -250,7 +250,7 @@ def test_single_row_calls_reach_the_odds():
     assert abs(approved - n * q) < 5 * np.sqrt(n * q * (1 - q))
 
 
-def test_single_row_calls_without_a_key_reach_the_odds(people):
+def test_single_row_calls_without_a_key_reach_the_probabilities(people):
     """Without a key, one person per call, the share is reached too: the content decides, not the position."""
     X = people.table("numpy", ["score", "wealth", "loan", "group"]).astype(float)
     model = FrozenEstimator(LogisticRegression().fit(X, people.y))

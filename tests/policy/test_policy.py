@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from felicific import Budget, Floor, Happiness, Policy, moments, solve
+from felicific import Budget, Floor, Happiness, Policy, aggregate, solve
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
 
 #: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
@@ -34,7 +34,7 @@ def make_policy(groups=None, classes=None, *, policy="label", **settings):
     group = GROUP if groups is None else rename(GROUP == "M", groups)
     known = np.array([0, 1]) if classes is None else classes
     happiness = settings.pop("happiness", "statistical_parity")
-    found = moments(
+    found = aggregate(
         {"loan": LOAN},
         y=rename(LABEL, known),
         predicted=rename(PREDICTED, known),
@@ -133,7 +133,7 @@ def test_groups_come_back(kind, policy, tmp_path):
     assert sorted(map(repr, back.groups)) == sorted(map(repr, GROUPS[kind]))
     group, keys = rename(GROUP == "M", GROUPS[kind]), np.arange(60)
     proba = np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25)
-    assert (fitted.odds(proba, group) == back.odds(proba, group)).all()
+    assert (fitted.probabilities(proba, group) == back.probabilities(proba, group)).all()
     assert (fitted.decide(proba, group, keys) == back.decide(proba, group, keys)).all()
     assert back.sentences() == fitted.sentences()
     assert back.to_json() == fitted.to_json()
@@ -143,15 +143,15 @@ def test_group_one_is_not_text_one():
     """A policy of the groups 1 and 2 does not know the group "1", before and after a file."""
     for policy in (make_policy(groups=[1, 2]), reload(make_policy(groups=[1, 2]))):
         with pytest.raises(GroupError, match="'1'"):
-            policy.odds([0], ["1"])
-        assert policy.odds([0], [1]).shape == (1, 2)
+            policy.probabilities([0], ["1"])
+        assert policy.probabilities([0], [1]).shape == (1, 2)
 
 
 def test_mixed_groups_never_match_by_their_text():
     """With the groups 1 and "a", an array of texts does not turn "1" into the group 1."""
     policy = make_policy(groups=[1, "a"])
     with pytest.raises(GroupError, match="'1'"):
-        policy.odds([0, 0], np.array(["1", "a"]))
+        policy.probabilities([0, 0], np.array(["1", "a"]))
 
 
 @given(
@@ -197,7 +197,7 @@ def test_file_holds_no_person(tmp_path):
     content = json.loads(raw)
     assert set(content) == {
         "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
-        "prices", "salt", "randomize", "see_group", "expected", "basis", "sha256",
+        "prices", "salt", "randomize", "sees_group", "expected", "basis", "sha256",
         "attributes", "unknown", "changed", "gains", "loses", "favourable", "explore",
         "labels", "unconstrained",
     }  # fmt: skip
@@ -649,7 +649,7 @@ def test_interrupted_save(tmp_path, monkeypatch, fails, error):
 
 
 def test_sentences():
-    """The sentences name every group and label, the odds, the unit, the means and the gap."""
+    """The sentences name every group and label, the probabilities, the unit, the means and the gap."""
     happy = Happiness(funding, name="loan granted", unit="$")
     policy = make_policy(classes=CLASSES["int"], happiness=happy, gap=0.0)
     sentences = policy.sentences()
@@ -724,8 +724,10 @@ def test_gap_of_several_components(refuses):
 def test_apply_takes_labels_or_probabilities():
     """A label policy gives the same to labels and to the probabilities that they are the most probable of."""
     proba = np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25)
-    assert (POLICY.odds(PREDICTED, GROUP) == POLICY.odds(proba, GROUP)).all()
-    assert (POLICY.odds(PREDICTED.tolist(), GROUP.tolist()) == POLICY.odds(PREDICTED, GROUP)).all()
+    assert (POLICY.probabilities(PREDICTED, GROUP) == POLICY.probabilities(proba, GROUP)).all()
+    assert (
+        POLICY.probabilities(PREDICTED.tolist(), GROUP.tolist()) == POLICY.probabilities(PREDICTED, GROUP)
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -745,13 +747,13 @@ def test_apply_takes_labels_or_probabilities():
 def test_apply_refuses(refuses, scores, group, words):
     """Scores that are no labels and no probabilities are refused with the row and what it holds."""
     with refuses(DataError, *words):
-        POLICY.odds(scores, group)
+        POLICY.probabilities(scores, group)
 
 
 def test_apply_refuses_unknown_groups(refuses):
     """A group that was never fitted is named together with the known ones."""
     with refuses(GroupError, "'X'", "row 1", "known are 'F', 'M'", remedy="Fit on data"):
-        POLICY.odds([0, 1], ["F", "X"])
+        POLICY.probabilities([0, 1], ["F", "X"])
 
 
 def test_outcomes_name_groups_and_components():

@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 
 from felicific import (
     Budget,
-    Explore,
+    Exploration,
     FairClassifier,
     Floor,
     Gap,
     Happiness,
-    Losers,
     Policy,
     Ratio,
     Score,
     Steering,
+    WorseOff,
     audit,
     frontier,
     plots,
@@ -381,7 +381,7 @@ def test_the_controls_of_a_moment_are_a_policy(kind):
     assert np.isnan(again.outcome.means).all()
     assert "Nobody measured" in str(again)
     assert f"{sum(steering.people.values()):,} people" in str(again)
-    assert again.story() == []
+    assert again.impact() == []
     assert again.cautions() == []
     assert again.explain(scores[0], more["sex"][0], key="a", x=more[:1]).decision == again.decide(
         scores[:1], more["sex"][:1], np.array(["a"]), more[:1]
@@ -918,7 +918,7 @@ def test_a_killed_save_leaves_the_old_file_or_the_new_one(tmp_path):
 
 
 def explored():
-    return fitted(happiness="decision", gap=0.1, constraints=[Explore(0.02)])
+    return fitted(happiness="decision", gap=0.1, constraints=[Exploration(0.02)])
 
 
 def without_slopes():
@@ -954,7 +954,7 @@ def off_a_frontier():
 REFUSED = {
     "explore": (explored, {"happiness": "decision"}, ConstraintError, "chance"),
     "ratio": (lambda: required(Ratio(FUNDING, 0.9)), {}, ConstraintError, "0.9 of the highest"),
-    "losers": (lambda: required(Losers(0.5), gap=2.0), {}, ConstraintError, "less than today"),
+    "worse_off": (lambda: required(WorseOff(0.5), gap=2.0), {}, ConstraintError, "less than today"),
     "min_people": (lambda: required(Gap(FUNDING, 1.0, min_people=5)), {}, ConstraintError, "gap of"),
     "floor of today": (lambda: required(Floor(FUNDING, "today")), {}, ConstraintError, "today's decisions"),
     "several": (lambda: required(Floor(FUNDING, 1.0), gap=0.0), {}, ConstraintError, "2 requirements"),
@@ -974,7 +974,7 @@ REFUSED = {
     "a function of labels": (policy_of, {"happiness": LOOKS}, HappinessError, "label"),
     "today": (policy_of, {"happiness": TODAY}, HappinessError, "today"),
     "fraction": (lambda: fitted(happiness=PER_APPROVED, gap=3.0), {}, HappinessError, "fraction"),
-    "blind": (lambda: fitted(gap=3.0, group_at_predict=False), {}, DataError, "without the group"),
+    "blind": (lambda: fitted(gap=3.0, sees_group=False), {}, DataError, "without the group"),
     "three classes": (three_classes, {}, DataError, "3 classes"),
     "not monotone": (lambda: falling(), {}, DataError, "falls"),
     "individual with happiness": (lambda: policy_of("individual"), {}, HappinessError, "itself"),
@@ -1111,7 +1111,7 @@ def test_thresholds_decide():
     now = steering.policy()
     for group, control in steering.controls.items():
         low, high = control.threshold - 0.02, control.threshold + 0.02
-        assert now.odds([low, high], [group, group])[:, 1].round().tolist() == [0.0, 1.0]
+        assert now.probabilities([low, high], [group, group])[:, 1].round().tolist() == [0.0, 1.0]
 
 
 def test_names_that_a_terminal_would_obey_are_shown_as_text():

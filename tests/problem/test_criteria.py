@@ -9,7 +9,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Gap, Policy, Ratio, audit, compare, frontier, moments, solve
+from felicific import FairClassifier, Gap, Policy, Ratio, aggregate, audit, compare, frontier, solve
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import function_from_json, function_to_json, resolve_happiness
 from felicific.cli import run
@@ -100,10 +100,10 @@ def test_two_names_give_one_policy(name, own):
 
 @pytest.mark.parametrize("name", sorted(FAIRLEARN))
 def test_a_name_is_taken_at_every_door(name, tmp_path):
-    """FairClassifier, moments, solve, frontier, audit, compare, requirements, gaps by name and files know it."""
+    """FairClassifier, aggregates, solve, frontier, audit, compare, requirements, gaps by name and files know it."""
     table = people()
     about = {"proba": "score", "y": "repaid", "sensitive_features": "sex"}
-    sums = moments(table, happiness=name, **about)
+    sums = aggregate(table, happiness=name, **about)
     policy = solve(sums, gap={name: 0.03}, random_state=0)
     assert max(policy.gaps.values()) <= 0.03 + 1e-9
     assert Policy.from_json(policy.to_json()).gaps == policy.gaps

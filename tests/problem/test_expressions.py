@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from felicific import FairClassifier, Happiness, Individual, Policy, moments, solve
+from felicific import FairClassifier, Happiness, Individual, Policy, aggregate, solve
 from felicific._problem.expressions import DEEPEST, LONGEST, Expression
 from felicific.exceptions import DataError, ExpressionError, HappinessError
 
@@ -181,7 +181,7 @@ def test_missing_stays_missing(library):
 
 def simple(happiness, table, n=3):
     group, y = np.arange(n) % 1, np.arange(n) % 2
-    return moments(table, predicted=y, y=y, sensitive_features=group, happiness=happiness)
+    return aggregate(table, predicted=y, y=y, sensitive_features=group, happiness=happiness)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -341,13 +341,13 @@ def test_criteria_win(people):
     """A criterion's name is the criterion; a lone name that is none is taken for a misspelt one."""
     table = people.table("pandas", equalized_odds=people["loan"])
     arguments = {"predicted": people["group"], "y": people.y, "sensitive_features": "group"}
-    assert len(moments(table, happiness="equalized_odds", **arguments).components) == 4
+    assert len(aggregate(table, happiness="equalized_odds", **arguments).components) == 4
     with pytest.raises(HappinessError, match="Did you mean 'equalized_odds'"):
-        moments(table, happiness="equalised_odds", **arguments)
+        aggregate(table, happiness="equalised_odds", **arguments)
     with pytest.raises(HappinessError, match="as it is: happiness='equalized_odds'"):
         Happiness("equalized_odds")
     with pytest.raises(DataError, match="no loss called"):
-        moments(table, happiness="equalized_odds", loss="errors", **arguments)
+        aggregate(table, happiness="equalized_odds", loss="errors", **arguments)
 
 
 def funding(decision, x):
@@ -412,7 +412,7 @@ def test_the_same_on_engines(people, engine):
         lazy = __import__("duckdb").connect().from_arrow(arrow)
     arguments = {"predicted": "decided", "y": "y", "sensitive_features": "group", "happiness": LAZY}
     arguments["groups"] = [0, 1]  # some of these no decision changes, which is refused of a whole table
-    found, expected = moments(lazy, **arguments), moments(arrow, **arguments)
+    found, expected = aggregate(lazy, **arguments), aggregate(arrow, **arguments)
     for decision in range(2):
         q = np.zeros((2, 2, 2))
         q[:, :, decision] = 1
@@ -425,9 +425,9 @@ def test_mapping_names_expressions(people):
     """A dict gives expressions their names; a list keeps their texts."""
     arguments = {"predicted": people["group"], "y": people.y, "sensitive_features": "region"}
     texts = ["decision * loan", "decision == y"]
-    named = moments(people.table("polars"), happiness=dict(zip("ab", texts, strict=True)), **arguments)
+    named = aggregate(people.table("polars"), happiness=dict(zip("ab", texts, strict=True)), **arguments)
     assert [component.name for component in named.components] == ["a", "b"]
-    listed = moments(people.table("polars"), happiness=texts, **arguments)
+    listed = aggregate(people.table("polars"), happiness=texts, **arguments)
     assert [component.name for component in listed.components] == texts
     assert solve(listed, gap={"decision == y": 0.1}).gaps["decision == y"] <= 0.1 + 1e-12
 
@@ -451,8 +451,8 @@ def test_individual_policy_files_hold_expressions(people, tmp_path):
     fair.policy_.save(path)
     again = Policy.load(path)
     scores = fair.estimator_.predict_proba(X[list(fair.estimator_.feature_names_in_)])
-    expected = fair.policy_.odds(scores, people["group"], x=X)
-    assert (again.odds(scores, people["group"], x=X) == expected).all()
+    expected = fair.policy_.probabilities(scores, people["group"], x=X)
+    assert (again.probabilities(scores, people["group"], x=X) == expected).all()
     assert again.to_json() == fair.policy_.to_json()
 
 

@@ -16,21 +16,27 @@ from sklearn.linear_model import LogisticRegression
 from strategies import examples
 
 from felicific import (
+    Aggregates,
     Budget,
     FairClassifier,
     Floor,
     Gap,
     Happiness,
-    Losers,
-    Moments,
     Policy,
     Ratio,
+    WorseOff,
+    aggregate,
     frontier,
-    moments,
     solve,
 )
 from felicific._problem.unions import unions_of
-from felicific.exceptions import CertificateError, ConstraintError, GroupError, InfeasibleError, MomentsError
+from felicific.exceptions import (
+    AggregatesError,
+    CertificateError,
+    ConstraintError,
+    GroupError,
+    InfeasibleError,
+)
 
 ROLES = {
     "predicted": "own",
@@ -59,7 +65,7 @@ def people(seed, n=90, races=("a", "b", "c")):
     }
 
 
-def naive(table, asked, see_group=True):
+def naive(table, asked, sees_group=True):
     """The least loss by a dense program over q[group, own label, decision], with all pairs of unions; None if none.
 
     ``asked`` are (kind, number, columns): ("gap", width, ["sex"]), ("ratio", least, [...]).
@@ -68,10 +74,10 @@ def naive(table, asked, see_group=True):
     n = len(table["y"])
 
     def column(i, d):
-        z = names.index(f"{table['sex'][i]} & {table['race'][i]}") if see_group else 0
+        z = names.index(f"{table['sex'][i]} & {table['race'][i]}") if sees_group else 0
         return (z * 2 + int(table["own"][i])) * 2 + d
 
-    size = (len(names) if see_group else 1) * 4
+    size = (len(names) if sees_group else 1) * 4
     cost = np.zeros(size)
     for i in range(n):
         for d in (0, 1):
@@ -108,13 +114,13 @@ ASKED = st.one_of(
 
 @examples
 @given(st.integers(0, 10_000), st.lists(ASKED, min_size=1, max_size=3), st.booleans())
-def test_the_optimum_is_that_of_a_dense_program(seed, asked, see_group):
+def test_the_optimum_is_that_of_a_dense_program(seed, asked, sees_group):
     """Alone and together, with and without the group: the least loss of a program with all pairs of unions."""
     table = people(seed, n=40)
-    sums = moments(table, sample_weight="w", **ROLES)
+    sums = aggregate(table, sample_weight="w", **ROLES)
     constraints = [as_constraint(*one) for one in asked]
-    wanted = naive(table, asked, see_group)
-    policy = solve(sums, constraints=constraints, group_at_predict=see_group)
+    wanted = naive(table, asked, sees_group)
+    policy = solve(sums, constraints=constraints, sees_group=sees_group)
     assert policy.loss == pytest.approx(wanted, abs=1e-8)
     for (kind, number, _), constraint in zip(asked, constraints, strict=True):
         (row,) = constraint.rows(sums)
@@ -128,12 +134,13 @@ def test_reached_is_measured_on_the_people():
     asked = [Gap("paid", 0.1, between="sex"), Ratio("paid", 0.9, between="race")]
     policy = solve(table, sample_weight="w", constraints=asked, **ROLES)
     group = [f"{s} & {r}" for s, r in zip(table["sex"], table["race"], strict=True)]
-    odds = policy.odds(table["own"], group)[:, 1]
+    probabilities = policy.probabilities(table["own"], group)[:, 1]
 
     def means(column):
         return [
             np.average(
-                (odds * table["pay"])[table[column] == value], weights=table["w"][table[column] == value]
+                (probabilities * table["pay"])[table[column] == value],
+                weights=table["w"][table[column] == value],
             )
             for value in np.unique(table[column])
         ]
@@ -153,18 +160,18 @@ def test_reached_is_measured_on_the_people():
 def test_a_ratio_does_not_depend_on_where_sums_are_counted_from(origin):
     """It is of the means themselves; a constant in the happiness, which is another one, changes it."""
     table = people(13)
-    sums, asked = moments(table, **ROLES), [Ratio("paid", 0.85, between="race")]
+    sums, asked = aggregate(table, **ROLES), [Ratio("paid", 0.85, between="race")]
     there = solve(sums.around(np.array([origin])), constraints=asked)
     assert there.loss == pytest.approx(solve(sums, constraints=asked).loss, abs=1e-9)
     (reached,) = there.reached.values()
     assert reached >= 0.85 - 1e-9
-    more = moments(table, **ROLES | {"happiness": {"paid": "decision * pay + 10"}})
+    more = aggregate(table, **ROLES | {"happiness": {"paid": "decision * pay + 10"}})
     assert solve(more, constraints=asked).loss == pytest.approx(solve(more, gap={}).loss, abs=1e-9)
 
 
 def test_a_ratio_of_a_criterion_is_of_each_of_its_parts():
     """As a gap of one is."""
-    sums = moments(people(14), **ROLES | {"happiness": "equalized_odds"})
+    sums = aggregate(people(14), **ROLES | {"happiness": "equalized_odds"})
     policy = solve(sums, constraints=[Ratio("equalized_odds", 0.9, between="sex")])
     assert len(policy.reached) == len(sums.components) > 1
     assert min(policy.reached.values()) >= 0.9 - 1e-9
@@ -182,7 +189,7 @@ def test_prices_equal_finite_differences(make):
     """How fast the least loss rises as the requirement is tightened, to a millionth."""
     checked = 0
     for seed in range(6):
-        sums = moments(people(seed, n=300), **ROLES)
+        sums = aggregate(people(seed, n=300), **ROLES)
         for value in (0.55, 0.7, 0.83):
             for whom in ("sex", "race", None):
 
@@ -209,7 +216,7 @@ def test_small_groups_are_shown_and_not_compared():
     keep = (table["race"] != "c") | (np.arange(200) < 12)
     table = {name: column[keep] for name, column in table.items()}
     table["w"] = np.ones(keep.sum())
-    sums = moments(table, **ROLES)
+    sums = aggregate(table, **ROLES)
     few = float((table["race"] == "c").sum())
     for least in (few + 1, (few + 1) / keep.sum()):
         policy = solve(sums, constraints=[Gap("paid", 0.0, between="race", min_people=least)])
@@ -230,10 +237,10 @@ def test_arrays_have_attributes_by_position_and_tables_by_name():
     """between=0 of arrays is between="sex" of a table; one attribute compares all groups; the wrong one is named."""
     table = people(1)
     frame = pd.DataFrame(table)
-    named = moments(frame, **ROLES)
+    named = aggregate(frame, **ROLES)
     values = np.column_stack([table["sex"], table["race"]])
-    by_place = moments(frame, **ROLES | {"sensitive_features": values})
-    of_frame = moments(frame, **ROLES | {"sensitive_features": frame[["sex", "race"]]})
+    by_place = aggregate(frame, **ROLES | {"sensitive_features": values})
+    of_frame = aggregate(frame, **ROLES | {"sensitive_features": frame[["sex", "race"]]})
     assert (named.attributes, by_place.attributes, of_frame.attributes) == (
         ("sex", "race"), (0, 1), ("sex", "race"),
     )  # fmt: skip
@@ -245,21 +252,21 @@ def test_arrays_have_attributes_by_position_and_tables_by_name():
     assert len(losses) == 1
     words = [*solve(by_place, constraints=[Ratio("paid", 0.5, between=0)]).reached]
     assert words == ["mean 'paid' of every group by attribute 0 at least 0.5 of the highest"]
-    one = moments(frame, **ROLES | {"sensitive_features": "sex"})
+    one = aggregate(frame, **ROLES | {"sensitive_features": "sex"})
     assert one.attributes == ("sex",)
     assert solve(one, constraints=[Gap("paid", 0.05, between="sex")]).loss == solve(one, gap=0.05).loss
-    assert moments(frame, **ROLES | {"sensitive_features": lambda x: x["sex"]}).attributes == (0,)
+    assert aggregate(frame, **ROLES | {"sensitive_features": lambda x: x["sex"]}).attributes == (0,)
 
 
 def test_attributes_stay_with_sums_and_files():
-    """Moments that disagree on them refuse to add; files keep them, and files without them are read."""
+    """Aggregates that disagree on them refuse to add; files keep them, and files without them are read."""
     table = people(2)
-    sums = moments(table, **ROLES)
+    sums = aggregate(table, **ROLES)
     swapped = replace(sums, attributes=("race", "sex"))
-    with pytest.raises(MomentsError, match="attributes"):
+    with pytest.raises(AggregatesError, match="attributes"):
         sums + swapped
     assert (sums + sums).attributes == ("sex", "race")
-    read = Moments.from_json(sums.to_json())
+    read = Aggregates.from_json(sums.to_json())
     assert (read.attributes, read.unknown) == (("sex", "race"), None)
     old = replace(sums, attributes=())
     assert (old + sums).attributes == (sums + old).attributes == ("sex", "race")
@@ -296,13 +303,13 @@ def test_people_of_no_known_group_are_counted_shown_and_not_compared():
     table = missing(people(4, n=300))
     roles = ROLES | {"sensitive_features": "sex"}
     with pytest.raises(GroupError, match="missing_group='unknown'"):
-        moments(table, **roles | {"sensitive_features": table["sex"].to_numpy()})
-    sums = moments(table, missing_group="unknown", **roles)
+        aggregate(table, **roles | {"sensitive_features": table["sex"].to_numpy()})
+    sums = aggregate(table, missing_group="unknown", **roles)
     assert (sums.groups, sums.unknown) == (("f", "m", "unknown"), "unknown")
     unknown = int(table["sex"].isna().sum())
     for asked in ({"gap": 0.02}, {"constraints": [Ratio("paid", 0.95)]}):
         policy = solve(sums, **asked)
-        known = solve(moments(table[table["sex"].notna()], **roles), **asked)
+        known = solve(aggregate(table[table["sex"].notna()], **roles), **asked)
         for group in ("f", "m"):
             assert policy.means["paid"][group] == pytest.approx(known.means["paid"][group], abs=1e-9)
         assert list(policy.not_constrained.values()) == [{"unknown": unknown}]
@@ -310,8 +317,8 @@ def test_people_of_no_known_group_are_counted_shown_and_not_compared():
         alone = policy.means["paid"]["unknown"]
         free = solve(sums, gap={}).means["paid"]["unknown"]
         assert alone == pytest.approx(free, abs=1e-12)
-    assert Moments.from_json(sums.to_json()).unknown == "unknown"
-    with pytest.raises(MomentsError, match="unknown"):
+    assert Aggregates.from_json(sums.to_json()).unknown == "unknown"
+    with pytest.raises(AggregatesError, match="unknown"):
         sums + replace(sums, unknown=None)
 
 
@@ -324,7 +331,7 @@ def test_engines_find_the_same_unknown_groups(name):
         lazy = pytest.importorskip("duckdb").from_df(table)
     for features in ("sex", ["sex", "race"]):
         roles = ROLES | {"sensitive_features": features, "missing_group": "unknown"}
-        memory, engine = moments(table, **roles), moments(lazy, **roles)
+        memory, engine = aggregate(table, **roles), aggregate(lazy, **roles)
         assert (memory.groups, memory.attributes, memory.unknown) == (
             engine.groups,
             engine.attributes,
@@ -352,8 +359,8 @@ def test_a_policy_decides_about_those_whose_group_is_missing_wherever_they_are()
         table, gap=0.01, random_state=0, **ROLES | {"sensitive_features": "sex", "missing_group": "unknown"}
     )
     np.testing.assert_array_equal(
-        one.odds(table.own.to_numpy(), table.sex.to_numpy()),
-        one.odds(table.own.to_numpy(), table.sex.fillna("unknown").to_numpy()),
+        one.probabilities(table.own.to_numpy(), table.sex.to_numpy()),
+        one.probabilities(table.own.to_numpy(), table.sex.fillna("unknown").to_numpy()),
     )
 
 
@@ -363,7 +370,7 @@ def test_a_policy_decides_about_those_whose_group_is_missing_wherever_they_are()
 
 def test_a_gap_that_is_not_said_is_0_or_nothing_beside_a_gap_or_a_ratio():
     """With a floor or a budget alone it is 0."""
-    sums = moments(people(7), **ROLES)
+    sums = aggregate(people(7), **ROLES)
     assert solve(sums).gap == pytest.approx(0.0, abs=1e-9)
     assert solve(sums, constraints=[Floor("paid", 0.1)]).gap == pytest.approx(0.0, abs=1e-9)
     for asked in (Gap("paid", 0.3), Gap("paid", 0.3, between="sex"), Ratio("paid", 0.7)):
@@ -379,7 +386,7 @@ def test_a_gap_that_is_not_said_is_0_or_nothing_beside_a_gap_or_a_ratio():
 
 def test_a_frontier_moves_every_gap_or_the_one_that_is_named():
     """Exactly: at any width the loss is that of the program; others are kept at their numbers."""
-    sums = moments(people(8, n=200), **ROLES)
+    sums = aggregate(people(8, n=200), **ROLES)
     sex, race, ratio = Gap("paid", 0.2, between="sex"), Gap("paid", 0.1, between="race"), Ratio("paid", 0.5)
     both = frontier(sums, constraints=[sex, race, ratio])
     assert len(both) > 2
@@ -422,7 +429,7 @@ def today(sums, attribute):
 
 def test_the_frontier_of_a_ratio_is_solved_value_by_value():
     """At 21 values, each the program's; any other is another program, and what is along gaps is refused by name."""
-    sums = moments(people(9, n=200), **ROLES)
+    sums = aggregate(people(9, n=200), **ROLES)
     ratio, race = Ratio("paid", 0.8, between="sex"), Gap("paid", 0.3, between="race")
     line = frontier(sums, constraints=[race, ratio], move=ratio)
     assert (len(line), line.tau[0], line.tau[-1]) == (21, 1.0, 0.0)
@@ -458,15 +465,15 @@ MOVED = [
     Floor("paid", "today", groups=["f & a", "f & b"]),
     Budget("paid", at_most=90.0, per=90),
     Budget("paid", at_least=0.9),
-    Losers(0.02),
-    Losers(0.02, groups=["m & a", "m & b"]),
+    WorseOff(0.02),
+    WorseOff(0.02, groups=["m & a", "m & b"]),
 ]
 
 
 @pytest.mark.parametrize("move", MOVED, ids=str)
 def test_every_number_moves(move):
     """From the tightest that can be met to what asks for nothing, each the program's; prices are its slopes."""
-    sums = moments(people(9, n=200), constraints=[Losers(0.0)], **ROLES)
+    sums = aggregate(people(9, n=200), constraints=[WorseOff(0.0)], **ROLES)
     race = Gap("paid", 0.02, between="race")
     line = frontier(sums, constraints=[race, move], move=move)
     at_least = line.place(0).startswith("at least")
@@ -508,7 +515,7 @@ def test_frontiers_of_individual_policies_and_stored_ones():
     found = gap.at(gap=0.1)
     assert list(found.reached) == ["gap of 'paid' between groups by sex"]
     assert found.reached["gap of 'paid' between groups by sex"] <= 0.1 + 1e-9
-    sums = moments(people(9), **ROLES)
+    sums = aggregate(people(9), **ROLES)
     line = frontier(sums, constraints=[asked], random_state=0)
     stored = pickle.loads(pickle.dumps(line))
     assert (stored.loss.tolist(), stored.at(tau=0.85).loss) == (line.loss.tolist(), line.at(tau=0.85).loss)
@@ -517,7 +524,7 @@ def test_frontiers_of_individual_policies_and_stored_ones():
 
 def test_what_cannot_move_is_refused():
     """By name: a budget of two sides, a stranger, and two ways of saying what moves."""
-    sums = moments(people(9), **ROLES)
+    sums = aggregate(people(9), **ROLES)
     floor, gap = Floor("paid", 0.1), Gap("paid", 0.1)
     for budget in (Budget("paid", exactly=1.0), Budget("paid", at_least=0.5, at_most=1.0)):
         with pytest.raises(ConstraintError, match="tightened in two directions"):
@@ -534,7 +541,7 @@ def test_what_cannot_move_is_refused():
 
 def test_a_conflict_is_irreducible_and_in_words():
     """A ratio takes part in it as it was written, what has nothing to do with it does not, and any one can go."""
-    sums = moments(people(10), **ROLES)
+    sums = aggregate(people(10), **ROLES)
     top = float(sums.today.means.max())
     asked = [
         Gap("paid", 3.0, between="race"),
@@ -560,7 +567,7 @@ def test_the_least_gap_between_attributes_is_named():
     table = people(11)
     table["pay"] = np.where(table["sex"] == "m", 5.0, 0.0)
     roles = ROLES | {"happiness": {"left": Happiness("pay - decision * 0.5 + decision * 0.25 * (pay > 1)")}}
-    sums = moments(table, **roles)
+    sums = aggregate(table, **roles)
     with pytest.raises(InfeasibleError) as caught:
         solve(sums, constraints=[Gap("left", 0.1, between="sex")])
     least = caught.value.least_gap
@@ -610,7 +617,7 @@ def test_a_blind_policy_meets_a_ratio():
     table, model = classifier_rows()
     fair = FairClassifier(
         FrozenEstimator(model), happiness=ROLES["happiness"], constraints=[Ratio("paid", 0.9, between="sex")],
-        sensitive_features=["sex", "race"], random_state=0, group_at_predict=False,
+        sensitive_features=["sex", "race"], random_state=0, sees_group=False,
     ).fit(table, table["y"])  # fmt: skip
     (reached,) = fair.policy_.reached.values()
     assert reached >= 0.9 - 1e-8
@@ -709,7 +716,7 @@ def test_who_is_compared_is_checked(make):
     for whom in (1.5, True, {"sex"}, [None]):
         with pytest.raises(ConstraintError, match="between is"):
             make(between=whom)
-    sums = moments(people(0), **ROLES)
+    sums = aggregate(people(0), **ROLES)
     for whom in ("age", ["sex", "age"], 0, [], ["sex", "sex"]):
         with pytest.raises(ConstraintError, match="between is"):
             solve(sums, constraints=[make(between=whom)])
@@ -717,7 +724,7 @@ def test_who_is_compared_is_checked(make):
         solve(sums, constraints=[make(between="sex", min_people=1e6)])
     few = people(0) | {"sex": np.array(["f"] * 10 + ["m"] * 80)}
     with pytest.raises(ConstraintError, match="only 'm' is left"):
-        solve(moments(few, **ROLES | {"sensitive_features": "sex"}), constraints=[make(min_people=11)])
+        solve(aggregate(few, **ROLES | {"sensitive_features": "sex"}), constraints=[make(min_people=11)])
 
 
 def test_a_ratio_of_what_can_be_negative_is_refused():
@@ -726,13 +733,13 @@ def test_a_ratio_of_what_can_be_negative_is_refused():
     table["debt"] = table["pay"] - 2.0
     roles = ROLES | {"happiness": {"net": "decision * debt"}}
     with pytest.raises(ConstraintError, match="negative means"):
-        solve(moments(table, **roles), constraints=[Ratio("net", 0.8)])
+        solve(aggregate(table, **roles), constraints=[Ratio("net", 0.8)])
     scored = pd.DataFrame(table).assign(s=np.linspace(0.01, 0.99, len(table["y"])))
     asked = {k: v for k, v in roles.items() if k != "predicted"} | {"proba": "s"}
     with pytest.raises(ConstraintError, match="negative means"):
         solve(scored, policy="individual", constraints=[Ratio("net", 0.8)], **asked)
     with pytest.raises(ConstraintError, match="no component"):
-        solve(moments(table, **roles), constraints=[Ratio("paid", 0.8)])
+        solve(aggregate(table, **roles), constraints=[Ratio("paid", 0.8)])
 
 
 def test_a_group_of_one_is_refused_unless_it_is_left_out():
@@ -740,7 +747,7 @@ def test_a_group_of_one_is_refused_unless_it_is_left_out():
     table = people(1, races=("a", "b"))
     table["race"] = table["race"].copy()
     table["race"][0] = "z"
-    sums = moments(table, **ROLES)
+    sums = aggregate(table, **ROLES)
     asked = Gap("paid", 0.0, between="race")
     with pytest.raises(GroupError, match="'z' is one person"):
         solve(sums, constraints=[asked])
@@ -751,4 +758,4 @@ def test_a_group_of_one_is_refused_unless_it_is_left_out():
 @pytest.mark.parametrize("name", ["", 3, True, ["unknown"]])
 def test_a_name_for_the_missing_group_is_text(name):
     with pytest.raises(GroupError, match="missing_group"):
-        moments(people(0), missing_group=name, **ROLES)
+        aggregate(people(0), missing_group=name, **ROLES)

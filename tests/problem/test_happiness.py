@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from felicific import Happiness, lookup, moments
+from felicific import Happiness, aggregate, lookup
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import resolve_happiness, with_counted
 from felicific.exceptions import DataError, HappinessError
@@ -74,11 +74,11 @@ def compute(happiness, people="dict", **changes):
         "sample_weight": "weight",
         "happiness": happiness,
     }
-    return moments(table(people), **(arguments | changes))
+    return aggregate(table(people), **(arguments | changes))
 
 
 def assert_same(one, two):
-    """Compare everything that moments hold, to the last digits."""
+    """Compare everything that aggregates hold, to the last digits."""
     assert one.groups == two.groups
     assert [type(group) for group in one.groups] == [type(group) for group in two.groups]
     assert one.classes.tolist() == two.classes.tolist()
@@ -92,7 +92,7 @@ def numbers(column):
     return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
 
 
-def test_the_comparison_fails_on_other_moments():
+def test_the_comparison_fails_on_other_aggregates():
     """Another happiness, another weight, another group do not pass as the same."""
     one = compute(lambda decision, x: decision * x["loan"])
     assert_same(one, compute(lambda decision, x: decision * x["loan"]))
@@ -228,7 +228,7 @@ def test_subtracting_the_origin_does_not_touch_the_users_column():
     """A function that returns a column of the table as it is finds it unchanged afterwards."""
     people = table("dict")
     before = people["loan"].copy()
-    moments(
+    aggregate(
         people,
         y="approved",
         predicted="predicted",
@@ -244,7 +244,7 @@ def test_subtracting_the_origin_does_not_touch_the_users_column():
 
 
 def test_a_happiness_names_itself():
-    """The name is the function's unless said; unit, bounds and whether it looks at y are kept in the moments."""
+    """The name is the function's unless said; unit, bounds and whether it looks at y are kept in the aggregates."""
 
     def funding(decision, x):
         return decision * x["loan"]
@@ -464,7 +464,7 @@ EVERYDAY = {
 @pytest.mark.parametrize("name", EVERYDAY)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "pyarrow"])
 def test_everyday_functions_give_the_same_numbers_on_every_table(name, kind):
-    """What a user would write on pandas, Polars or a dict of arrays gives one set of moments.
+    """What a user would write on pandas, Polars or a dict of arrays gives one set of aggregates.
 
     A pandas index that is shuffled, duplicated or text does not matter, nor does the type of its columns.
     """
@@ -513,7 +513,7 @@ def test_an_array_is_a_table_too():
         "predicted": COLUMNS["predicted"],
         "sample_weight": COLUMNS["weight"],
     }
-    found = moments(
+    found = aggregate(
         array,
         sensitive_features=2,
         happiness={"f": lambda decision, x: decision * x[:, 0] - x[:, 1]},
@@ -585,7 +585,7 @@ def test_a_missing_value_in_a_column_is_reported_with_its_row(kind):
         elif kind == "pandas pyarrow":
             people = people.convert_dtypes(dtype_backend="pyarrow")
     with pytest.raises(HappinessError, match=r"nan in row 7 \(group 'M'\)"):
-        moments(
+        aggregate(
             people,
             y=COLUMNS["approved"],
             predicted=COLUMNS["predicted"],

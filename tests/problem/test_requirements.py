@@ -17,7 +17,7 @@ from oracles import _linear_program as naive_program
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from strategies import FRACTIONS, examples, feasible_by_oracle, moments_of, populations
+from strategies import FRACTIONS, aggregates_of, examples, feasible_by_oracle, populations
 
 from felicific import (
     Budget,
@@ -27,9 +27,9 @@ from felicific import (
     Happiness,
     Ratio,
     Scorer,
+    aggregate,
     audit,
     frontier,
-    moments,
     solve,
 )
 from felicific._problem.asked import requirements_of, resolve_gap
@@ -58,9 +58,9 @@ def some_rows(seed, n=60, K=2, G=2, J=1):
     )
 
 
-def funding_moments():
+def funding_aggregates():
     """Eight people of two groups, of two components and a criterion that is several."""
-    return moments(
+    return aggregate(
         {"loan": np.full(8, 1000.0)},
         y=[0, 1] * 4,
         predicted=[0, 1, 1, 1, 0, 0, 1, 0],
@@ -116,7 +116,7 @@ def test_each_requirement_equals_a_naive_formulation(population, data):
     drawn = [data.draw(asked(rows, exact)) for _ in range(data.draw(st.integers(1, 2)))]
     constraints = [constraint for constraint, _ in drawn]
     wanted = [part for _, parts in drawn for part in parts]
-    computed = moments_of(rows, loss)
+    computed = aggregates_of(rows, loss)
     if feasible_by_oracle(exact, wanted):
         assert_optimal(exact, wanted, solve(computed, gap={}, constraints=constraints))
     else:
@@ -130,7 +130,7 @@ def test_each_requirement_equals_a_naive_formulation(population, data):
 
 def test_gap_objects_equal_the_shorthand():
     """gap= as a number or a dict, and Gap(...) among the constraints, are the same requirements in the same order."""
-    computed = moments_of(some_rows(0, J=3))
+    computed = aggregates_of(some_rows(0, J=3))
     components = computed.components
     floor = Floor("eta0", 0.1)
     names = [f"eta{j}" for j in range(3)]
@@ -153,7 +153,7 @@ def test_gap_objects_equal_the_shorthand():
 
 def test_of_several_gaps_of_a_component_the_smallest_counts():
     """Wherever they are written, and in any order."""
-    components = moments_of(some_rows(0, J=2)).components
+    components = aggregates_of(some_rows(0, J=2)).components
     for gap, constraints in (
         (0.3, [Gap("eta0", 0.1)]),
         (0.3, [Gap("eta0", 0.1), Gap("eta0", 0.2), Gap("eta1", 0.5)]),
@@ -169,7 +169,7 @@ def test_a_gap_may_be_of_a_criterion_a_function_or_a_happiness():
     def funding(decision, x):
         return decision * x["loan"]
 
-    computed = funding_moments()
+    computed = funding_aggregates()
     names = [component.name for component in computed.components]
     assert names[0] == "decision * loan"
     assert len(names) == 5
@@ -232,7 +232,7 @@ def test_individual_policies_of_tables_take_gaps_among_the_constraints():
 
 def test_a_frontier_closes_gaps_among_its_constraints():
     """As those of gap=, and keeps the other requirements; a list of gaps beside them is refused."""
-    computed = moments_of(some_rows(3, J=2))
+    computed = aggregates_of(some_rows(3, J=2))
     floor = Floor("eta0", 0.3)
     short = frontier(computed, gap={"eta0": 0.1, "eta1": 0.2}, constraints=[floor])
     for gap, gaps in (
@@ -260,7 +260,7 @@ def test_a_gap_that_is_no_width_is_refused_when_it_is_written(width):
 
 def test_words():
     """Every row says component, group, number, unit and for how many people."""
-    computed = funding_moments()
+    computed = funding_aggregates()
     name = computed.components[0].name
     asked = [
         Gap(name, 250),
@@ -291,7 +291,7 @@ def bound(requirement, computed):
 def test_rows_are_met_up_to_their_slack():
     """A gap by the largest difference, a floor by its group, a budget by all people weighted as they are counted."""
     rows = some_rows(0, G=3)
-    computed = moments_of(replace(rows, weight=np.array([1.0, 1.0, 2.0])[rows.group]))
+    computed = aggregates_of(replace(rows, weight=np.array([1.0, 1.0, 2.0])[rows.group]))
     origin = float(computed.origin[0])
     means = np.array([0.0, 0.5, 1.0])
     for requirement, exceeds in (
@@ -313,7 +313,7 @@ def test_rows_are_met_up_to_their_slack():
 
 def test_relaxed_rows_are_met_by_what_exceeded_them():
     """Relaxing by what is missing is enough, by less it is not; the words stay those of what was asked."""
-    computed = moments_of(some_rows(0))
+    computed = aggregates_of(some_rows(0))
     origin = float(computed.origin[0])
     means = np.array([0.0, 1.0])
     for requirement in (
@@ -333,7 +333,7 @@ def test_relaxed_rows_are_met_by_what_exceeded_them():
 
 def test_only_gaps_move():
     """A gap has a width, which a frontier multiplies, and 0 is the tightest; a floor or budget has none."""
-    computed = moments_of(some_rows(0))
+    computed = aggregates_of(some_rows(0))
     gap = bound(Gap("eta0", 0.5), computed)
     assert (gap.width, gap.moved(0.0).width, gap.moved(2.0).width) == (0.5, 0.0, 2.0)
     assert (Gap.course, gap.held().width) == ("ray", None)
@@ -365,7 +365,7 @@ def test_prices_equal_finite_differences(make, people):
     """The price of a requirement is how fast the least loss rises, per unit of the number that was asked."""
     seen = 0
     for seed in range(8):
-        computed = moments_of(some_rows(seed))
+        computed = aggregates_of(some_rows(seed))
 
         def solved(level, computed=computed):
             return solve(computed, gap={}, constraints=[make(level, people)])
@@ -478,7 +478,7 @@ def test_a_requirement_of_a_new_kind_needs_nothing_elsewhere(ratio, groups):
     priced = 0
     for seed in range(5):
         rows = some_rows(seed, G=groups)
-        exact, computed = Exact(rows), moments_of(rows)
+        exact, computed = Exact(rows), aggregates_of(rows)
         policy = solve(computed, gap={}, constraints=[FourFifths("eta0", ratio)])
         means = policy.outcome.means[:, 0]
         assert means.min() >= ratio * means.max() - 1e-9
@@ -500,7 +500,7 @@ def test_a_requirement_of_a_new_kind_needs_nothing_elsewhere(ratio, groups):
 
 def test_a_conflict_names_a_requirement_of_a_new_kind():
     """In its own words, and without what does not take part in the conflict."""
-    computed = moments_of(some_rows(0))
+    computed = aggregates_of(some_rows(0))
     level = 0.5 * float(computed.today.means[1, 0])
     taking_part = [
         Floor("eta0", level, groups=[1]),
@@ -542,7 +542,7 @@ def wide(happiness, gap, **more):
         "fit": lambda: FairClassifier(model, **fair, gap=gap).fit(frame, y),
         "solve": lambda: solve(TABLE, **ROLES, **asked, **more),
         "individual": lambda: solve(TABLE, **ROLES, **asked, policy="individual", **more),
-        "sums": lambda: solve(moments(TABLE, **ROLES, happiness=happiness), gap=gap, **more),
+        "sums": lambda: solve(aggregate(TABLE, **ROLES, happiness=happiness), gap=gap, **more),
         "audit": lambda: audit("y", TABLE, "y", sensitive_features="g", **asked),
         "at": lambda: fitted.at(gap=gap),
         "frontier": lambda: frontier(TABLE, **ROLES, happiness=happiness).at(gap=gap),

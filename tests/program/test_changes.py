@@ -11,9 +11,9 @@ from naive import as_duckdb, as_polars
 from scipy.optimize import linprog
 from strategies import examples
 
-from felicific import Gap, Policy, Score, frontier, moments, solve
+from felicific import Gap, Policy, Score, aggregate, frontier, solve
 from felicific._documents import read_document, write_document
-from felicific.exceptions import DataError, InfeasibleError, MomentsError, PolicyFileError
+from felicific.exceptions import AggregatesError, DataError, InfeasibleError, PolicyFileError
 
 ROLES = {"sensitive_features": "sex", "y": "repaid"}
 SEEDS = st.integers(0, 10_000)
@@ -33,7 +33,7 @@ def people(seed, n=60, own_today=True):
     }
 
 
-def naive_program(table, gap, cost, see_group=True):
+def naive_program(table, gap, cost, sees_group=True):
     """Least loss plus cost of changes with a gap of mean ``decision * loan``: row by row, and another solver."""
     n = len(table["score"])
     levels = sorted(set(table["score"].tolist()))
@@ -56,7 +56,7 @@ def naive_program(table, gap, cost, see_group=True):
             limits.append(0.0)
     equal = [np.kron(np.eye(len(cells)), np.ones((1, 2)))]
     right = [np.ones(len(cells))]
-    if not see_group:
+    if not sees_group:
         same = np.zeros((len(levels), len(cells), 2))
         for k, s in enumerate(levels):
             same[k, place["f", s], 1], same[k, place["m", s], 1] = 1.0, -1.0
@@ -73,11 +73,11 @@ def naive_program(table, gap, cost, see_group=True):
 
 
 def paid(policy, table):
-    """Loss plus cost of changes, from the odds of everybody."""
-    odds = policy.odds(table["score"], table["sex"] if policy.see_group else None)
-    rows = np.arange(len(odds))
-    loss = 1.0 - odds[rows, table["repaid"]].mean()
-    changed = 1.0 - odds[rows, table["now"]].mean()
+    """Loss plus cost of changes, from the probabilities of everybody."""
+    probabilities = policy.probabilities(table["score"], table["sex"] if policy.sees_group else None)
+    rows = np.arange(len(probabilities))
+    loss = 1.0 - probabilities[rows, table["repaid"]].mean()
+    changed = 1.0 - probabilities[rows, table["now"]].mean()
     assert policy.loss == pytest.approx(loss, abs=1e-12)  # the loss alone
     return loss + policy.change_cost * changed
 
@@ -90,14 +90,14 @@ def paid(policy, table):
     st.booleans(),
     st.booleans(),
 )
-def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_today, see_group):
+def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_today, sees_group):
     """What is minimised is the loss and so much for everybody whose decision is not today's: by another solver."""
     table = people(seed, own_today=own_today)
     policy = solve(
         table, proba="score", happiness="decision * loan", today="now", gap=gap, change_cost=cost,
-        group_at_predict=see_group, random_state=0, **ROLES,
+        sees_group=sees_group, random_state=0, **ROLES,
     )  # fmt: skip
-    naive = naive_program(table, gap, cost, see_group)
+    naive = naive_program(table, gap, cost, sees_group)
     assert policy.change_cost == cost
     assert paid(policy, table) == pytest.approx(naive.fun, abs=1e-8)
     assert max(policy.gaps.values()) <= gap + 1e-8
@@ -118,21 +118,21 @@ def test_shares_of_people_changed_gaining_and_losing(seed, own_today, gap):
     points = policy.outcomes
     assert list(points) == ["today", "unconstrained", "proposed"]
     today = np.eye(2)[table["now"]]
-    for name, odds in (
+    for name, probabilities in (
         ("today", today),
-        ("unconstrained", free.odds(table["score"], table["sex"])),
-        ("proposed", policy.odds(table["score"], table["sex"])),
+        ("unconstrained", free.probabilities(table["score"], table["sex"])),
+        ("proposed", policy.probabilities(table["score"], table["sex"])),
     ):
         point = points[name]
         for z, group in enumerate(("f", "m")):
-            mine = [i for i in range(len(odds)) if table["sex"][i] == group]
+            mine = [i for i in range(len(probabilities)) if table["sex"][i] == group]
             changed, gains, loses = 0.0, np.zeros(2), np.zeros(2)
             for i in mine:
                 for d in (0, 1):
                     worth = [np.array([e * table["loan"][i], float(e == table["repaid"][i])]) for e in (0, 1)]
-                    changed += odds[i, d] * (d != table["now"][i])
-                    gains += odds[i, d] * (worth[d] > worth[table["now"][i]])
-                    loses += odds[i, d] * (worth[d] < worth[table["now"][i]])
+                    changed += probabilities[i, d] * (d != table["now"][i])
+                    gains += probabilities[i, d] * (worth[d] > worth[table["now"][i]])
+                    loses += probabilities[i, d] * (worth[d] < worth[table["now"][i]])
             assert point.changed[z] == pytest.approx(changed / len(mine), abs=1e-9)
             assert point.gains[z] == pytest.approx(gains / len(mine), abs=1e-9)
             assert point.loses[z] == pytest.approx(loses / len(mine), abs=1e-9)
@@ -147,7 +147,7 @@ def test_engines_count_the_same_who_gain_and_lose(make, named):
         "proba": "score", "today": named, "policy": Score(6),
         "happiness": {"funding": "decision * loan", "selected": "decision"},
     }  # fmt: skip
-    here, there = moments(table, **asked, **ROLES), moments(make(table), **asked, **ROLES)
+    here, there = aggregate(table, **asked, **ROLES), aggregate(make(table), **asked, **ROLES)
     for name in ("gains", "loses", "today_mass"):
         assert np.array_equal(getattr(here, name), getattr(there, name)), name
     assert here.gains[..., 0].sum() > 0
@@ -158,8 +158,8 @@ def test_auto_is_a_fixed_cost_for_the_score_of_two_classes_and_the_error_rate():
     """Through every door, and for nothing else: no other loss, signal, or decisions that are listed."""
     table, asked = people(1), {"happiness": "decision", **ROLES}
     scored = asked | {"proba": "score"}
-    sums = moments(table, **scored)
-    for found in (sums, moments(as_duckdb(table), **scored), sums + sums):
+    sums = aggregate(table, **scored)
+    for found in (sums, aggregate(as_duckdb(table), **scored), sums + sums):
         assert solve(found, gap=1.0, change_cost="auto").change_cost == 0.1
         assert frontier(found, change_cost="auto").change_cost == 0.1
     assert solve(table, gap=1.0, change_cost="auto", **scored).change_cost == 0.1
@@ -170,7 +170,7 @@ def test_auto_is_a_fixed_cost_for_the_score_of_two_classes_and_the_error_rate():
         {"loss": "changes"},
         {"decisions": [5, 7], "loss": [[0.0, 1.0], [1.0, 0.0]]},
     ):
-        assert solve(moments(table, **scored | changed), gap=1.0, change_cost="auto").change_cost == 0.0
+        assert solve(aggregate(table, **scored | changed), gap=1.0, change_cost="auto").change_cost == 0.0
 
 
 @pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf"), "none", True, None, [1.0]])
@@ -182,10 +182,10 @@ def test_a_cost_that_is_none_is_refused(bad):
 
 def test_sums_that_do_not_know_today_refuse_a_cost():
     """Where sums lost what is decided today, a cost of changes is refused, and a policy without one is not."""
-    sums = replace(moments(people(1), proba="score", happiness="decision", **ROLES), today_mass=None)
+    sums = replace(aggregate(people(1), proba="score", happiness="decision", **ROLES), today_mass=None)
     assert solve(sums).outcomes["proposed"].changed is None
     for door in (solve, frontier):
-        with pytest.raises(MomentsError, match=r"do not say what is decided today.*change_cost=0"):
+        with pytest.raises(AggregatesError, match=r"do not say what is decided today.*change_cost=0"):
             door(sums, change_cost=0.1)
 
 
@@ -194,7 +194,7 @@ def test_sums_that_do_not_know_today_refuse_a_cost():
 def test_the_frontier_is_that_of_the_sum(seed, cost):
     """At every gap the frontier is as good as the program; its value is convex, its loss is the loss alone."""
     table = people(seed, own_today=False)
-    sums = moments(table, proba="score", happiness="decision * loan", today="now", **ROLES)
+    sums = aggregate(table, proba="score", happiness="decision * loan", today="now", **ROLES)
     line = frontier(sums, change_cost=cost)
     assert line.change_cost == cost
     assert (np.diff(line.value) < 0).all()
@@ -210,7 +210,7 @@ def test_a_loss_on_a_frontier_with_a_cost_is_found_exactly_or_refused():
     """The loss along such a frontier may rise again: of its policies with that loss or less, the least gap is found."""
     rising = 0
     for seed in range(40):
-        sums = moments(people(seed), proba="score", happiness="decision * loan", **ROLES)
+        sums = aggregate(people(seed), proba="score", happiness="decision * loan", **ROLES)
         line = frontier(sums, change_cost=0.3)
         rising += bool((np.diff(line.loss) > 1e-9).any())
         fine = np.unique(np.concatenate([np.linspace(line.tau[0], line.tau[-1], 400), line.tau]))
@@ -259,9 +259,9 @@ def test_what_looks_at_labels_needs_them(make):
     with pytest.raises(DataError, match=r"There are no labels y, and the loss looks at them.*loss='changes'"):
         solve(table, happiness="decision", **asked)
     with pytest.raises(DataError, match=r"the happiness 'equalized_odds.*looks at them"):
-        moments(table, happiness="equalized_odds", loss="changes", **asked)
+        aggregate(table, happiness="equalized_odds", loss="changes", **asked)
     with pytest.raises(DataError, match=r"which classes there are\. Pass classes="):
-        moments(table, happiness="decision", loss="changes", proba="score", sensitive_features="sex")
+        aggregate(table, happiness="decision", loss="changes", proba="score", sensitive_features="sex")
 
 
 def test_files_remember_the_cost_and_the_three_points():
@@ -280,7 +280,7 @@ def test_files_remember_the_cost_and_the_three_points():
     assert back.change_cost == 0.1
     assert back.sentences() == policy.sentences()
     assert any("counts 0.1 beside the loss" in sentence for sentence in back.sentences())
-    assert back.story() == policy.story()
+    assert back.impact() == policy.impact()
     for name, point in policy.outcomes.items():
         for part in ("loss", "means", "gaps", "changed", "gains", "loses"):
             assert np.array_equal(getattr(back.outcomes[name], part), getattr(point, part)), (name, part)
@@ -291,7 +291,7 @@ def test_files_remember_the_cost_and_the_three_points():
         del content["basis"]["today"][name]
     del content["basis"]["unconstrained"], content["basis"]["change_cost"]
     older = Policy.from_json(write_document(content))
-    assert (older.change_cost, list(older.outcomes), older.story()) == (0.0, ["today", "proposed"], [])
+    assert (older.change_cost, list(older.outcomes), older.impact()) == (0.0, ["today", "proposed"], [])
     assert older.outcomes["proposed"].gains is None
     for part, wrong in (("change_cost", -1.0), ("unconstrained", {"loss": 0.0}), ("change_cost", "auto")):
         with pytest.raises(PolicyFileError):
@@ -301,7 +301,7 @@ def test_files_remember_the_cost_and_the_three_points():
 
 
 def test_the_words_tell_tuning_and_fairness_apart():
-    """The story speaks of tuning, of fairness, and of who gains and loses, with the numbers of the points."""
+    """The impact speaks of tuning, of fairness, and of who gains and loses, with the numbers of the points."""
     policy = solve(
         people(2),
         proba="score",
@@ -311,7 +311,7 @@ def test_the_words_tell_tuning_and_fairness_apart():
         random_state=0,
         **ROLES,
     )
-    tuning, fairness, who = policy.story()
+    tuning, fairness, who = policy.impact()
     today, free, proposed = policy.outcomes.values()
     assert f"accuracy {1 - today.loss:.2%} -> {1 - free.loss:.2%}" in tuning
     assert f"{free.changed[0]:.2%} of group 'f'" in tuning

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from strategies import examples, small_ints
 
-from felicific import Budget, Floor, Gap, Happiness, Moments, Policy, Ratio, Score, moments, solve
+from felicific import Aggregates, Budget, Floor, Gap, Happiness, Policy, Ratio, Score, aggregate, solve
 from felicific._problem.asked import requirements_of
 from felicific._problem.fractions import Fraction
 from felicific._problem.rows import Asked
 from felicific._problem.unions import shares_of, unions_of
+from felicific._program.aggregates_file import read_aggregates
 from felicific._program.fractions import loss_spread
 from felicific._program.model import build
-from felicific._program.moments_file import read_moments
 from felicific._program.solution import solve_program
 from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError, PolicyFileError
 
@@ -43,7 +43,7 @@ def people(draw, most=3):
 def sums_of(table, happiness=PRECISION, policy=FREE, **more):
     """Their sums."""
     roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": happiness}
-    return moments(table, policy=policy, classes=[0, 1], **roles, **more).joined()
+    return aggregate(table, policy=policy, classes=[0, 1], **roles, **more).joined()
 
 
 def crowd(n=2000, seed=0, groups=2):
@@ -60,13 +60,13 @@ def crowd(n=2000, seed=0, groups=2):
     }
 
 
-def naive(table, odds, value, counted):
-    """Numerator by denominator of every group, person by person: odds of 1, what counts for each decision."""
+def naive(table, probabilities, value, counted):
+    """Numerator by denominator of every group, person by person: probabilities of 1, what counts for each decision."""
     found = {}
     for z in sorted(set(table["group"].tolist())):
         top = bottom = 0.0
         for i in np.flatnonzero(table["group"] == z):
-            for d, chance in ((0, 1 - odds[i]), (1, odds[i])):
+            for d, chance in ((0, 1 - probabilities[i]), (1, probabilities[i])):
                 inside = counted(d, i)
                 bottom += chance * inside
                 top += chance * inside * value(d, i)
@@ -85,7 +85,7 @@ def test_means_are_those_of_the_people(table, data):
     now = sums.today.means
     codes = {z: i for i, z in enumerate(sums.groups)}
     cells = sums.signal.spread(np.stack([1 - table["score"], table["score"]], axis=1), None)[0][0]
-    odds = q[[codes[z] for z in table["group"]], cells]
+    probabilities = q[[codes[z] for z in table["group"]], cells]
     today = (table["score"] > 0.5).astype(float)  # of a tie, the first class
     loan, y = table["loan"], table["y"]
     expected = (
@@ -94,7 +94,7 @@ def test_means_are_those_of_the_people(table, data):
         (lambda d, i: y[i] != 1, lambda d, i: d != 1),
     )
     for j, parts in enumerate(expected):
-        for found, chances in ((means, odds), (now, today)):
+        for found, chances in ((means, probabilities), (now, today)):
             wanted = naive(table, chances, *parts)
             np.testing.assert_allclose(found[:, j], [wanted[z] for z in sums.groups], rtol=1e-9, atol=1e-12)
 
@@ -170,7 +170,7 @@ def test_a_gap_that_is_kept_anyway_changes_nothing():
 @pytest.mark.parametrize("width", [0.0, 0.01, 0.03])
 def test_prices_are_the_slopes_of_the_loss(width):
     """The price of a gap is what a little less of it costs."""
-    sums = sums_of(crowd(600, seed=3), [PRECISION, "equal_opportunity"], Score(cells=32))
+    sums = sums_of(crowd(600, seed=3), [PRECISION, "equal_opportunity"], Score(bins=32))
 
     def loss(at_most):
         asked = requirements_of({PRECISION: at_most, "equal_opportunity": 0.1}, (), sums.components)
@@ -193,17 +193,17 @@ def test_prices_are_the_slopes_of_the_loss(width):
 @pytest.mark.parametrize("width", [0.02, 0.03, 0.05])
 def test_prices_count_that_the_level_moves(seed, width):
     """Beside other requirements the best level moves with the gap, and prices, all of them, are still the slopes."""
-    sums = sums_of(crowd(400, seed=seed), [PRECISION, "equalized_odds"], Score(cells=12))
+    sums = sums_of(crowd(400, seed=seed), [PRECISION, "equalized_odds"], Score(bins=12))
 
-    def found(by=0.0, odds=0.05):
-        asked = requirements_of({PRECISION: width + by, "equalized_odds": odds}, (), sums.components)
+    def found(by=0.0, probabilities=0.05):
+        asked = requirements_of({PRECISION: width + by, "equalized_odds": probabilities}, (), sums.components)
         return solve_program(sums, asked, tolerance=1e-7)
 
     here, step = found(), 1e-4
     losses = [found(by).outcome.loss for by in (-step, 0.0, step)]
     slopes = -np.diff(losses) / step
     assert min(slopes) * 0.99 - 1e-6 <= here.prices[PRECISION] <= max(slopes) * 1.01 + 1e-6
-    fall = found(odds=0.05 - step).outcome.loss - found(odds=0.05 + step).outcome.loss
+    fall = found(probabilities=0.05 - step).outcome.loss - found(probabilities=0.05 + step).outcome.loss
     others = sum(price for name, price in here.prices.items() if name != PRECISION)
     assert others == pytest.approx(fall / (2 * step), rel=0.02, abs=1e-3)
 
@@ -363,7 +363,7 @@ def test_sites_add(table, seed):
     halves = [half for half in halves if len(half["y"])]
     roles = {"proba": "score", "y": "y", "sensitive_features": "group", "groups": groups}
     both, whole = (
-        sum(moments(one, happiness=[dollars, PRECISION], classes=[0, 1], **roles) for one in some)
+        sum(aggregate(one, happiness=[dollars, PRECISION], classes=[0, 1], **roles) for one in some)
         for some in (halves, [table])
     )
     np.testing.assert_allclose(both.today.means, whole.today.means, rtol=1e-9, atol=1e-12)
@@ -406,21 +406,21 @@ def test_individual_policies_keep_the_gap():
     free, tight = (solve(table, policy="individual", gap=gap, random_state=0, **roles) for gap in ({}, 0.01))
     assert tight.gap <= 0.01 + 1e-7
     assert free.search.plug_in_optimum <= tight.search.plug_in_optimum + 1e-9
-    odds = tight.odds(table["score"], table["group"], table)[:, 1]
-    found = naive(table, odds, lambda d, i: table["y"][i] == 1, lambda d, i: d == 1)
+    probabilities = tight.probabilities(table["score"], table["group"], table)[:, 1]
+    found = naive(table, probabilities, lambda d, i: table["y"][i] == 1, lambda d, i: d == 1)
     assert found == pytest.approx(tight.means[PRECISION], abs=1e-9)
     cells = solve(table, gap=0.01, random_state=0, **roles)
     assert tight.loss <= cells.loss + 0.01
 
 
 def test_files_round_trip():
-    """Moments and policies of both kinds come back as they were, also where nobody is counted today."""
+    """Aggregates and policies of both kinds come back as they were, also where nobody is counted today."""
     table = crowd(200)
     table["score"] = np.where(table["group"] == "a", table["score"] * 0.49, table["score"])
     happiness = [PRECISION, Happiness("decision * loan", among="decision == 1", name="dollars", unit="$")]
     sums = sums_of(table, happiness)
     assert np.isnan(sums.today.means[0, 0])
-    again = Moments.from_json(sums.to_json())
+    again = Aggregates.from_json(sums.to_json())
     assert again.components == sums.components
     assert np.array_equal(again.value, sums.value)
     roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": happiness}
@@ -430,8 +430,8 @@ def test_files_round_trip():
         assert twin.to_json() == policy.to_json()
         assert twin.components == policy.components
         assert np.isnan(twin.basis.today.means[0, 0])
-        odds = [one.odds(table["score"], table["group"], table) for one in (policy, twin)]
-        assert np.array_equal(*odds)
+        probabilities = [one.probabilities(table["score"], table["group"], table) for one in (policy, twin)]
+        assert np.array_equal(*probabilities)
     wrong = replace(policy.outcome, means=np.where(np.arange(4) == 2, np.nan, policy.outcome.means))
     with pytest.raises(
         PolicyFileError, match="means is not finite"
@@ -446,7 +446,7 @@ def test_files_of_before_are_read():
     for component in told["components"]:
         assert component.pop("over") == ""
 
-    assert read_moments(told)["components"] == sums.components
+    assert read_aggregates(told)["components"] == sums.components
 
 
 def test_who_is_counted_is_0_or_1():
@@ -474,7 +474,7 @@ def test_criteria_of_several_classes(favourable):
     classes = np.array(["bad", "fair", "good"])
     y, d, z = classes[rng.integers(0, 3, 90)], classes[rng.integers(0, 3, 90)], np.array(["a", "b"] * 45)
     table = {"y": y, "d": d, "z": z}
-    sums = moments(
+    sums = aggregate(
         table,
         predicted="d",
         y="y",

@@ -11,19 +11,19 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import (
+    Aggregates,
     FairClassifier,
     Floor,
     Gap,
     Happiness,
-    Losers,
-    Moments,
     Policy,
     Ratio,
     Score,
+    WorseOff,
+    aggregate,
     alternatives,
     audit,
     frontier,
-    moments,
     solve,
 )
 from felicific.exceptions import ConstraintError
@@ -37,7 +37,7 @@ FRACTIONS = {
         "dollars", 1, lambda t: t["loan"], 100.0,
     ),
 }  # fmt: skip
-SOME = Score(cells=10)
+SOME = Score(bins=10)
 CHOSEN = Happiness("decision", name="chosen")
 
 
@@ -54,7 +54,7 @@ def people(seed=0, n=700, missing=False):
 
 
 class Asked:
-    """One fraction about some people, with the naive means of a policy's own odds."""
+    """One fraction about some people, with the naive means of a policy's own probabilities."""
 
     def __init__(self, kind, table=None):
         self.kind = kind
@@ -74,24 +74,24 @@ class Asked:
         told = {"policy": SOME, "random_state": 0} | self.roles | more
         return solve(self.table if table is None else table, constraints=constraints, **told)
 
-    def odds(self, policy, **more):
+    def probabilities(self, policy, **more):
         t = self.table
         parts = [np.where(pd.isna(t[name]), "unknown", t[name]) for name in policy.attributes]
         group = np.array([" & ".join(values) for values in zip(*parts, strict=True)], dtype=object)
         x = pd.DataFrame({name: t[name] for name in ("loan",)})
-        return policy.odds(t["score"], group, x if policy.sees_x else None, **more)[:, self.counts]
+        return policy.probabilities(t["score"], group, x if policy.sees_x else None, **more)[:, self.counts]
 
-    def means(self, odds, who):
+    def means(self, probabilities, who):
         """Numerator by denominator of everybody of each kind, person by person."""
         top, bottom = {}, {}
-        for kind, chance, worth in zip(who, odds, self.worth(self.table), strict=True):
+        for kind, chance, worth in zip(who, probabilities, self.worth(self.table), strict=True):
             if kind is not None:
                 top[kind] = top.get(kind, 0.0) + chance * worth
                 bottom[kind] = bottom.get(kind, 0.0) + chance
         return {kind: top[kind] / bottom[kind] if bottom[kind] else np.nan for kind in sorted(top)}
 
     def by(self, policy, attribute, **more):
-        return np.array(list(self.means(self.odds(policy, **more), self.table[attribute]).values()))
+        return np.array(list(self.means(self.probabilities(policy, **more), self.table[attribute]).values()))
 
 
 def between_gap(asked, tmp_path):
@@ -147,13 +147,13 @@ def costs_of_changes(asked, tmp_path):
     assert losses[1] <= losses[0] + 1e-4
 
 
-def losers(asked, tmp_path):
-    policy = asked.solve(Gap(asked.name, asked.width, between="sex"), Losers(0.02, CHOSEN))
-    yes, t = policy.odds(asked.table["score"], groups_of(asked.table))[:, 1], asked.table
+def worse_off(asked, tmp_path):
+    policy = asked.solve(Gap(asked.name, asked.width, between="sex"), WorseOff(0.02, CHOSEN))
+    yes, t = policy.probabilities(asked.table["score"], groups_of(asked.table))[:, 1], asked.table
     assert np.mean((t["score"] > 0.5) * (1 - yes)) <= 0.02 + 1e-9
     assert np.ptp(asked.by(policy, "sex")) <= asked.width * (1 + 1e-6)
     with pytest.raises(ConstraintError, match="Nobody can lose"):
-        asked.solve(Losers(0.02))
+        asked.solve(WorseOff(0.02))
 
 
 def individual(asked, tmp_path):
@@ -171,7 +171,7 @@ def blind_individual(asked, tmp_path):
     asked = type(asked)(asked.kind, people(1, 200))
     belief = np.where(asked.table["sex"] == "f", 0.8, 0.2)
     chances = {"group_proba": {"f": belief, "m": 1 - belief}}
-    width, roles = 5 * asked.width, {"sensitive_features": "sex", "group_at_predict": False}
+    width, roles = 5 * asked.width, {"sensitive_features": "sex", "sees_group": False}
     policy = asked.solve(gap=width, policy="individual", **chances, **roles)
     found = asked.by(policy, "sex", group_proba=np.column_stack([belief, 1 - belief]))
     assert np.ptp(found) <= width * (1 + 1e-4)
@@ -181,12 +181,12 @@ def blind_individual(asked, tmp_path):
 def gaps_to_expect(asked, tmp_path):
     """By the delta method: among those who are counted, the lottery included, by the page's own formula."""
     policy = asked.solve(gap=asked.width, sensitive_features="sex")
-    odds, worth, var, n = asked.odds(policy), asked.worth(asked.table), [], []
+    probabilities, worth, var, n = asked.probabilities(policy), asked.worth(asked.table), [], []
     means = asked.by(policy, "sex")
     for z, mean in zip("fm", means, strict=True):
         mine = asked.table["sex"] == z
-        n.append(odds[mine].sum())
-        var.append((odds[mine] * (worth[mine] - mean) ** 2).sum() / n[-1])
+        n.append(probabilities[mine].sum())
+        var.append((probabilities[mine] * (worth[mine] - mean) ** 2).sum() / n[-1])
     var, n = np.array(var), np.array(n)
     likely = (n * var + 2 * (n * var).sum() / n.sum()) / (n + 2)
     error, gap = math.sqrt((2 * likely / n).sum()), abs(means[0] - means[1])
@@ -209,10 +209,10 @@ def along_a_frontier(asked, tmp_path):
 
 
 def files(asked, tmp_path):
-    sums = moments(asked.table, policy=SOME, **asked.roles)
+    sums = aggregate(asked.table, policy=SOME, **asked.roles)
     sums.save(tmp_path / "sums.json")
     requirement = Gap(asked.name, asked.width, between="sex")
-    policy = solve(Moments.load(tmp_path / "sums.json"), constraints=[requirement])
+    policy = solve(Aggregates.load(tmp_path / "sums.json"), constraints=[requirement])
     policy.save(tmp_path / "policy.json")
     again = Policy.load(tmp_path / "policy.json")
     assert again.reached == policy.reached
@@ -252,17 +252,17 @@ def classifiers(asked, tmp_path):
         constraints=[Gap(asked.name, asked.width, between="sex")], random_state=0,
     ).fit(X, t["y"])  # fmt: skip
     for point, outcome in fair.outcomes_.items():
-        odds = {
+        probabilities = {
             "today": 1.0 * (fair.estimator_.predict(X[["score"]]) == asked.counts),
             "proposed": fair.predict_proba(X)[:, asked.counts],
         }.get(point)
-        if odds is not None:
-            naive = asked.means(odds, groups_of(t))
+        if probabilities is not None:
+            naive = asked.means(probabilities, groups_of(t))
             assert outcome.means[:, 0] == pytest.approx(
                 [naive[z] for z in fair.groups_], rel=1e-9, nan_ok=True
             )
     assert np.isnan(fair.outcomes_["proposed"].loses[:, 0]).all()
-    assert any(asked.name in text for text in fair.policy_.story())
+    assert any(asked.name in text for text in fair.policy_.impact())
     other = type(asked)(asked.kind, people(5, 500))
     fresh = pd.DataFrame({k: other.table[k] for k in X})
     moved = fair.recalibrate(fresh)
@@ -290,7 +290,7 @@ def groups_of(table):
 
 
 TOGETHER = [
-    between_gap, between_ratio, small_groups, a_floor_beside, an_unknown_group, costs_of_changes, losers, individual,
+    between_gap, between_ratio, small_groups, a_floor_beside, an_unknown_group, costs_of_changes, worse_off, individual,
     blind_individual, gaps_to_expect, along_a_frontier, files, engines, audits, classifiers, refusals,
 ]  # fmt: skip
 

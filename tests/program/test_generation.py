@@ -47,8 +47,8 @@ def crowds(draw, blind=SEEING, most=30):
     K, G, J = draw(st.integers(2, 4)), draw(st.integers(2, 4)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     n = draw(st.integers(2 * G, most))
-    see_group = not draw(blind)
-    slots = 1 if see_group else G
+    sees_group = not draw(blind)
+    slots = 1 if sees_group else G
     group = np.concatenate([np.arange(G), np.arange(G), rng.integers(0, G, n - 2 * G)])
     if draw(st.booleans()):
         cost, effect = rng.integers(0, 5, (n, K)) / 4, rng.integers(-4, 5, (n, K, slots, J)) / 4
@@ -65,7 +65,7 @@ def crowds(draw, blind=SEEING, most=30):
         weight=weight,
         group=group,
         own=cost.argmin(axis=1),
-        see_group=see_group,
+        sees_group=sees_group,
     )
     return crowd, Ledger(cost, effect * among[:, None], among)
 
@@ -78,7 +78,7 @@ def units_of(crowd, ledger):
         crowd.weight,
         crowd.group,
         len(crowd.groups),
-        blind=not crowd.see_group,
+        blind=not crowd.sees_group,
     )
 
 
@@ -165,7 +165,7 @@ def decisions_of(crowd, ledger, mixture):
     for i in range(n):
         z = int(crowd.group[i])
         for m, alpha in enumerate(mixture.alpha.tolist()):
-            kappa = (mixture.kappa[m, z : z + 1] if crowd.see_group else mixture.kappa[m]).tolist()
+            kappa = (mixture.kappa[m, z : z + 1] if crowd.sees_group else mixture.kappa[m]).tolist()
             cost, value = ledger.cost[i].tolist(), ledger.value[i].tolist()
             gain = [0.0] * K
             for d in range(K):
@@ -410,7 +410,7 @@ def odds_components(n_classes):
 @pytest.mark.parametrize("gap", [0.0, 0.05])
 @pytest.mark.parametrize(("n_classes", "n_groups"), [(2, 2), (2, 4), (3, 2)])
 @pytest.mark.parametrize("calibration", ["isotonic", "sigmoid", "none"])
-def test_realised_odds_are_as_asked(gap, n_classes, n_groups, calibration):
+def test_realised_probabilities_are_as_asked(gap, n_classes, n_groups, calibration):
     """The equalized-odds gap of predict_proba on the fitted rows, counted person by person, is at most ``gap``."""
     table, y = make_people(500, n_classes, n_groups, seed=2)
     fair = FairClassifier(
@@ -511,10 +511,10 @@ def test_no_decision_hangs_on_the_last_digit_of_a_score(happiness, calibration, 
         .policy_
     )
     group, score = table["group"].to_numpy(), table["p1"].to_numpy()
-    decided = policy.odds(np.column_stack([1 - score, score]), group, x=table)
+    decided = policy.probabilities(np.column_stack([1 - score, score]), group, x=table)
     for noise in (2.0**-52, -(2.0**-52)):
         moved = (score * (1 + noise)).clip(max=1.0)
-        again = policy.odds(np.column_stack([1 - moved, moved]), group, x=table)
+        again = policy.probabilities(np.column_stack([1 - moved, moved]), group, x=table)
         changed = np.abs(decided - again).max(axis=1) > 1e-9
         assert changed.sum() == 0, f"{changed.mean():.1%} of the people"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from plain import plain, solve_plainly
 
-from felicific import frontier, moments
+from felicific import aggregate, frontier
 from felicific._problem.asked import requirements_of
 from felicific._problem.rows import rows_of
 from felicific._program.model import build
@@ -25,7 +25,7 @@ def people(seed):
 
 def summed(seed, happiness):
     asked = people(seed)
-    return moments(asked.pop("X"), happiness=happiness, **asked).joined()
+    return aggregate(asked.pop("X"), happiness=happiness, **asked).joined()
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -30,15 +30,15 @@ from strategies import (
     FRACTIONS,
     OFFSETS,
     UNITS,
+    aggregates_of,
     examples,
     feasible_by_oracle,
     least_gap_by_oracle,
-    moments_of,
     populations,
     small_ints,
 )
 
-from felicific import Budget, Floor, Moments, moments, solve
+from felicific import Aggregates, Budget, Floor, aggregate, solve
 from felicific._problem.asked import requirements_of
 from felicific._problem.rows import rows_of
 from felicific.exceptions import InfeasibleError
@@ -88,14 +88,14 @@ def test_the_comparison_fails_on_wrong_answers():
     rows = some_rows(1)
     exact = Exact(rows)
     wanted = [GapAtMost(0, 0.2)]
-    policy = solve(moments_of(rows), gap=0.2)
+    policy = solve(aggregates_of(rows), gap=0.2)
     assert_optimal(exact, wanted, claim_of(policy))
 
     constant = np.zeros_like(policy.q)
     constant[:, :, 0] = 1.0
     other = {
         "broken": exact.cheapest(),
-        "regret": np.array(solve(moments_of(rows), gap=0.1).q),
+        "regret": np.array(solve(aggregates_of(rows), gap=0.1).q),
         "negative": policy.q + np.array([1e-3, -1e-3]) * (policy.q[:, :, 1:] == 0),
         "sum to one": policy.q * (1 + 1e-11),
     }
@@ -201,10 +201,10 @@ def by_name(widths):
 def check_gap_problem(rows, loss, exact, widths):
     wanted = [GapAtMost(j, width) for j, width in enumerate(widths)]
     if feasible_by_oracle(exact, wanted):
-        assert_optimal(exact, wanted, solve(moments_of(rows, loss), gap=by_name(widths)))
+        assert_optimal(exact, wanted, solve(aggregates_of(rows, loss), gap=by_name(widths)))
     else:
         with pytest.raises(InfeasibleError):
-            solve(moments_of(rows, loss), gap=by_name(widths))
+            solve(aggregates_of(rows, loss), gap=by_name(widths))
 
 
 @examples
@@ -230,7 +230,7 @@ def test_a_gap_that_binds_is_closed_at_the_least_loss_in_any_unit(unit, offset):
         rows = replace(rows, eta=unit * (offset + rows.eta))
         exact = Exact(rows)
         width = 0.3 * float(exact.gaps_of(exact.cheapest())[0])
-        policy = solve(moments_of(rows), gap=width)
+        policy = solve(aggregates_of(rows), gap=width)
         assert policy.loss > float(exact.least_loss) + 1e-4
         assert_optimal(exact, [GapAtMost(0, width)], policy)
 
@@ -243,7 +243,7 @@ def test_optimum_with_a_gap_of_almost_or_exactly_the_least(problem, data):
     least = least_gap_by_oracle(exact, 0)
     swing = float(exact.swing[0])
     assume(swing > 0)
-    computed = moments_of(rows, loss)
+    computed = aggregates_of(rows, loss)
     policy = solve(computed, gap={"eta0": least})
     assert policy.gaps["eta0"] <= least + 1e-9 * swing
     assert_reported(exact, policy)
@@ -260,7 +260,7 @@ def test_optimum_of_a_larger_program(soft):
     widths = [0.3 * float(gap) for gap in exact.gaps_of(exact.cheapest())]
     wanted = [GapAtMost(j, width) for j, width in enumerate(widths)]
     assert conflict_depth(exact, wanted) <= FEASIBLE
-    assert_optimal(exact, wanted, solve(moments_of(rows), gap=by_name(widths)))
+    assert_optimal(exact, wanted, solve(aggregates_of(rows), gap=by_name(widths)))
 
 
 @examples
@@ -296,10 +296,10 @@ def test_constant_and_unit_change_nothing(problem, offset, unit):
     # Effects are multiples of 1/4 and offsets whole, so that adding them is exact.
     changed = replace(rows, eta=unit * (offset + rows.eta))
     assume(feasible_by_oracle(exact, [GapAtMost(j, width) for j, width in enumerate(widths)]))
-    before = solve(moments_of(rows, loss), gap=by_name(widths))
-    after = solve(moments_of(changed, loss), gap=by_name([unit * width for width in widths]))
+    before = solve(aggregates_of(rows, loss), gap=by_name(widths))
+    after = solve(aggregates_of(changed, loss), gap=by_name([unit * width for width in widths]))
     assert after.loss == pytest.approx(before.loss, rel=0, abs=1e-12 * float(exact.loss_swing) + 1e-15)
-    reached = moments_of(changed, loss).evaluate(before.q)
+    reached = aggregates_of(changed, loss).evaluate(before.q)
     for j in range(rows.n_components):
         slack = 1e-12 * float(exact.swing[j] + 1)
         assert reached.gaps[j] / unit == pytest.approx(before.outcome.gaps[j], rel=0, abs=slack)
@@ -311,8 +311,8 @@ def test_weights_times_a_constant_change_nothing(problem, factor):
     """Frequencies in millions, or as shares of a tiny whole, give the same loss."""
     rows, loss, exact, widths = problem
     assume(feasible_by_oracle(exact, [GapAtMost(j, width) for j, width in enumerate(widths)]))
-    before = solve(moments_of(rows, loss), gap=by_name(widths))
-    after = solve(moments_of(replace(rows, weight=rows.weight * factor), loss), gap=by_name(widths))
+    before = solve(aggregates_of(rows, loss), gap=by_name(widths))
+    after = solve(aggregates_of(replace(rows, weight=rows.weight * factor), loss), gap=by_name(widths))
     assert after.loss == pytest.approx(before.loss, rel=0, abs=1e-12 * float(exact.loss_swing) + 1e-15)
 
 
@@ -324,8 +324,8 @@ def test_tiny_weights_and_a_perfect_model(factor):
         rng = np.random.default_rng(seed)
         weight = rng.random(40)
         rows = replace(rows, predicted=rows.label, proba=np.eye(2)[rows.label], weight=weight)
-        one = solve(moments_of(rows), gap=0.01)
-        other = solve(moments_of(replace(rows, weight=weight * factor)), gap=0.01)
+        one = solve(aggregates_of(rows), gap=0.01)
+        other = solve(aggregates_of(replace(rows, weight=weight * factor)), gap=0.01)
         assert other.loss == pytest.approx(one.loss, rel=1e-12)
 
 
@@ -335,8 +335,8 @@ def test_unit_of_the_loss_changes_nothing(problem, unit):
     """A loss counted in another unit leads to the same loss in that unit, and prices follow."""
     rows, _, exact, widths = problem
     assume(feasible_by_oracle(exact, [GapAtMost(j, width) for j, width in enumerate(widths)]))
-    before = solve(moments_of(rows), gap=by_name(widths))
-    after = solve(moments_of(replace(rows, cost=rows.cost * unit)), gap=by_name(widths))
+    before = solve(aggregates_of(rows), gap=by_name(widths))
+    after = solve(aggregates_of(replace(rows, cost=rows.cost * unit)), gap=by_name(widths))
     slack = 1e-12 * float(exact.loss_swing) + 1e-15
     assert after.loss / unit == pytest.approx(before.loss, rel=0, abs=slack)
 
@@ -347,8 +347,8 @@ def test_constant_in_the_loss_changes_no_decision(offset):
     for seed in range(10):
         rows = some_rows(seed, K=3, G=3)
         exact = Exact(rows)
-        plain = solve(moments_of(rows), gap=0.2)
-        paid = solve(moments_of(replace(rows, cost=rows.cost + offset)), gap=0.2)
+        plain = solve(aggregates_of(rows), gap=0.2)
+        paid = solve(aggregates_of(replace(rows, cost=rows.cost + offset)), gap=0.2)
         assert float(exact.loss_of(paid.q)) == pytest.approx(plain.loss, rel=0, abs=1e-9)
 
 
@@ -358,13 +358,13 @@ def test_few_people_face_a_lottery(problem):
     """The optimum is a vertex: at most one extra decision for each group but one, and each component."""
     rows, loss, exact, widths = problem
     assume(feasible_by_oracle(exact, [GapAtMost(j, width) for j, width in enumerate(widths)]))
-    q = solve(moments_of(rows, loss), gap=by_name(widths)).q
+    q = solve(aggregates_of(rows, loss), gap=by_name(widths)).q
     assert ((q > 0).sum(axis=2) - 1).sum() <= rows.n_components * (rows.n_groups - 1)
 
 
-def test_the_same_moments_give_the_same_policy_to_the_last_bit():
+def test_the_same_aggregates_give_the_same_policy_to_the_last_bit():
     """Solving twice is solving once."""
-    computed = moments_of(some_rows(4, K=4, G=5, J=3, n=200))
+    computed = aggregates_of(some_rows(4, K=4, G=5, J=3, n=200))
     one, two = (solve(computed, gap=0.3).q for _ in range(2))
     assert one.tobytes() == two.tobytes()
 
@@ -373,7 +373,7 @@ def test_no_requirement_gives_the_least_loss():
     """With gaps of nothing, or infinite ones, every cell is decided as cheaply as can be and nothing has a price."""
     rows = some_rows(5, K=3, G=4, J=2, soft=True)
     exact = Exact(rows)
-    computed = moments_of(rows)
+    computed = aggregates_of(rows)
     for gap in (np.inf, {}, {"eta1": np.inf}):
         policy = solve(computed, gap=gap)
         assert policy.loss == pytest.approx(float(exact.least_loss), abs=1e-12)
@@ -421,7 +421,7 @@ def test_gap_prices_are_the_slope_of_the_least_loss(problem, data):
     """
     rows, loss, exact, widths = problem
     assume(feasible_by_oracle(exact, [GapAtMost(j, width) for j, width in enumerate(widths)]))
-    computed = moments_of(rows, loss)
+    computed = aggregates_of(rows, loss)
     policy = solve(computed, gap=by_name(widths))
     assert set(policy.prices) == {f"eta{j}" for j in range(rows.n_components)}
     j = data.draw(st.integers(0, rows.n_components - 1))
@@ -444,7 +444,7 @@ def test_price_at_gap_zero_is_what_the_first_unit_of_gap_is_worth(seed):
     """At eps 0 only the slope to the right exists; for a generic population the price is that slope."""
     rows = some_rows(seed, n=60)
     exact = Exact(rows)
-    computed = moments_of(rows)
+    computed = aggregates_of(rows)
     policy = solve(computed, gap=0.0)
     step = 1e-5 * float(exact.swing[0])
     gained = (policy.loss - solve(computed, gap=step).loss) / step
@@ -473,7 +473,7 @@ def test_prices_of_floors_and_budgets_are_slopes(make, sign, unit):
         rows = some_rows(seed, n=60)
         rows = replace(rows, eta=unit * rows.eta)
         exact = Exact(rows)
-        computed = moments_of(rows)
+        computed = aggregates_of(rows)
         free = solve(computed, gap={})
         mean = free.outcome.means[0, 0] if sign == 1 and make(1.0).__class__ is Floor else None
         mean = (
@@ -501,7 +501,7 @@ def test_prices_of_floors_and_budgets_are_slopes(make, sign, unit):
 def test_prices_of_requirements_that_read_alike_are_not_lost():
     """Two floors that print as the same words both count: dropping the price of the binding one hides it."""
     rows = some_rows(0, n=60)
-    computed = moments_of(rows)
+    computed = aggregates_of(rows)
     level = solve(computed, gap={}).outcome.means[0, 0] + 0.1
     alone = solve(computed, gap={}, constraints=[Floor("eta0", level, groups=[0])])
     twins = [Floor("eta0", level, groups=[0]), Floor("eta0", level - 1e-7, groups=[0])]
@@ -578,7 +578,7 @@ def test_floors_and_budgets_against_the_naive_program(problem, data):
     gap = by_name(widths) if data.draw(st.booleans()) else {}
     if gap:
         wanted = [GapAtMost(j, width) for j, width in enumerate(widths)] + wanted
-    computed = moments_of(rows, loss)
+    computed = aggregates_of(rows, loss)
     if feasible_by_oracle(exact, wanted):
         assert_optimal(exact, wanted, solve(computed, gap=gap, constraints=constraints))
     else:
@@ -592,7 +592,7 @@ def test_todays_decisions_meet_todays_floors(problem):
     """A label policy can always leave everybody as well off as today, on average per group, at no higher loss."""
     rows, loss, exact, _ = problem
     floors = [Floor(f"eta{j}", "today") for j in range(rows.n_components)]
-    policy = solve(moments_of(rows, loss), gap={}, constraints=floors)
+    policy = solve(aggregates_of(rows, loss), gap={}, constraints=floors)
     assert policy.loss <= float(exact.today_loss) + 1e-9 * float(exact.loss_swing) + 1e-14
     floors = [TodayAtLeast(j, z) for j in range(rows.n_components) for z in range(rows.n_groups)]
     assert excess(exact, floors, policy.q) <= 1e-9
@@ -607,7 +607,7 @@ def test_a_floor_binds_at_the_stakes_of_its_own_group():
         size = np.where(rows.group == 0, stakes, 1.0)
         eta = np.stack([np.zeros(40), size], axis=1)[:, :, None]
         policy = solve(
-            moments_of(replace(rows, eta=eta)), gap={}, constraints=[Floor("eta0", 0.5, groups=[1])]
+            aggregates_of(replace(rows, eta=eta)), gap={}, constraints=[Floor("eta0", 0.5, groups=[1])]
         )
         assert policy.means["eta0"][1] == pytest.approx(0.5, abs=1e-9), stakes
 
@@ -616,7 +616,7 @@ def test_a_budget_of_its_own_limits_without_a_gap():
     """A component that only a budget speaks of is limited in total, and its groups may differ."""
     rows = some_rows(7, J=2)
     exact = Exact(rows)
-    computed = moments_of(rows)
+    computed = aggregates_of(rows)
     free = solve(computed, gap={"eta0": 0.3})
     spent = float(computed.counted[:, 1] @ free.outcome.means[:, 1] / computed.total)
     budget = Budget("eta1", at_most=1000 * (spent - 0.1), per=1000)
@@ -649,7 +649,7 @@ def test_least_gap_is_the_oracles_and_asking_for_it_succeeds(problem, data):
     exact = Exact(rows)
     least, swing, name = least_gap_by_oracle(exact, j), float(exact.swing[j]), f"eta{j}"
     assume(swing > 0 and least > 1e-6 * swing)
-    computed = moments_of(rows, loss)
+    computed = aggregates_of(rows, loss)
     with pytest.raises(InfeasibleError) as caught:
         solve(computed, gap={name: data.draw(st.sampled_from([0.0, 0.5, 0.99])) * least})
     assert caught.value.least_gap == pytest.approx(least, rel=0, abs=1e-9 * swing)
@@ -665,7 +665,7 @@ def test_least_gap_is_the_oracles_and_asking_for_it_succeeds(problem, data):
 def test_the_least_gap_in_the_message_is_rounded_up(least):
     """Whatever its size, the number that is printed is reachable: never below the least gap."""
     table = {"bonus": np.array([least, 0.0, least, 0.0])}
-    computed = moments(
+    computed = aggregate(
         table,
         y=[0, 1, 1, 0],
         predicted=[0, 1, 1, 0],
@@ -686,7 +686,7 @@ def test_the_least_gap_in_the_message_is_rounded_up(least):
 def test_where_no_decision_matters_requirements_are_met_or_refused(unit, offset):
     """Happiness that no decision changes has one gap and one mean per group, in any unit: take it or leave it."""
     happiness = {"f": lambda decision, group: unit * (offset + 1.0 * group)}
-    computed = as_if_changed(moments_of(some_rows(10), happiness=happiness, groups=[0, 1]))
+    computed = as_if_changed(aggregates_of(some_rows(10), happiness=happiness, groups=[0, 1]))
     with pytest.raises(InfeasibleError) as caught:
         solve(computed, gap=0.5 * unit)
     assert caught.value.least_gap == pytest.approx(unit, rel=1e-9)
@@ -712,7 +712,7 @@ def test_the_least_gap_can_be_asked_for_when_groups_are_far_apart(seed):
     away = rng.choice([28.0, 7.0, 0.028, 0.7, 280.0])
     eta = rng.integers(-8, 9, (n, 2)) / rng.choice([4, 8, 10, 100]) * rng.choice([1e-3, 1.0, 1e-2])
     eta = eta + away * (group == 0)[:, None] + rng.choice([0, -1000.0, 1e6])
-    computed = moments(
+    computed = aggregate(
         {"eta": eta},
         y=label,
         predicted=predicted,
@@ -737,7 +737,7 @@ def test_conflicts_are_irreducible(problem, data):
     constraints2, wanted2 = data.draw(requirements(rows, exact, beyond=True))
     constraints, wanted = constraints + constraints2, wanted + wanted2
     wanted = [GapAtMost(j, width) for j, width in enumerate(widths)] + wanted
-    computed = moments_of(rows, loss)
+    computed = aggregates_of(rows, loss)
     asked = requirements_of(by_name(widths), constraints, computed.components)
     words = [row.words for row in rows_of(asked, computed)]
     assert len(words) == len(wanted)
@@ -765,7 +765,7 @@ def test_a_conflict_is_told_in_words_and_units():
     from felicific import Happiness
 
     funding = Happiness(lambda decision, x: decision * x["loan"], name="funding", unit="$")
-    computed = moments(
+    computed = aggregate(
         {"loan": np.full(8, 1000.0)},
         y=[0, 1] * 4,
         predicted=[0, 1] * 4,
@@ -805,7 +805,7 @@ def test_an_empty_cell_gets_todays_decision(problem, data):
     widths = [0.5 * float(gap) for gap in exact.gaps_of(exact.cheapest())]
     wanted = [GapAtMost(j, width) for j, width in enumerate(widths)]
     assume(feasible_by_oracle(exact, wanted))
-    policy = solve(moments_of(rows, loss), gap=by_name(widths))
+    policy = solve(aggregates_of(rows, loss), gap=by_name(widths))
     empty = [(a, b) for a in range(rows.n_groups) for b in range(rows.n_classes) if exact.mass[a][b] == 0]
     assert (z, s) in empty
     for a, b in empty:
@@ -822,14 +822,14 @@ def test_losses_written_in_three_ways_agree():
     rows = some_rows(8, K=3, G=3, n=90)
     by_matrix = 1.0 - np.eye(3)
     losses = ("error", by_matrix, by_matrix.tolist(), lambda y, decision: y != decision)
-    found = [solve(moments_of(rows, loss), gap=0.2).loss for loss in losses]
+    found = [solve(aggregates_of(rows, loss), gap=0.2).loss for loss in losses]
     assert found == pytest.approx([found[0]] * 4, rel=0, abs=1e-14)
 
     lopsided = np.array([[0.0, 1.0, 2.0], [5.0, 0.0, 1.0], [9.0, 3.0, -1.0]])
     rows = replace(rows, cost=lopsided[rows.label])
     exact = Exact(rows)
     for loss in (lopsided, lambda decision, y: lopsided[y, decision], None):
-        computed = moments_of(rows, loss)
+        computed = aggregates_of(rows, loss)
         assert computed.today.loss == pytest.approx(float(exact.today_loss), abs=1e-13)
         assert_optimal(exact, [GapAtMost(0, 0.2)], solve(computed, gap=0.2))
 
@@ -842,7 +842,7 @@ def test_a_loss_may_look_at_everything():
     def loss(group, y, x, decision):
         return (y != decision) * (1 + group) * x["loan"]
 
-    computed = moments(
+    computed = aggregate(
         table,
         y=rows.label,
         predicted=rows.predicted,
@@ -851,5 +851,5 @@ def test_a_loss_may_look_at_everything():
         loss=loss,
     )
     naive = [(rows.label[i] != rows.predicted[i]) * (1 + rows.group[i]) * table["loan"][i] for i in range(40)]
-    assert isinstance(computed, Moments)
+    assert isinstance(computed, Aggregates)
     assert computed.today.loss == pytest.approx(sum(naive) / 40, rel=1e-14)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from plain import distances, plain, solve_plainly, world
 
-from felicific import Floor, Gap, Score, frontier, moments, solve
+from felicific import Floor, Gap, Score, aggregate, frontier, solve
 from felicific._problem.asked import requirements_of
 from felicific._problem.rows import rows_of
 from felicific._program.model import build
@@ -124,7 +124,7 @@ def test_a_gap_of_rounding_alone_has_no_price(n):
     def right(decision, y):
         return 1.0 * (decision == y)
 
-    sums = moments(
+    sums = aggregate(
         people, proba="score", y="y", sensitive_features="g", happiness=right, policy=Score(monotone=False)
     )
     line = frontier(sums)
@@ -164,7 +164,7 @@ def test_who_is_approved_is_who_is_not_refused():
         rng = np.random.default_rng(seed)
         group, score = rng.integers(0, 4, 300), np.round(rng.random(300), 2)
         y = (rng.random(300) < score).astype(int)
-        sums = moments(
+        sums = aggregate(
             score[:, None], proba=score, y=y, sensitive_features=group, happiness="statistical_parity"
         ).joined()
         free = solve_program(sums, ())
@@ -194,7 +194,7 @@ def test_a_thousand_groups_take_little_memory():
     rng, n_groups, n = np.random.default_rng(0), 1_000, 60_000
     group = np.concatenate([np.tile(np.arange(n_groups), 2), rng.integers(0, n_groups, n - 2 * n_groups)])
     score = np.clip(rng.beta(2.2, 2.8, n) * (1 - 0.1 * np.sin(group)), 0, 1)
-    sums = moments(
+    sums = aggregate(
         {"amount": rng.lognormal(0, 0.5, n) * (1 + 0.3 * np.cos(group))},
         proba=score,
         y=(rng.random(n) < score).astype(int),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plain import distances, plain, solve_plainly, world
 
-from felicific import Budget, Explore, Floor, Ratio, frontier
+from felicific import Budget, Exploration, Floor, Ratio, frontier
 from felicific._fit.alternatives import least_gap_at
 from felicific._problem.asked import requirements_of
 from felicific._program.solution import solve_program
@@ -15,7 +15,7 @@ from felicific.exceptions import ConstraintError, InfeasibleError
 SEEDS = [range(first, first + 20) for first in range(0, 500, 20)]
 
 
-def further(sums, rng, means, see_group):
+def further(sums, rng, means, sees_group):
     """Nothing, a floor, a budget, chances or a ratio beside the gaps."""
     j, kind = (
         int(rng.integers(len(sums.components))),
@@ -31,8 +31,8 @@ def further(sums, rng, means, see_group):
             Budget(name, at_most=total - far) if rng.random() < 0.5 else Budget(name, at_least=total + far),
         )
     if kind == "chance":
-        some = [sums.groups[0]] if see_group and rng.random() < 0.5 else None
-        return (Explore(0.1, groups=some, decision=int(rng.integers(2))),)
+        some = [sums.groups[0]] if sees_group and rng.random() < 0.5 else None
+        return (Exploration(0.1, groups=some, decision=int(rng.integers(2))),)
     return (Ratio(name, 0.8),) if kind == "ratio" else ()
 
 
@@ -49,10 +49,10 @@ def test_the_policy_is_that_of_the_plain_program(seeds):
     """With several components, floors, budgets, chances, ratios, seen groups or none: loss and nearness agree."""
     for seed in seeds:
         rng = np.random.default_rng([seed, 2])
-        sums, see_group = world(seed, int(rng.integers(1, 5)), monotone=True), bool(rng.random() < 0.7)
-        options = {"change_cost": float(rng.choice([0.0, 0.0, 0.05])), "see_group": see_group}
+        sums, sees_group = world(seed, int(rng.integers(1, 5)), monotone=True), bool(rng.random() < 0.7)
+        options = {"change_cost": float(rng.choice([0.0, 0.0, 0.05])), "sees_group": sees_group}
         free = solve_program(sums, (), **options)
-        more = further(sums, rng, free.outcome.means, see_group)
+        more = further(sums, rng, free.outcome.means, sees_group)
         for share in (0.1, rng.random()):
             asked = zip(sums.components, free.outcome.gaps.tolist(), strict=True)
             gaps = {component.name: share * gap for component, gap in asked if rng.random() < 0.8}
@@ -75,10 +75,10 @@ def test_the_policy_is_that_of_the_plain_program(seeds):
 def test_the_frontier_is_that_of_the_plain_program(seed):
     """With several components, losses agree along the whole ray, and so do policies between breakpoints."""
     sums = world(seed, 2 + seed % 2, monotone=True)
-    seen = {"group_at_predict": seed % 3 > 0}
+    seen = {"sees_group": seed % 3 > 0}
     # Where several policies are best without a requirement, their gaps differ: both go the same way.
     names = [component.name for component in sums.components]
-    free = solve_program(sums, (), see_group=seen["group_at_predict"]).outcome.gaps.tolist()
+    free = solve_program(sums, (), sees_group=seen["sees_group"]).outcome.gaps.tolist()
     asked = seen | {"gap": dict(zip(names, free, strict=True))}
     line, known = frontier(sums, **asked), plain(lambda: (found := frontier(sums, **asked), len(found))[0])
     rise = known.value[0] - known.value[-1]
@@ -100,7 +100,7 @@ def test_the_least_gap_at_a_loss_is_that_of_the_plain_program(seed):
     widths = np.maximum(free.outcome.gaps, 1e-12)
 
     def ask():
-        return least_gap_at(sums, widths, loss, see_group=True, salt="0" * 32)
+        return least_gap_at(sums, widths, loss, sees_group=True, salt="0" * 32)
 
     found, known = ask(), plain(ask)
     assert found[0] == pytest.approx(known[0], rel=1e-7, abs=1e-9)

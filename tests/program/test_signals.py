@@ -1,4 +1,4 @@
-"""Score policies: cells of the score, thresholds per group, and what a naive second computation makes of them."""
+"""Score policies: score bins, thresholds per group, and what a naive second computation makes of them."""
 
 import math
 import re
@@ -31,13 +31,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 from strategies import examples
 
-from felicific import FairClassifier, Happiness, Score, moments, solve
+from felicific import FairClassifier, Happiness, Score, aggregate, solve
 from felicific._policy.cells import treated_alike
 from felicific._program import signals as signals_module
 from felicific._program.bins import find_boundary, fine_bins
 from felicific._program.reweighted import reweighted
 from felicific._program.signals import Label, ScoreCells
-from felicific.exceptions import DataError, GroupError, InfeasibleError, MomentsError
+from felicific.exceptions import AggregatesError, DataError, GroupError, InfeasibleError
 
 BINS = 4098
 
@@ -107,14 +107,14 @@ def test_fine_bins_are_the_exact_ones(scores, boundary):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_moments_over_bins_are_sums_person_by_person(dtype):
+def test_aggregates_over_bins_are_sums_person_by_person(dtype):
     """Mass, loss and value of every fine bin are those of a loop over people, in single precision too."""
     table, y = make_people(500, seed=3, coarse=64)
     table.loc[:3, "p1"] = [0.0, 0.5, 1.0, 0.3]
     proba = np.column_stack([1 - table["p1"], table["p1"]]).astype(dtype)
     weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     group = codes(table["group"])
-    found = moments(
+    found = aggregate(
         {"loan": table["loan"].to_numpy()},
         proba=proba,
         y=y,
@@ -170,7 +170,7 @@ def masses(draw, n_bins=BINS):
 @given(masses(), st.sampled_from([2, 3, 4, 10, 256, 5000]), SCORES)
 def test_cells_are_few_alike_and_parted_by_the_boundary(mass, cells, boundary):
     """At most ``cells`` cells; none heavier than its share by more than one bin; the boundary is a cut."""
-    of_bins, signal = Score(cells=cells, boundary=boundary).join(mass, 2)
+    of_bins, signal = Score(bins=cells, boundary=boundary).join(mass, 2)
     size = signal.size(2)
     assert size <= cells
     assert of_bins[0] == 0
@@ -200,7 +200,7 @@ def test_cells_of_many_classes(n_classes, seed, cells, n):
     rng = np.random.default_rng(seed)
     heavy = rng.dirichlet(np.full(size, rng.choice([0.02, 1.0])))  # many people at one score, or few at each
     mass = np.stack([rng.multinomial(n, heavy), rng.multinomial(30, heavy)]).astype(float)
-    of_bins, signal = Score(cells=cells).join(mass, n_classes)
+    of_bins, signal = Score(bins=cells).join(mass, n_classes)
     held, scores = np.bincount(of_bins, mass.sum(axis=0)), int((mass.sum(axis=0) > 0).sum())
     assert signal.size(n_classes) <= cells
     assert signal.size(n_classes) == cells or (held > 0).sum() == scores
@@ -222,9 +222,9 @@ def three_classes(n=4000, small=160, seed=0):
 
 
 def test_a_number_of_cells_is_kept_whatever_the_smallest_group_holds():
-    """Score(cells=256) is 256 cells with three classes and a small group too, and not the label."""
+    """Score(bins=256) is 256 cells with three classes and a small group too, and not the label."""
     people = three_classes()
-    policy = solve({"i": people["y"]}, policy=Score(cells=256), gap=0.02, random_state=0, **people)
+    policy = solve({"i": people["y"]}, policy=Score(bins=256), gap=0.02, random_state=0, **people)
     assert policy.signal.size(3) == 256
     assert not any("told apart" in sentence for sentence in policy.sentences())
 
@@ -232,8 +232,8 @@ def test_a_number_of_cells_is_kept_whatever_the_smallest_group_holds():
 def test_fewer_cells_than_labels_are_refused():
     """Every label needs a cell: two for three labels cannot be had, and no other number takes their place."""
     people = three_classes()
-    with pytest.raises(DataError, match=r"Score\(cells=2\) has fewer cells than the 3 labels"):
-        solve({"i": people["y"]}, policy=Score(cells=2), gap=0.02, **people)
+    with pytest.raises(DataError, match=r"Score\(bins=2\) has fewer bins than the 3 labels"):
+        solve({"i": people["y"]}, policy=Score(bins=2), gap=0.02, **people)
 
 
 def naive_stretches(mass, runs, least):
@@ -258,16 +258,16 @@ def naive_stretches(mass, runs, least):
     return place
 
 
-@pytest.mark.parametrize("see_group", [True, False])
-def test_a_small_group_limits_its_own_cells_and_nobody_elses(see_group):
+@pytest.mark.parametrize("sees_group", [True, False])
+def test_a_small_group_limits_its_own_cells_and_nobody_elses(sees_group):
     """Unless a number is given, a group's neighbours are treated alike until 50 of its people are together.
 
     A policy that does not see the group has one table, which all people carry together. The sentences say how many
     cells are left, also after a file.
     """
     people = three_classes()
-    policy = solve({"i": people["y"]}, gap=0.1, random_state=0, group_at_predict=see_group, **people)
-    mass = policy.mass if see_group else policy.mass.sum(axis=0, keepdims=True)
+    policy = solve({"i": people["y"]}, gap=0.1, random_state=0, sees_group=sees_group, **people)
+    mass = policy.mass if sees_group else policy.mass.sum(axis=0, keepdims=True)
     place = naive_stretches(mass, policy.signal.runs(3), 50)
     for z, own in enumerate(place):
         assert (policy.q[z] == policy.q[z][own]).all()
@@ -275,37 +275,37 @@ def test_a_small_group_limits_its_own_cells_and_nobody_elses(see_group):
         assert held[held > 0].min() >= 50 or (held > 0).sum() == 3
     counts = [len(set(own)) for own in place.tolist()]
     assert counts[0] > 60
-    assert not see_group or counts[1] == 3
+    assert not sees_group or counts[1] == 3
     said = (
         f"{counts[0]} in group 'large', {counts[1]} in group 'small'"
-        if see_group
+        if sees_group
         else f"{counts[0]} in any group"
     )
     again = type(policy).from_json(policy.to_json())
     for found in (policy, again):
-        assert f"Of {policy.signal.size(3)} cells of the score, {said} are told apart" in str(found)
+        assert f"Of {policy.signal.size(3)} score bins, {said} are told apart" in str(found)
 
 
-@pytest.mark.parametrize("see_group", [True, False])
-def test_cells_treated_alike_share_what_is_known_of_them_when_recalibrated(see_group):
+@pytest.mark.parametrize("sees_group", [True, False])
+def test_cells_treated_alike_share_what_is_known_of_them_when_recalibrated(sees_group):
     """On the very people it was fitted on, recalibrating changes nothing; with more people it learns no noise."""
     people = three_classes()
-    found = moments({"i": people["y"]}, policy=Score(), **people).joined()
-    same = reweighted(found, replace(found, components=()), see_group=see_group)
-    asked = {"gap": 0.1, "random_state": 0, "group_at_predict": see_group}
+    found = aggregate({"i": people["y"]}, policy=Score(), **people).joined()
+    same = reweighted(found, replace(found, components=()), sees_group=sees_group)
+    asked = {"gap": 0.1, "random_state": 0, "sees_group": sees_group}
     assert solve(same, **asked).loss == pytest.approx(solve(found, **asked).loss, abs=1e-12)
-    many = reweighted(found, replace(found, components=(), mass=found.mass * 1000), see_group=see_group)
-    mass = found.mass if see_group else found.mass.sum(axis=0, keepdims=True)
+    many = reweighted(found, replace(found, components=(), mass=found.mass * 1000), sees_group=sees_group)
+    mass = found.mass if sees_group else found.mass.sum(axis=0, keepdims=True)
     place = naive_stretches(mass, found.signal.runs(3), 50)
     for z in range(2):
-        own = place[z if see_group else 0]
+        own = place[z if sees_group else 0]
         held = many.mass[z] > 0
         mean = many.loss[z][held] / many.mass[z][held][:, None]
         for stretch in set(own[held].tolist()):
             assert np.ptp(mean[own[held] == stretch], axis=0).max() <= 1e-12
 
 
-@pytest.mark.parametrize("wrong", [{"cells": 1}, {"cells": 2.5}, {"boundary": -0.1}, {"boundary": 1.5}])
+@pytest.mark.parametrize("wrong", [{"bins": 1}, {"bins": 2.5}, {"boundary": -0.1}, {"boundary": 1.5}])
 def test_impossible_scores_are_refused(wrong):
     """Too few cells, and a boundary that is no score, raise."""
     with pytest.raises(DataError):
@@ -315,8 +315,8 @@ def test_impossible_scores_are_refused(wrong):
 
 
 def test_nobody_is_an_error_and_not_a_warning():
-    """Moments of no people at all say so when they are solved."""
-    nobody = moments(
+    """Aggregates of no people at all say so when they are solved."""
+    nobody = aggregate(
         {"loan": np.empty(0)},
         proba=np.empty((0, 2)),
         y=np.empty(0, int),
@@ -335,7 +335,7 @@ def test_nobody_is_an_error_and_not_a_warning():
 
 def check_today(fair, table, y):
     """The policy that changes nothing costs what the model costs, and can be found."""
-    found = fair.moments_
+    found = fair.aggregates_
     n_classes = len(fair.classes_)
     identity = np.eye(n_classes)[found.signal.today(n_classes)]
     q = np.tile(identity, (len(found.groups), 1, 1))
@@ -368,7 +368,7 @@ def test_a_threshold_of_the_models_own_is_kept(threshold, cells):
         FrozenEstimator(model),
         happiness=funding,
         gap={},
-        policy=Score(cells=cells),
+        policy=Score(bins=cells),
         sensitive_features="group",
         random_state=0,
     ).fit(table, y)
@@ -482,14 +482,14 @@ def populations(draw, n_classes=TWO, most=120):
     }
 
 
-def moments_of(people, policy, rows=slice(None), **more):
-    """Moments of written-down people."""
+def aggregates_of(people, policy, rows=slice(None), **more):
+    """Aggregates of written-down people."""
     _, K, J = people["eta"].shape
     x = {f"loss_{d}": people["cost"][rows, d] for d in range(K)}
     x |= {f"eta{j}_{d}": people["eta"][rows, d, j] for j in range(J) for d in range(K)}
     x |= {f"among{j}": people["among"][rows, j] for j in range(J)}
     happiness = [Happiness(Written(f"eta{j}"), among=Counted(f"among{j}")) for j in range(J)]
-    return moments(
+    return aggregate(
         x,
         proba=people["proba"][rows],
         y=people["y"][rows],
@@ -534,17 +534,17 @@ def attempt(found, **asked):
         return None, error
 
 
-def check_optimum(people, policy, fraction, see_group=True):
+def check_optimum(people, policy, fraction, sees_group=True):
     """Solve, and compare with the naive program; returns the policy, or None when the gap cannot be had."""
-    found = moments_of(people, policy)
-    free = solve(found, gap={}, group_at_predict=see_group)
+    found = aggregates_of(people, policy)
+    free = solve(found, gap={}, sees_group=sees_group)
     signal = free.signal
-    units = units_of(people, signal, policy.monotone, blind=not see_group)
+    units = units_of(people, signal, policy.monotone, blind=not sees_group)
     J = people["eta"].shape[2]
     asked = Asked({j: fraction * free.outcome.gaps[j] for j in range(J)})
     gaps = {f"eta{j}": width for j, width in asked.gaps.items()}
     assert free.loss == pytest.approx(least_loss(units, Asked()), abs=1e-9)
-    policy, error = attempt(found, gap=gaps, group_at_predict=see_group)
+    policy, error = attempt(found, gap=gaps, sees_group=sees_group)
     if error is not None and error.least_gap is not None:
         j = int(re.search(r"eta(\d)", error.conflict[0])[1])
         assert error.least_gap == pytest.approx(least_gap(units, j), abs=1e-9)
@@ -555,7 +555,7 @@ def check_optimum(people, policy, fraction, see_group=True):
     assert policy.loss == pytest.approx(least_loss(units, asked), abs=1e-9)
     for j, width in asked.gaps.items():
         assert policy.outcome.gaps[j] <= width + 1e-9
-    decisions = policy.odds(people["proba"], people["group"])
+    decisions = policy.probabilities(people["proba"], people["group"])
     loss, means, gaps = outcome_of(
         decisions,
         people["cost"],
@@ -585,9 +585,9 @@ def check_monotone(q, signal, n_classes):
     st.sampled_from([0.0, 0.3, 1.0]),
     st.booleans(),
 )
-def test_the_optimum_is_that_of_the_naive_program(people, cells, monotone, fraction, see_group):
+def test_the_optimum_is_that_of_the_naive_program(people, cells, monotone, fraction, sees_group):
     """Loss, least gap and what predict_proba achieves agree with a program of all pairs over cells by hand."""
-    policy = check_optimum(people, Score(cells=cells, monotone=monotone), fraction, see_group)
+    policy = check_optimum(people, Score(bins=cells, monotone=monotone), fraction, sees_group)
     if policy is not None and monotone:
         check_monotone(policy.q, policy.signal, 2)
 
@@ -600,10 +600,10 @@ def test_the_optimum_is_that_of_the_naive_program(people, cells, monotone, fract
     st.sampled_from([0.0, 0.3]),
     st.booleans(),
 )
-def test_the_optimum_of_many_classes(people, cells, monotone, fraction, see_group):
+def test_the_optimum_of_many_classes(people, cells, monotone, fraction, sees_group):
     """The same with three to five classes, in so many cells, or with neighbours of few people treated alike."""
     with least_together(4):
-        policy = check_optimum(people, Score(cells=cells, monotone=monotone), fraction, see_group)
+        policy = check_optimum(people, Score(bins=cells, monotone=monotone), fraction, sees_group)
     if policy is not None and monotone:
         check_monotone(policy.q, policy.signal, people["proba"].shape[1])
 
@@ -612,7 +612,7 @@ def test_the_optimum_of_many_classes(people, cells, monotone, fraction, see_grou
 @given(populations(), st.sampled_from([4, 40]), st.sampled_from([0.0, 0.5]))
 def test_free_cells_lose_no_more_than_monotone_ones(people, cells, fraction):
     """Dropping monotonicity never raises the loss, nor the least gap."""
-    monotone, free = (moments_of(people, Score(cells=cells, monotone=kind)) for kind in (True, False))
+    monotone, free = (aggregates_of(people, Score(bins=cells, monotone=kind)) for kind in (True, False))
     widths = fraction * solve(monotone, gap={}).outcome.gaps
     gap = {f"eta{j}": width for j, width in enumerate(widths.tolist())}
     try:
@@ -643,8 +643,8 @@ def test_swapping_the_classes_changes_nothing(people, fraction, monotone):
         "eta": people["eta"][:, ::-1],
         "cost": people["cost"][:, ::-1],
     }
-    score = Score(cells=4096, monotone=monotone)
-    one, other = moments_of(people, score), moments_of(swapped, score)
+    score = Score(bins=4096, monotone=monotone)
+    one, other = aggregates_of(people, score), aggregates_of(swapped, score)
     widths = fraction * solve(one, gap={}).outcome.gaps
     gap = {f"eta{j}": width for j, width in enumerate(widths.tolist())}
     (first, error), (second, opposite) = attempt(one, gap=gap), attempt(other, gap=gap)
@@ -682,14 +682,14 @@ def test_the_favourable_class_is_only_a_name():
 def test_empty_cells_keep_todays_decision_within_the_monotone_bounds(seed, n_groups, monotone, n_classes):
     """Few people in many groups: a cell with nobody is decided as today, moved only as far as order demands."""
     table, y = make_people(8 * n_groups, n_classes, n_groups, seed=seed)
-    found = moments(
+    found = aggregate(
         {"loan": table["loan"].to_numpy()},
         proba=proba_of(table, n_classes),
         y=y,
         classes=range(n_classes),
         sensitive_features=table["group"].to_numpy(),
         happiness="statistical_parity",
-        policy=Score(cells=60, monotone=monotone),
+        policy=Score(bins=60, monotone=monotone),
     )
     policy = solve(found, gap=0.05)
     signal, q = policy.signal, policy.q
@@ -716,14 +716,14 @@ def test_empty_cells_keep_todays_decision_within_the_monotone_bounds(seed, n_gro
 def test_empty_cells_decide_nothing_that_their_neighbours_do_not(seed, n_groups):
     """When order keeps an empty cell from today's decision, the rest goes where occupied cells send it."""
     table, y = make_people(8 * n_groups, 3, n_groups, seed=seed)
-    found = moments(
+    found = aggregate(
         {"loan": table["loan"].to_numpy()},
         proba=proba_of(table, 3),
         y=y,
         classes=range(3),
         sensitive_features=table["group"].to_numpy(),
         happiness="statistical_parity",
-        policy=Score(cells=60),
+        policy=Score(bins=60),
     )
     policy = solve(found, gap=0.05)
     for line, k in chains_of(policy.signal.cuts, 3):
@@ -735,17 +735,17 @@ def test_empty_cells_decide_nothing_that_their_neighbours_do_not(seed, n_groups)
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Moments add
+# Aggregates add
 
 
 @examples
 @given(populations(), st.booleans())
 def test_two_sites_are_one(people, monotone):
-    """Summed site by site, the moments, the cells and the policy are those of the rows put together."""
+    """Summed site by site, the aggregates, the cells and the policy are those of the rows put together."""
     n = len(people["y"])
-    score = Score(cells=12, monotone=monotone)
-    whole = moments_of(people, score)
-    parts = [moments_of(people, score, rows=slice(a, b)) for a, b in [(0, n // 3), (n // 3, n)]]
+    score = Score(bins=12, monotone=monotone)
+    whole = aggregates_of(people, score)
+    parts = [aggregates_of(people, score, rows=slice(a, b)) for a, b in [(0, n // 3), (n // 3, n)]]
     together = sum(parts)
     assert (together.mass == whole.mass).all()
     assert np.abs(together.loss - whole.loss).max() <= 1e-9
@@ -760,11 +760,11 @@ def test_two_sites_are_one(people, monotone):
 
 @pytest.mark.parametrize(
     "other",
-    [Score(cells=11), Score(cells=12, boundary=0.4), Score(cells=12, monotone=False), Label()],
+    [Score(bins=11), Score(bins=12, boundary=0.4), Score(bins=12, monotone=False), Label()],
     ids=["cells", "boundary", "monotone", "kind"],
 )
 def test_other_cells_refuse_to_add(other):
-    """Moments over other cells, another boundary or another kind of signal do not add; nor do cut ones."""
+    """Aggregates over other cells, another boundary or another kind of signal do not add; nor do cut ones."""
     table, y = make_people(80, seed=1)
     common = {
         "proba": proba_of(table, 2),
@@ -772,11 +772,11 @@ def test_other_cells_refuse_to_add(other):
         "sensitive_features": table["group"].to_numpy(),
         "happiness": "statistical_parity",
     }
-    mine = moments({"a": y}, policy=Score(cells=12), **common)
-    theirs = moments({"a": y}, policy=other, **common)
-    with pytest.raises(MomentsError, match="disagree on signal"):
+    mine = aggregate({"a": y}, policy=Score(bins=12), **common)
+    theirs = aggregate({"a": y}, policy=other, **common)
+    with pytest.raises(AggregatesError, match="disagree on signal"):
         mine + theirs
-    with pytest.raises(MomentsError, match="disagree on signal"):
+    with pytest.raises(AggregatesError, match="disagree on signal"):
         mine + mine.joined()
     assert ((mine.joined() + mine.joined()).mass == 2 * mine.joined().mass).all()
 
@@ -790,7 +790,7 @@ def test_weight_two_is_the_row_twice(n_classes):
 
     def fitted(rows, **more):
         return solve(
-            moments(
+            aggregate(
                 {"loan": table["loan"].to_numpy()[rows]},
                 proba=proba_of(table, n_classes)[rows],
                 y=y[rows],
@@ -814,7 +814,7 @@ WHO = re.compile(
     r"In group '(?P<group>.)', a person(?: whom the model labels (?P<label>\d))? with (?:any|a) "
     r"(?:score for 1|probability of it)(?: above (?P<low>[0-9.e-]+))?(?: and| of)?"
     r"(?: at most (?P<high>[0-9.e-]+))? \([0-9.]+% of the group\) "
-    r"(?:is always decided (?P<one>\d)(?:, not as the (?:model|label) says)?|is decided (?P<odds>.*), by lottery)\."
+    r"(?:is always decided (?P<one>\d)(?:, not as the (?:model|label) says)?|is decided (?P<chances>.*), by lottery)\."
 )
 
 
@@ -827,19 +827,29 @@ def rules_of(policy):
         low = -math.inf if match["low"] is None else float(match["low"])
         high = math.inf if match["high"] is None else float(match["high"])
         if match["one"] is not None:
-            odds = {int(match["one"]): 1.0}
+            probabilities = {int(match["one"]): 1.0}
         else:
-            parts = re.findall(r"(\d) with probability ([0-9.]+)%", match["odds"])
-            odds = {int(d): float(percent) / 100 for d, percent in parts}
+            parts = re.findall(r"(\d) with probability ([0-9.]+)%", match["chances"])
+            probabilities = {int(d): float(percent) / 100 for d, percent in parts}
         found.append(
-            (match["group"], None if match["label"] is None else int(match["label"]), low, high, odds)
+            (
+                match["group"],
+                None if match["label"] is None else int(match["label"]),
+                low,
+                high,
+                probabilities,
+            )
         )
     return found
 
 
 def said(rules, group, score, label=None):
     """What the sentences say of one person: exactly one of them speaks of her."""
-    mine = [odds for z, k, low, high, odds in rules if z == group and k == label and low < score <= high]
+    mine = [
+        probabilities
+        for z, k, low, high, probabilities in rules
+        if z == group and k == label and low < score <= high
+    ]
     assert len(mine) == 1, (group, score, mine)
     return mine[0]
 
@@ -868,9 +878,9 @@ def test_sentences_read_as_thresholds_that_decide(threshold, happiness):
         assert [rule[3] for rule in mine[:-1]] == [rule[2] for rule in mine[1:]]
         for edge in named:
             for score in (edge - 1e-7, edge, edge + 1e-7):
-                odds = said(rules, group, score)
-                done = policy.odds(np.array([[1 - score, score]]), [group])[0]
-                assert odds.get(1, 0.0) == pytest.approx(done[1], abs=5.1e-5), (group, score)
+                probabilities = said(rules, group, score)
+                done = policy.probabilities(np.array([[1 - score, score]]), [group])[0]
+                assert probabilities.get(1, 0.0) == pytest.approx(done[1], abs=5.1e-5), (group, score)
 
 
 def test_sentences_describe_everybody():
@@ -894,7 +904,7 @@ def test_sentences_describe_everybody():
 @given(populations(n_classes=st.sampled_from([2, 2, 3])), st.sampled_from([0.0, 0.3]))
 def test_no_two_sentences_in_a_row_say_the_same(people, fraction):
     """Neighbouring cells that are treated alike, up to the last digits of a float, share one sentence."""
-    found = moments_of(people, Score(cells=40)).joined()
+    found = aggregates_of(people, Score(bins=40)).joined()
     widths = fraction * solve(found, gap={}).outcome.gaps
     try:
         policy = solve(found, gap={f"eta{j}": width for j, width in enumerate(widths.tolist())})
@@ -926,9 +936,9 @@ def test_sentences_of_many_classes():
     for line, group, decided in zip(proba, table["group"], done, strict=True):
         k = int(line.argmax())
         if np.abs(named - line[k]).min() > 1e-4:
-            odds = said(rules, group, line[k], k)
+            probabilities = said(rules, group, line[k], k)
             for d in range(3):
-                assert odds.get(d, 0.0) == pytest.approx(decided[d], abs=5.1e-5)
+                assert probabilities.get(d, 0.0) == pytest.approx(decided[d], abs=5.1e-5)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -959,13 +969,13 @@ def test_both_least_gaps_are_named_and_can_be_had():
     x, score, group = crossed_people()
 
     def found(**kind):
-        return moments(
+        return aggregate(
             x,
             proba=np.column_stack([1 - score, score]),
             y=(score > 0.5).astype(int),
             sensitive_features=group,
             happiness=Happiness(crossed, unit="$"),
-            policy=Score(cells=20, **kind),
+            policy=Score(bins=20, **kind),
         )
 
     with pytest.raises(InfeasibleError) as caught:
@@ -988,7 +998,7 @@ def test_one_least_gap_is_named_when_order_does_not_matter():
     """When the free cells reach no less, only one gap is named."""
     x, score, group = crossed_people()
     x["gain"] = np.where(group == "b", 0.0, 0.25)
-    found = moments(
+    found = aggregate(
         x,
         proba=np.column_stack([1 - score, score]),
         y=(score > 0.5).astype(int),

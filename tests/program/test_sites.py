@@ -1,4 +1,4 @@
-"""Sites that may not share rows: moments in small files, added up, with small cells merged and nobody dropped."""
+"""Sites that may not share rows: aggregates in small files, added up, with small cells merged and nobody dropped."""
 
 import json
 import re
@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from functions import as_pandas, asked, assert_same, people
 
-from felicific import Happiness, Moments, Score, moments, solve
+from felicific import Aggregates, Happiness, Score, aggregate, solve
 from felicific._program.signals import Label, SoftLabel
-from felicific.exceptions import GroupError, MomentsError
+from felicific.exceptions import AggregatesError, GroupError
 
 SUMS = (
     "mass",
@@ -30,18 +30,18 @@ SUMS = (
 @pytest.fixture(scope="module")
 def some():
     happiness = [Happiness(lambda decision, x: decision * x["loan"], name="loan", unit="$"), "equalized_odds"]
-    return moments(as_pandas(people(900)), **asked(happiness=happiness))
+    return aggregate(as_pandas(people(900)), **asked(happiness=happiness))
 
 
-@pytest.mark.parametrize("policy", [Score(cells=9, monotone=False, boundary=0.25), Label(), SoftLabel()])
+@pytest.mark.parametrize("policy", [Score(bins=9, monotone=False, boundary=0.25), Label(), SoftLabel()])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_files_give_back_the_same_moments(tmp_path, policy, classes):
+def test_files_give_back_the_same_aggregates(tmp_path, policy, classes):
     """What is read is, bit by bit, what was written; so is what is solved with it."""
     table = people(600, classes=classes)
-    found = moments(as_pandas(table), **asked(classes, policy=policy, happiness="statistical_parity"))
+    found = aggregate(as_pandas(table), **asked(classes, policy=policy, happiness="statistical_parity"))
     for kept in (found, found.joined()):
         kept.save(tmp_path / "m.json")
-        back = Moments.load(tmp_path / "m.json")
+        back = Aggregates.load(tmp_path / "m.json")
         assert_same(back, kept, 0.0)
         assert all(
             np.array_equal(getattr(back, name), getattr(kept, name)) for name in (*SUMS, "origin", "rows")
@@ -67,16 +67,16 @@ SPOILED = {
     "altered": lambda text: text.replace('"loan"', '"Loan"'),
     "a list": lambda text: "[]",
     "a number that is none": lambda text: text.replace('"origin": [', '"origin": [NaN, '),
-    "a policy": lambda text: text.replace("felicific moments", "felicific policy"),
+    "a policy": lambda text: text.replace("felicific aggregates", "felicific policy"),
     "another version": lambda text: text.replace('"version": 3', '"version": 4'),
 }
 
 
 @pytest.mark.parametrize("how", SPOILED)
 def test_spoiled_files_are_refused(some, how, refuses):
-    """A file that is cut, altered or something else is an error, and never moments."""
-    with refuses(MomentsError, "moments"):
-        Moments.from_json(SPOILED[how](some.to_json()))
+    """A file that is cut, altered or something else is an error, and never aggregates."""
+    with refuses(AggregatesError, "aggregates"):
+        Aggregates.from_json(SPOILED[how](some.to_json()))
 
 
 FORGED = {
@@ -102,8 +102,8 @@ def test_forged_files_are_refused(some, how, refuses):
     for name in ("format", "version", "sha256"):
         content.pop(name)
     FORGED[how](content)
-    with refuses(MomentsError, "moments"):
-        Moments.from_json(write_document(content, "felicific moments"))
+    with refuses(AggregatesError, "aggregates"):
+        Aggregates.from_json(write_document(content, "felicific aggregates"))
 
 
 def nothing(name):
@@ -157,8 +157,8 @@ def test_sums_that_nobody_has_are_refused_by_name(some, how):
     change, words = NAMED[how]
     change(content)
     content = {name: part for name, part in content.items() if name not in ("format", "version", "sha256")}
-    with pytest.raises(MomentsError) as caught:
-        Moments.from_json(write_document(content, "felicific moments"))
+    with pytest.raises(AggregatesError) as caught:
+        Aggregates.from_json(write_document(content, "felicific aggregates"))
     assert words in str(caught.value)
 
 
@@ -167,29 +167,29 @@ def test_sums_that_nobody_has_are_refused_by_name(some, how):
 )
 def test_a_loss_that_may_be_negative_is_read(loss):
     """A gain is a negative loss: of a cost matrix or a function that has some, files are read as they were written."""
-    found = moments(as_pandas(people(300)), **(asked(happiness="statistical_parity") | {"loss": loss}))
+    found = aggregate(as_pandas(people(300)), **(asked(happiness="statistical_parity") | {"loss": loss}))
     assert found.loss.min() < 0
-    assert Moments.from_json(found.to_json()).to_json() == found.to_json()
+    assert Aggregates.from_json(found.to_json()).to_json() == found.to_json()
 
 
 @pytest.mark.parametrize("version", ["true", "1.0", '"1"', "null"])
 def test_a_version_is_a_number(some, version):
     """Python takes true and 1.0 for 1; other readers do not."""
-    with pytest.raises(MomentsError, match="has version"):
-        Moments.from_json(some.to_json().replace('"version": 3', f'"version": {version}'))
+    with pytest.raises(AggregatesError, match="has version"):
+        Aggregates.from_json(some.to_json().replace('"version": 3', f'"version": {version}'))
 
 
-def test_doubled_names_are_refused_in_moments(some):
+def test_doubled_names_are_refused_in_aggregates(some):
     """Of two parts of one name readers would take different ones."""
-    with pytest.raises(MomentsError, match="it holds 'groups' twice"):
-        Moments.from_json(some.to_json().replace('"groups":', '"groups": ["x"], "groups":', 1))
+    with pytest.raises(AggregatesError, match="it holds 'groups' twice"):
+        Aggregates.from_json(some.to_json().replace('"groups":', '"groups": ["x"], "groups":', 1))
 
 
 def test_no_text_is_refused(tmp_path, refuses):
     """Bytes that are no text are named as such."""
     (tmp_path / "m.json").write_bytes(b"\xff\xfe\x00")
-    with refuses(MomentsError, "m.json", "not text"):
-        Moments.load(tmp_path / "m.json")
+    with refuses(AggregatesError, "m.json", "not text"):
+        Aggregates.load(tmp_path / "m.json")
 
 
 def one_for_all(sums):
@@ -200,9 +200,9 @@ def one_for_all(sums):
 
 
 def test_no_number_of_a_merged_file_is_one_persons():
-    """The origin of moments may be a value of one person; a merged file holds the mean of today's decisions instead."""
+    """The origin of sums may be a value of one person; a merged file holds the mean of today's decisions instead."""
     table = people(301)
-    sums = moments(
+    sums = aggregate(
         as_pandas(table),
         **asked(happiness={"loan": lambda decision, x: x["loan"]}) | {"groups": ["a", "b", "c"]},
     )
@@ -219,7 +219,7 @@ def test_no_number_of_a_merged_file_is_one_persons():
 def test_merged_cells_hold_enough_people_and_lose_nobody(least, classes):
     """Every cell holds at least that many people; the sums of every group are what they were."""
     table = people(1200, classes=classes)
-    before = moments(as_pandas(table), **asked(classes, happiness="equalized_odds"))
+    before = aggregate(as_pandas(table), **asked(classes, happiness="equalized_odds"))
     after = before.merged(least)
     assert after.mass[after.mass > 0].min() >= least
     assert (before.mass[before.mass > 0] < least).any()
@@ -236,7 +236,7 @@ def test_merged_cells_hold_enough_people_and_lose_nobody(least, classes):
 
 def test_merged_cells_stay_on_their_side_of_the_boundary():
     """Where both sides of the model's boundary have enough people, nobody is moved across it."""
-    before = moments(as_pandas(people(1200, classes=2)), **asked(2, happiness="statistical_parity"))
+    before = aggregate(as_pandas(people(1200, classes=2)), **asked(2, happiness="statistical_parity"))
     after = before.merged(15)
     today = before.signal.today(2)
     for side in (0, 1):
@@ -250,7 +250,7 @@ def test_a_side_with_too_few_people_joins_the_other():
     table = people(300, classes=2)
     table["p1"] = np.where(np.arange(300) < 3, 0.9, table["p1"] * 0.4)
     table["p0"] = 1 - table["p1"]
-    after = moments(
+    after = aggregate(
         as_pandas(table), **asked(2, sensitive_features="sex", happiness="statistical_parity")
     ).merged(10)
     assert after.mass[after.mass > 0].min() >= 10
@@ -261,17 +261,17 @@ def test_what_cannot_be_merged(some, refuses):
     """A group with too few people, and a label that few have, are errors that say what to do."""
     with refuses(GroupError, "'a'", "fewer than 500", remedy="another group"):
         some.merged(500)
-    with refuses(MomentsError, "0", remedy="1 or more"):
+    with refuses(AggregatesError, "0", remedy="1 or more"):
         some.merged(0)
     few = people(300)
     few["y"][:] = 0
     few["own"] = np.where(np.arange(300) < 3, 1, 0)
-    labels = moments(
+    labels = aggregate(
         as_pandas(few),
         **asked(proba=None, predicted="own", classes=3, happiness="statistical_parity")
         | {"classes": [0, 1, 2]},
     )
-    with refuses(MomentsError, "fewer than 10", remedy="policy='score'"):
+    with refuses(AggregatesError, "fewer than 10", remedy="policy='score'"):
         labels.merged(10)
 
 

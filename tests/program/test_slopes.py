@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from conftest import refused
 
-from felicific import Explore, Individual, Policy, frontier, solve
+from felicific import Exploration, Individual, Policy, frontier, solve
 from felicific._documents import read_document, write_document
 from felicific._program.crowd import choose
 from felicific._program.slopes import MOVED
@@ -85,9 +85,9 @@ def test_where_nobody_could_steer_there_are_no_slopes():
     rows = people(600)
     assert fitted(rows, happiness="equal_opportunity", gap=0.1).slopes is None
     assert fitted(rows, happiness=["decision", "decision * loan"]).slopes is None
-    assert fitted(rows, gap=1.0, constraints=[Explore(0.02)]).slopes is None
+    assert fitted(rows, gap=1.0, constraints=[Exploration(0.02)]).slopes is None
     blind = rows.assign(f=0.3, m=0.7)
-    assert fitted(blind, gap=1.0, group_at_predict=False, group_proba={"f": "f", "m": "m"}).slopes is None
+    assert fitted(blind, gap=1.0, sees_group=False, group_proba={"f": "f", "m": "m"}).slopes is None
     assert frontier(rows, policy="individual", **ASKED).at(gap=0.5).slopes is None
 
 

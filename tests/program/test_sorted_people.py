@@ -19,13 +19,13 @@ from felicific.exceptions import InfeasibleError
 KINDS = ("fine", "coarse", "constant", "one decision", "tiny", "nearly tied")
 
 
-def people_of(seed, n=60, *, real=None, change_cost=0.0, chances=(), components=1, see_group=True):
+def people_of(seed, n=60, *, real=None, change_cost=0.0, chances=(), components=1, sees_group=True):
     """Random people of 2 to 4 classes and 2 to 6 groups, of one kind after the other."""
     rng = np.random.default_rng(seed)
     k, g, kind = 2 + seed % 3, int(rng.integers(2, 7)), KINDS[seed // 3 % len(KINDS)]
     group = np.concatenate([np.arange(g), np.arange(g), rng.integers(0, g, n)])
     n = len(group)
-    slots = 1 if see_group else g
+    slots = 1 if sees_group else g
     shape = (n, k, slots, components)
     cost = rng.integers(0, 5, (n, k)) / 4 if kind == "coarse" else rng.random((n, k))
     value = rng.normal(size=shape) - 0.5
@@ -57,7 +57,7 @@ def people_of(seed, n=60, *, real=None, change_cost=0.0, chances=(), components=
         group=group,
         own=cost.argmin(axis=1),
         likely=rng.integers(0, k, n),
-        see_group=see_group,
+        sees_group=sees_group,
         change_cost=change_cost,
         score=rng.random(n),
     )
@@ -156,9 +156,9 @@ def test_generation_finds_the_same_policies(first):
 
 
 @pytest.mark.parametrize(
-    ("components", "see_group", "here"), [(1, True, True), (2, True, False), (1, False, False)]
+    ("components", "sees_group", "here"), [(1, True, True), (2, True, False), (1, False, False)]
 )
-def test_who_is_sorted(components, see_group, here):
+def test_who_is_sorted(components, sees_group, here):
     """Only where one component weighs alone and the group is seen; others are summed."""
-    people = people_of(0, components=components, see_group=see_group)
+    people = people_of(0, components=components, sees_group=sees_group)
     assert isinstance(by_price(people), SortedPeople) == here

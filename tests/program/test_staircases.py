@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from felicific import Budget, Floor, Moments, Ratio, Score, frontier, moments, solve
+from felicific import Aggregates, Budget, Floor, Ratio, Score, aggregate, frontier, solve
 from felicific._problem.rows import rows_of
 from felicific._program.highs import run_model
 from felicific._program.model import build
@@ -49,7 +49,7 @@ def summed(seed, n, n_decisions, *, monotone=True, favourable=1, unit=1.0):
     rng = np.random.default_rng(seed)
     decisions = [f"d{t}" for t in range(n_decisions)]
     table = people(rng, n, decisions, unit)
-    return moments(
+    return aggregate(
         table,
         proba="score",
         y="y",
@@ -59,7 +59,7 @@ def summed(seed, n, n_decisions, *, monotone=True, favourable=1, unit=1.0):
         favourable=favourable,
         happiness={"worth": Worth(decisions)},
         today="today" if "today" in table else None,
-        policy=Score(cells=CELLS, monotone=monotone),
+        policy=Score(bins=CELLS, monotone=monotone),
     ).joined()
 
 
@@ -179,12 +179,12 @@ def test_a_wrong_staircase_is_seen():
 @pytest.mark.parametrize(
     "constraint", [Floor("worth", 0.2), Budget("worth", at_most=0.6), Ratio("worth", 0.9)]
 )
-@pytest.mark.parametrize("see_group", [True, False])
-def test_other_requirements_are_those_of_the_plain_program(constraint, see_group):
+@pytest.mark.parametrize("sees_group", [True, False])
+def test_other_requirements_are_those_of_the_plain_program(constraint, sees_group):
     """Floors, budgets and ratios, with the group seen or not: staircases find what the plain program finds."""
     sums = summed(3, 400, 5)
-    found = solve_program(sums, [constraint], see_group=see_group)
-    program = build(sums, rows_of([constraint], sums), see_group=see_group)
+    found = solve_program(sums, [constraint], sees_group=sees_group)
+    program = build(sums, rows_of([constraint], sums), sees_group=sees_group)
     plain = run_model(program, program.rows, plain=True)
     assert program.stairs
     assert found.outcome.loss == pytest.approx(
@@ -213,12 +213,12 @@ def test_units_change_nothing(factor):
 
 def test_sums_that_disagree_on_decisions_do_not_add(refuses):
     """Sums of other decisions, or of others' order, refuse to add, and say on what they disagree."""
-    from felicific.exceptions import MomentsError
+    from felicific.exceptions import AggregatesError
 
     one = summed(1, 50, 3)
-    with refuses(MomentsError, "disagree"):
+    with refuses(AggregatesError, "disagree"):
         one + summed(1, 50, 4)
-    with refuses(MomentsError, "whether decisions get better"):
+    with refuses(AggregatesError, "whether decisions get better"):
         one + summed(1, 50, 3, favourable=0)
 
 
@@ -226,7 +226,7 @@ def test_sums_that_disagree_on_decisions_do_not_add(refuses):
 def test_files_of_sums_hold_the_decisions(seed):
     """Sums come back from a file with their decisions, and whether today's are known."""
     sums = summed(seed, 60, 3)
-    back = Moments.from_json(sums.to_json())
+    back = Aggregates.from_json(sums.to_json())
     assert back.decisions.tolist() == sums.decisions.tolist()
     assert (back.rising, back.knows_today) == (sums.rising, sums.knows_today)
     assert (back + back).total == 2 * sums.total
@@ -252,7 +252,7 @@ def test_an_empty_cell_gets_what_its_neighbour_gets():
         gap=1.0,
         random_state=0,
     )
-    odds = policy.odds([0.15, 0.5, 0.6, 0.95], group=["f"] * 4)
-    assert odds.argmax(axis=1).tolist()[0] == 0
-    assert odds.argmax(axis=1).tolist()[-1] == 2
-    assert (np.diff(odds.argmax(axis=1)) >= 0).all()
+    probabilities = policy.probabilities([0.15, 0.5, 0.6, 0.95], group=["f"] * 4)
+    assert probabilities.argmax(axis=1).tolist()[0] == 0
+    assert probabilities.argmax(axis=1).tolist()[-1] == 2
+    assert (np.diff(probabilities.argmax(axis=1)) >= 0).all()

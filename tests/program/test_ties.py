@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
-from felicific import FairClassifier, Score, frontier, moments, solve
+from felicific import FairClassifier, Score, aggregate, frontier, solve
 from felicific._program import generation
 
 POLICIES = {"label": "label", "cells": Score(12), "free cells": Score(12, monotone=False)}
@@ -27,7 +27,7 @@ def sums(seed, policy, K=2):
             rng.integers(0, 4, n)
         ]
     y = rng.integers(0, K, n)
-    return moments(
+    return aggregate(
         np.zeros((n, 1)),
         proba=proba,
         y=y,
@@ -121,7 +121,7 @@ def test_many_classes():
 def test_who_is_indifferent_keeps_the_decision():
     """Where the loss does not care and nothing is asked, today's decisions stay."""
     score = np.repeat([0.2, 0.4, 0.6, 0.8], 10)
-    computed = moments(
+    computed = aggregate(
         np.zeros((40, 1)),
         proba=np.column_stack([1 - score, score]),
         y=np.arange(40) % 2,
@@ -164,7 +164,7 @@ def test_individual_mixtures_change_least():
     cost = found.ground.plug_in.cost
     far = np.square(cost - cost[np.arange(n), found.crowd.own][:, None])
     changed = (far * fair.predict_proba(x)).sum()
-    computed = found.real.moments()
+    computed = found.real.aggregates()
     least = two_programs(computed, np.array(found.changed).T[:, None, :], 0.02)
     assert changed == pytest.approx(least, rel=1e-6)
     assert computed.loss.shape[2] > 10

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from naive import DASK, LAZY, MEMORY, Part, as_dask, as_pandas, cases
 from strategies import examples
 
-from felicific import FairClassifier, Happiness, Moments, Policy, audit, moments, solve
+from felicific import Aggregates, FairClassifier, Happiness, Policy, aggregate, audit, solve
 from felicific._documents import write_document
 from felicific._program.sum_names import OPTIONAL, SUMS
-from felicific.exceptions import DataError, HappinessError, MomentsError
+from felicific.exceptions import AggregatesError, DataError, HappinessError
 
 #: The sums that this file is about, without origin.
 
@@ -55,7 +55,7 @@ def naive_today(case, policy):
 @given(cases(), st.sampled_from(["label", "soft-label"]))
 def test_sums_of_today_and_squares_are_a_loop_over_rows(case, policy):
     """today_mass and square are what a loop over rows adds up, term by term."""
-    found = moments(as_pandas(case.columns), **case.asked, policy=policy)
+    found = aggregate(as_pandas(case.columns), **case.asked, policy=policy)
     total = found.total
     assert_close(found.today_mass, naive_today(case, policy), total)
     for z, s, d, j in np.ndindex(*found.square.shape):
@@ -77,10 +77,10 @@ def test_engines_sum_the_same(case, place):
     from pathlib import Path
 
     asked = case.asked | {"policy": "label"}
-    known = moments(as_pandas(case.columns), **asked)
+    known = aggregate(as_pandas(case.columns), **asked)
     with tempfile.TemporaryDirectory() as folder:
         table = as_dask(case.columns) if place in DASK else LAZY[place](case.columns, Path(folder))
-        found = moments(table, **asked)
+        found = aggregate(table, **asked)
         assert_close(found.today_mass, known.today_mass, known.total)
         for j in range(len(case.parts)):
             one, two = squares_without_origin(found)[..., j], squares_without_origin(known)[..., j]
@@ -95,9 +95,9 @@ def test_sums_of_parts_add(case, seed):
     first = np.random.default_rng(seed).random(n) < 0.5
     columns = case.columns
     asked = case.asked | {"policy": "label", "groups": case.groups}
-    whole = moments(as_pandas(columns), **asked)
+    whole = aggregate(as_pandas(columns), **asked)
     parts = [
-        moments(as_pandas({name: column[rows] for name, column in columns.items()}), **asked)
+        aggregate(as_pandas({name: column[rows] for name, column in columns.items()}), **asked)
         for rows in (first, ~first)
     ]
     added = parts[0] + parts[1]
@@ -120,18 +120,18 @@ def some(**more):
         "happiness": "decision * amount",
         "today": "now",
     }
-    return moments(as_pandas(columns), **(asked | more))
+    return aggregate(as_pandas(columns), **(asked | more))
 
 
 def test_files_hold_the_new_sums_and_old_ones_lack_them():
     """All sums come back bit by bit; a file without them is read, and adds to one that has them."""
     found = some()
-    back = Moments.from_json(found.to_json())
+    back = Aggregates.from_json(found.to_json())
     assert all(np.array_equal(getattr(back, name), getattr(found, name)) for name in SUMS)
     content = json.loads(found.to_json())
     for name in (*OPTIONAL, "format", "version", "sha256"):
         content.pop(name, None)
-    old = Moments.from_json(write_document(content, "felicific moments"))
+    old = Aggregates.from_json(write_document(content, "felicific aggregates"))
     assert all(getattr(old, name) is None for name in OPTIONAL)
     plain = some()
     assert (old + plain).today_mass is None
@@ -153,8 +153,8 @@ def test_forged_new_sums_are_refused(forge):
     for name in ("format", "version", "sha256"):
         content.pop(name)
     forge(content)
-    with pytest.raises(MomentsError):
-        Moments.from_json(write_document(content, "felicific moments"))
+    with pytest.raises(AggregatesError):
+        Aggregates.from_json(write_document(content, "felicific aggregates"))
 
 
 @pytest.mark.parametrize("least", [5, 20, 60])
@@ -207,7 +207,7 @@ def test_happiness_may_ask_for_today_everywhere(case, kind, place):
             table = MEMORY[place](case.columns)
         else:
             table = as_dask(case.columns) if place in DASK else LAZY[place](case.columns, Path(folder))
-        found = moments(table, **case.asked, policy="label")
+        found = aggregate(table, **case.asked, policy="label")
     value = found.value + (found.origin * found.among)[:, :, None, :]
     for z, s, d in np.ndindex(*value.shape[:3]):
         wanted, size = case.total(
@@ -275,16 +275,16 @@ def test_text_classes_compare_with_today(today, place, tmp_path):
     asked = {"proba": {"no": "p0", "yes": "p1"}, "y": "y", "sensitive_features": "g", "today": today}
     where = table if place == "pandas" else LAZY[place](columns, tmp_path)
     happiness = "(decision == 'no' and today == 'yes') * amount"
-    found = moments(where, **asked, happiness=happiness, policy="label")
+    found = aggregate(where, **asked, happiness=happiness, policy="label")
     now = columns["now"] if today else np.where(columns["p1"] > 0.5, "yes", "no")
     for z, group in enumerate("ab"):
         wanted = columns["amount"][(columns["g"] == group) & (now == "yes")].sum()
         total = (found.value + (found.origin * found.among)[:, :, None, :])[z, :, 0, 0].sum()
         assert total == pytest.approx(wanted, rel=1e-9)
     with pytest.raises(HappinessError, match="Text has no order"):
-        moments(where, **asked, happiness="(decision < today) * amount", policy="label")
+        aggregate(where, **asked, happiness="(decision < today) * amount", policy="label")
     with pytest.raises(HappinessError, match="'yess' is no decision"):
-        moments(where, **asked, happiness="(today == 'yess') * (decision == 'no')", policy="label")
+        aggregate(where, **asked, happiness="(today == 'yess') * (decision == 'no')", policy="label")
 
 
 def test_nobody_said_what_today_is():
@@ -331,12 +331,12 @@ def test_fits_and_recalibrations_may_ask_for_today(policy, randomize):
         randomize=randomize,
     ).fit(table, table["y"])  # fmt: skip
     now = model().predict(table[["s"]])
-    odds = fair.predict_proba(table)
+    probabilities = fair.predict_proba(table)
     for found, others in ((fair, table), (fair.recalibrate(people(seed=3)), people(seed=3))):
-        now, odds = model().predict(others[["s"]]), found.predict_proba(others)
+        now, probabilities = model().predict(others[["s"]]), found.predict_proba(others)
         for group in "ab":
             rows = (others["g"] == group).to_numpy()
-            lost = (odds[:, 0] * (now == 1) * others["amount"].to_numpy())[rows].mean()
+            lost = (probabilities[:, 0] * (now == 1) * others["amount"].to_numpy())[rows].mean()
             assert found.policy_.means["lost"][group] == pytest.approx(lost, abs=1e-9)
             measured = audit(found, others, others["y"])["lost"].means[group].estimate
             assert measured == pytest.approx(lost, abs=1e-9)
@@ -361,10 +361,10 @@ def test_individual_policies_see_no_other_today():
     )
     assert one.loss == pytest.approx(two.loss, abs=2e-3)
     back = Policy.from_json(one.to_json())
-    odds = back.odds(columns["p1"], columns["g"], table)
-    assert np.array_equal(odds, one.odds(columns["p1"], columns["g"], table))
+    probabilities = back.probabilities(columns["p1"], columns["g"], table)
+    assert np.array_equal(probabilities, one.probabilities(columns["p1"], columns["g"], table))
     assert math.isclose(one.outcome.means[0, 0], float(
-        (odds[:, 0] * (columns["p1"] > 0.5) * columns["amount"])[columns["g"] == "a"].mean()
+        (probabilities[:, 0] * (columns["p1"] > 0.5) * columns["amount"])[columns["g"] == "a"].mean()
     ), abs_tol=1e-9)  # fmt: skip
 
 
@@ -372,6 +372,6 @@ def test_a_component_of_among_may_ask_for_today():
     """Who is counted may depend on today."""
     table = people()
     who = Happiness("decision * amount", among="today == 1", name="of those approved")
-    found = moments(table, proba="p1", y="y", sensitive_features="g", happiness=who, today="now")
+    found = aggregate(table, proba="p1", y="y", sensitive_features="g", happiness=who, today="now")
     for z, group in enumerate("ab"):
         assert found.counted[z, 0] == ((table["g"] == group) & (table["now"] == 1)).sum()

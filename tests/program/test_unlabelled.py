@@ -11,22 +11,29 @@ from naive import LAZY
 from scipy.optimize import minimize
 
 from felicific import (
+    Aggregates,
     Budget,
     Floor,
     Gap,
     Individual,
-    Losers,
     MissingLabels,
-    Moments,
     Policy,
     Ratio,
     Score,
+    WorseOff,
+    aggregate,
     frontier,
-    moments,
     solve,
 )
-from felicific._statistics.labels import fit_curve, fit_odds, label_weights, log_shares, tilted, tilted_by
-from felicific.exceptions import ConstraintError, DataError, MomentsError
+from felicific._statistics.labels import (
+    fit_curve,
+    fit_label_curve,
+    label_weights,
+    log_shares,
+    tilted,
+    tilted_by,
+)
+from felicific.exceptions import AggregatesError, ConstraintError, DataError
 
 #: Happiness of the decision and the label alone, by name; and one that looks at x besides.
 APART = ("decision * amount", "equal_opportunity", "equalized_odds", "statistical_parity", "decision * y")
@@ -40,13 +47,13 @@ def world(n=900, classes=2, seed=0, known=True):
     base[:, -1] += 0.4 - 0.3 * group
     proba = np.exp(base) / np.exp(base).sum(axis=1, keepdims=True)
     truth = np.array([rng.choice(classes, p=row) for row in proba])
-    odds = 1.0 / (1.0 + np.exp(-0.6 * (base[:, -1] - base[:, 0] - 0.5 * group + 0.6)))
-    seen = rng.random(n) < odds
+    probabilities = 1.0 / (1.0 + np.exp(-0.6 * (base[:, -1] - base[:, 0] - 0.5 * group + 0.6)))
+    seen = rng.random(n) < probabilities
     table = pd.DataFrame(
         {
             "g": np.array(["a", "b"], dtype=object)[group],
             "amount": rng.integers(1, 40, n) / 4,
-            "odds": odds,
+            "proba": probabilities,
             "truth": truth,
             "y": np.where(seen, truth, np.nan),
             "w": rng.integers(1, 4, n).astype(float),
@@ -69,7 +76,7 @@ def bins_of(table, classes):
     return proba.argmax(axis=1) * (fine + 1) + np.ceil(fine * proba.max(axis=1)).astype(int)
 
 
-def expanded(table, classes, odds=None, weight=None):
+def expanded(table, classes, probabilities=None, weight=None):
     """Everybody without a label repeated for each, with its chance as the weight; chances by group and fine bin."""
     columns = [f"p{k}" for k in range(classes)]
     weight = np.ones(len(table)) if weight is None else table[weight].to_numpy()
@@ -81,14 +88,14 @@ def expanded(table, classes, odds=None, weight=None):
     chances = np.zeros((len(table), classes))
     for group in ("a", "b"):
         own = (table["g"] == group).to_numpy()
-        if odds is None:
+        if probabilities is None:
             e = (
-                fit_odds(mean[own], (weight * labelled)[own], (weight * ~labelled)[own])
-                .odds(mean[own])
+                fit_label_curve(mean[own], (weight * labelled)[own], (weight * ~labelled)[own])
+                .label_proba(mean[own])
                 .clip(0.02)
             )
         else:
-            e = table[odds].to_numpy()[own]
+            e = table[probabilities].to_numpy()[own]
         omega = np.where(labelled[own], (1 - e) / e, 0.0) * weight[own]
         counts = np.eye(classes)[table["truth"].to_numpy()[own]] * omega[:, None]
         squares = (np.where(labelled[own], (1 - e) / e, 0.0) ** 2 * weight[own]).sum()
@@ -109,7 +116,7 @@ def test_individual_policies_are_those_of_the_expanded_table(calibration, classe
     chances = np.zeros((len(table), classes))
     for group in ("a", "b"):
         own = (table["g"] == group).to_numpy()
-        omega = np.where(labelled, (1 - table["odds"]) / table["odds"], 0.0)
+        omega = np.where(labelled, (1 - table["proba"]) / table["proba"], 0.0)
         held = own & labelled
         counts = np.eye(classes)[table["truth"][held]] * omega[held][:, None]
         effective = omega[held].sum() ** 2 / (omega[held] ** 2).sum()
@@ -123,7 +130,7 @@ def test_individual_policies_are_those_of_the_expanded_table(calibration, classe
         "random_state": 0,
         "policy": Individual(calibration),
     }
-    found = solve(table, **roles(classes), missing_labels=MissingLabels(odds="odds"), **asked)
+    found = solve(table, **roles(classes), missing_labels=MissingLabels(label_proba="proba"), **asked)
     wanted = solve(pd.concat(parts), **roles(classes, sample_weight="v"), **asked)
     assert found.loss == pytest.approx(wanted.loss, abs=1e-9)
     np.testing.assert_allclose(found.outcome.means, wanted.outcome.means, atol=1e-9)
@@ -145,32 +152,32 @@ def assert_same(found, wanted):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("happiness", APART)
-@pytest.mark.parametrize("odds", [None, "odds"])
-def test_it_is_the_fit_to_the_expanded_table(classes, happiness, odds):
+@pytest.mark.parametrize("probabilities", [None, "proba"])
+def test_it_is_the_fit_to_the_expanded_table(classes, happiness, probabilities):
     """A policy of cells is that of the table in which every missing label is each of the labels, with its chance."""
     table = world(classes=classes)
-    said = MissingLabels(odds=odds)
-    asked = {"happiness": happiness, "random_state": 0, "gap": 0.01, "policy": Score(cells=20)}
+    said = MissingLabels(label_proba=probabilities)
+    asked = {"happiness": happiness, "random_state": 0, "gap": 0.01, "policy": Score(bins=20)}
     found = solve(table, **roles(classes), missing_labels=said, **asked)
-    wanted = solve(expanded(table, classes, odds), **roles(classes), sample_weight="v", **asked)
+    wanted = solve(expanded(table, classes, probabilities), **roles(classes), sample_weight="v", **asked)
     assert_same(found, wanted)
 
 
-@pytest.mark.parametrize("odds", [None, "odds"])
-def test_weights_and_blind_policies_are_those_of_the_expanded_table(odds):
+@pytest.mark.parametrize("probabilities", [None, "proba"])
+def test_weights_and_blind_policies_are_those_of_the_expanded_table(probabilities):
     """Weights multiply everything, and a policy that does not see the group is fitted to the same people."""
     table = world(seed=1)
-    asked = {"happiness": "equal_opportunity", "random_state": 0, "gap": 0.02, "policy": Score(cells=20)}
+    asked = {"happiness": "equal_opportunity", "random_state": 0, "gap": 0.02, "policy": Score(bins=20)}
     for blind in (True, False):
         found = solve(
             table,
             **roles(sample_weight="w"),
-            missing_labels=MissingLabels(odds=odds),
-            group_at_predict=blind,
+            missing_labels=MissingLabels(label_proba=probabilities),
+            sees_group=blind,
             **asked,
         )
-        whole = expanded(table, 2, odds, "w")
-        assert_same(found, solve(whole, **roles(sample_weight="v"), group_at_predict=blind, **asked))
+        whole = expanded(table, 2, probabilities, "w")
+        assert_same(found, solve(whole, **roles(sample_weight="v"), sees_group=blind, **asked))
 
 
 def test_labels_go_by_their_signal():
@@ -185,15 +192,15 @@ def test_labels_go_by_their_signal():
             chance[here] = (table["truth"][here & labelled] == k).mean()
         parts.append(table[~labelled].assign(y=float(k), v=chance[~labelled]))
     asked = {"happiness": "equal_opportunity", "random_state": 0, "gap": 0.02, "policy": "label"}
-    found = solve(table, **roles(), missing_labels="explained", **asked)
+    found = solve(table, **roles(), missing_labels="at_random", **asked)
     assert_same(found, solve(pd.concat(parts), **roles(sample_weight="v"), **asked))
 
 
 def test_soft_labels_go_by_their_signal():
     """Everybody has both signals, with the model's probabilities: those who were seen, and those who were not."""
     table = world(seed=2)
-    asked = roles(happiness="decision", policy="soft-label", missing_labels="explained")
-    sums = moments(table, **asked).completed()
+    asked = roles(happiness="decision", policy="soft-label", missing_labels="at_random")
+    sums = aggregate(table, **asked).completed()
     labelled = table["y"].notna().to_numpy()
     for (z, group), s, d in itertools.product(enumerate(("a", "b")), (0, 1), (0, 1)):
         own = (table["g"] == group).to_numpy()
@@ -206,10 +213,10 @@ def test_soft_labels_go_by_their_signal():
 def test_what_looks_at_the_label_and_at_x_is_corrected():
     """Sums of such a function are doubly robust: supposed of the unlabelled, plus what the labelled are off by."""
     table = world(seed=3)
-    asked = {"happiness": {"profit": "decision * y * amount"}, "policy": Score(cells=20)}
-    sums = moments(table, **roles(), missing_labels=MissingLabels(odds="odds"), **asked).completed()
-    whole = expanded(table, 2, "odds")
-    plain = moments(whole, **roles(sample_weight="v"), **asked)
+    asked = {"happiness": {"profit": "decision * y * amount"}, "policy": Score(bins=20)}
+    sums = aggregate(table, **roles(), missing_labels=MissingLabels(label_proba="proba"), **asked).completed()
+    whole = expanded(table, 2, "proba")
+    plain = aggregate(whole, **roles(sample_weight="v"), **asked)
     # By hand: chances of everybody, the labelled included.
     labelled = table["y"].notna().to_numpy()
     supposed = whole[len(table[labelled]) :]
@@ -217,7 +224,7 @@ def test_what_looks_at_the_label_and_at_x_is_corrected():
     assert chance.between(0, 1).all()
     total = sums.value[..., 1, 0].sum(axis=1) + sums.origin[0] * sums.among[..., 0].sum(axis=1)
     left = plain.value[..., 1, 0].sum(axis=1) + plain.origin[0] * plain.among[..., 0].sum(axis=1)
-    omega = np.where(labelled, (1 - table["odds"]) / table["odds"], 0.0)
+    omega = np.where(labelled, (1 - table["proba"]) / table["proba"], 0.0)
     for z, group in enumerate(("a", "b")):
         own = (table["g"] == group).to_numpy() & labelled
         mean = _mean_proba(table)[own]
@@ -235,19 +242,20 @@ def _mean_proba(table):
 
 
 @pytest.mark.parametrize(
-    "said", ["explained", MissingLabels(odds="odds"), MissingLabels(odds="odds", hidden=2)]
+    "said",
+    ["at_random", MissingLabels(label_proba="proba"), MissingLabels(label_proba="proba", max_odds_ratio=2)],
 )
 @pytest.mark.parametrize("happiness", ["equal_opportunity", "decision * y * amount", "decision * amount"])
 def test_parts_add_to_the_whole(said, happiness):
-    """Moments of parts of a table, one of them without any missing label, add to those of the table."""
-    if happiness == "equal_opportunity" and said != "explained" and said.hidden > 1:
+    """Aggregates of parts of a table, one of them without any missing label, add to those of the table."""
+    if happiness == "equal_opportunity" and said != "at_random" and said.max_odds_ratio > 1:
         return  # refused by name, see below
     table = world()
     table.loc[:100, "y"] = table["truth"][:101].astype(float)
-    table.loc[:100, "odds"] = 1.0
+    table.loc[:100, "proba"] = 1.0
     asked = roles(happiness=happiness, missing_labels=said)
-    parts = [moments(part, **asked) for part in (table[:101], table[101:500], table[500:])]
-    one, other = sum(parts).completed(), moments(table, **asked).completed()
+    parts = [aggregate(part, **asked) for part in (table[:101], table[101:500], table[500:])]
+    one, other = sum(parts).completed(), aggregate(table, **asked).completed()
     for name in ("mass", "loss", "value", "among", "today_loss", "today_value", "today_mass", "least_loss"):
         left, right = getattr(one.around(other.origin), name), getattr(other, name)
         assert (left is None) == (right is None)
@@ -259,13 +267,13 @@ def test_parts_add_to_the_whole(said, happiness):
 
 @pytest.mark.parametrize("library", sorted(LAZY))
 @pytest.mark.parametrize("happiness", ["equal_opportunity", "decision * y * amount"])
-@pytest.mark.parametrize("odds", [None, "odds"])
-def test_engines_are_memory(library, happiness, odds, tmp_path):
+@pytest.mark.parametrize("probabilities", [None, "proba"])
+def test_engines_are_memory(library, happiness, probabilities, tmp_path):
     """Lazy tables give the numbers of tables in memory."""
     table = world(n=400, seed=5)
-    asked = roles(happiness=happiness, missing_labels=MissingLabels(odds=odds))
-    here = moments(table, **asked).completed()
-    there = moments(LAZY[library](columns_of(table), tmp_path), **asked).completed()
+    asked = roles(happiness=happiness, missing_labels=MissingLabels(label_proba=probabilities))
+    here = aggregate(table, **asked).completed()
+    there = aggregate(LAZY[library](columns_of(table), tmp_path), **asked).completed()
     for name in ("mass", "loss", "value", "among"):
         np.testing.assert_allclose(
             getattr(there.around(here.origin), name), getattr(here, name), rtol=1e-9, atol=1e-9
@@ -274,15 +282,15 @@ def test_engines_are_memory(library, happiness, odds, tmp_path):
 
 @pytest.mark.slow
 def test_files_round_trip():
-    """Moments and policies of people of whom some have no label come back as they were."""
+    """Aggregates and policies of people of whom some have no label come back as they were."""
     table = world()
     for said in (
-        MissingLabels(odds="odds", hidden=math.inf),
-        MissingLabels(odds="odds", hidden=2),
-        "explained",
+        MissingLabels(label_proba="proba", max_odds_ratio=math.inf),
+        MissingLabels(label_proba="proba", max_odds_ratio=2),
+        "at_random",
     ):
-        sums = moments(table, **roles(happiness="decision * y * amount", missing_labels=said))
-        back = Moments.from_json(sums.to_json())
+        sums = aggregate(table, **roles(happiness="decision * y * amount", missing_labels=said))
+        back = Aggregates.from_json(sums.to_json())
         assert back.to_json() == sums.to_json()
         policy = solve(back, gap={}, random_state=0)
         again = Policy.from_json(policy.to_json())
@@ -302,12 +310,14 @@ def test_a_table_without_missing_labels_is_as_it_was():
         for policy in ("score", "label", "individual"):
             asked = roles(happiness=happiness, gap=0.05, policy=policy, random_state=0)
             plain = solve(table, **asked)
-            assert solve(table, **asked, missing_labels="explained").to_json() == plain.to_json()
-            said = MissingLabels(odds="odds", hidden=3)
+            assert solve(table, **asked, missing_labels="at_random").to_json() == plain.to_json()
+            said = MissingLabels(label_proba="proba", max_odds_ratio=3)
             if policy == "individual":
                 assert solve(table, **asked, missing_labels=said).to_json() == plain.to_json()
             else:
-                assert solve(table, **asked, missing_labels=said, hidden=3).to_json() == plain.to_json()
+                assert (
+                    solve(table, **asked, missing_labels=said, max_odds_ratio=3).to_json() == plain.to_json()
+                )
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -356,15 +366,15 @@ def test_a_label_nobody_has_stays_without_chance():
 # What is hidden
 
 
-@pytest.mark.parametrize("hidden", [1.0, 1.5, 4.0])
-def test_the_worst_tilt_is_the_worst_vertex(hidden):
+@pytest.mark.parametrize("max_odds_ratio", [1.0, 1.5, 4.0])
+def test_the_worst_tilt_is_the_worst_vertex(max_odds_ratio):
     """No vertex of t between 1 and G makes more of a linear function, for up to five labels."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         k = int(rng.integers(2, 6))
         m, f = rng.dirichlet(np.ones(k)), rng.normal(size=k)
-        worst, t = tilted(m, f, hidden)
-        every = [tilted_by(m, np.array(v)) @ f for v in itertools.product([1.0, hidden], repeat=k)]
+        worst, t = tilted(m, f, max_odds_ratio)
+        every = [tilted_by(m, np.array(v)) @ f for v in itertools.product([1.0, max_odds_ratio], repeat=k)]
         assert worst @ f == pytest.approx(max(every), abs=1e-12)
         np.testing.assert_allclose(tilted_by(m, t), worst)
     assert tilted(np.array([0.9, 0.1]), np.array([0.0, 1.0]), math.inf)[0].tolist() == [0.0, 1.0]
@@ -382,14 +392,14 @@ def test_label_weights_sum_to_one():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("hidden", [1.5, 3.0, math.inf])
-def test_the_loss_is_the_worst_of_every_decision(classes, hidden):
+@pytest.mark.parametrize("max_odds_ratio", [1.5, 3.0, math.inf])
+def test_the_loss_is_the_worst_of_every_decision(classes, max_odds_ratio):
     """Sums of the worst loss are those of a loop over people and vertices; the frontier is one of worst cases."""
     table, cost = world(n=300, classes=classes), np.arange(classes**2).reshape(classes, classes) % 4.0
-    asked = roles(classes, happiness="decision * amount", loss=cost, policy=Score(cells=10))
-    raw = moments(table, **asked, missing_labels=MissingLabels(odds="odds"))
-    sums, plain = raw.completed(hidden), raw.completed()
-    whole = expanded(table, classes, "odds")
+    asked = roles(classes, happiness="decision * amount", loss=cost, policy=Score(bins=10))
+    raw = aggregate(table, **asked, missing_labels=MissingLabels(label_proba="proba"))
+    sums, plain = raw.completed(max_odds_ratio), raw.completed()
+    whole = expanded(table, classes, "proba")
     n = int(table["y"].notna().sum())
     wanted = np.zeros((2, classes))
     for label in range(classes):
@@ -398,26 +408,28 @@ def test_the_loss_is_the_worst_of_every_decision(classes, hidden):
             wanted[z] += (part["g"] == group).sum() * cost[label]
     others = [whole[n:][whole[n:]["y"] == k] for k in range(classes)]
     chances = np.column_stack([part["v"].to_numpy() for part in others])
-    corners = [np.array(t) for t in itertools.product([1.0, min(hidden, 1e12)], repeat=classes)]
+    corners = [np.array(t) for t in itertools.product([1.0, min(max_odds_ratio, 1e12)], repeat=classes)]
     for row, group in zip(chances, others[0]["g"], strict=True):
         for d in range(classes):
             wanted[int(group == "b"), d] += max(tilted_by(row, t) @ cost[:, d] for t in corners)
     np.testing.assert_allclose(sums.loss.sum(axis=1), wanted, rtol=1e-8)
     assert (sums.least_loss <= plain.loss + 1e-9).all()
     assert (plain.loss <= sums.loss + 1e-9).all()
-    line = frontier(raw, hidden=hidden)
-    policy = solve(raw, hidden=hidden, gap=0.0, random_state=0)
+    line = frontier(raw, max_odds_ratio=max_odds_ratio)
+    policy = solve(raw, max_odds_ratio=max_odds_ratio, gap=0.0, random_state=0)
     assert policy.loss == pytest.approx(float(line.loss[0]), abs=1e-9)
     least, most = policy.loss_range
     assert least <= solve(raw, gap=0.0, random_state=0).loss <= most
 
 
 def test_ends_close_as_nothing_is_hidden():
-    """Where hidden comes near 1, worst cases and ends come near what is supposed where nothing is, of x and y too."""
+    """Where a ratio comes near 1, worst cases and ends come near what is supposed where nothing is, of x and y too."""
     table = world(seed=9)
     for happiness, loss in (("decision * y * amount", "error"), ("decision", "(decision != y) * amount")):
-        raw = moments(
-            table, **roles(happiness={"h": happiness}, loss=loss), missing_labels=MissingLabels(odds="odds")
+        raw = aggregate(
+            table,
+            **roles(happiness={"h": happiness}, loss=loss),
+            missing_labels=MissingLabels(label_proba="proba"),
         )
         plain, near = raw.completed(), raw.completed(1 + 1e-9)
         np.testing.assert_allclose(near.loss, plain.loss, atol=1e-6)
@@ -430,37 +442,37 @@ def test_ends_close_as_nothing_is_hidden():
 
 def test_ends_of_happiness_hold_every_truth():
     """Whatever labels hidden reasons allow, means lie between the ends, and no gap is larger than the one stated."""
-    table, hidden, rng = world(n=400, seed=7), 2.0, np.random.default_rng(0)
+    table, max_odds_ratio, rng = world(n=400, seed=7), 2.0, np.random.default_rng(0)
     for happiness in ("decision * y", "decision * y * amount - 3 * decision"):
-        raw = moments(
+        raw = aggregate(
             table,
-            **roles(happiness={"h": happiness}, policy=Score(cells=10)),
-            missing_labels=MissingLabels(odds="odds"),
+            **roles(happiness={"h": happiness}, policy=Score(bins=10)),
+            missing_labels=MissingLabels(label_proba="proba"),
         )
-        sums = raw.completed(hidden)
-        policy = solve(raw, hidden=hidden, gap=0.4, random_state=0)
+        sums = raw.completed(max_odds_ratio)
+        policy = solve(raw, max_odds_ratio=max_odds_ratio, gap=0.4, random_state=0)
         names = [component.name for component in policy.components]
         low, high = (policy.outcome.means[:, names.index(f"h, at {end}")] for end in ("least", "most"))
         assert policy.gap <= 0.4 + 1e-9
         assert policy.gap == pytest.approx(max(high[0] - low[1], high[1] - low[0], 0.0), abs=1e-9)
-        whole = expanded(table, 2, "odds")
+        whole = expanded(table, 2, "proba")
         n = int(table["y"].notna().sum())
         known, others = whole[:n], whole[n:]
         bad, good = others[others["y"] == 0], others[others["y"] == 1]
-        odds = policy.odds(known[["p0", "p1"]].to_numpy(), known["g"])[:, 1]
-        chance = policy.odds(bad[["p0", "p1"]].to_numpy(), bad["g"])[:, 1]
+        probabilities = policy.probabilities(known[["p0", "p1"]].to_numpy(), known["g"])[:, 1]
+        chance = policy.probabilities(bad[["p0", "p1"]].to_numpy(), bad["g"])[:, 1]
         bonus, cost = (0.0, 0.0) if happiness == "decision * y" else (1.0, 3.0)
 
         def value(rows, bonus=bonus, cost=cost):
             return (rows["y"] * (rows["amount"] if bonus else 1.0) - cost).to_numpy()
 
         for _ in range(20):
-            t = rng.choice([1.0, hidden], size=(len(bad), 2))
+            t = rng.choice([1.0, max_odds_ratio], size=(len(bad), 2))
             u = tilted_by(np.column_stack([bad["v"], good["v"]]), t)[:, 1]
             mean = np.zeros(2)
             for z, group in enumerate(("a", "b")):
                 here, there = (known["g"] == group).to_numpy(), (bad["g"] == group).to_numpy()
-                total = (odds * value(known))[here].sum()
+                total = (probabilities * value(known))[here].sum()
                 total += (chance * ((1 - u) * value(bad) + u * value(good)))[there].sum()
                 mean[z] = total / (here.sum() + there.sum())
             assert (low - 1e-9 <= mean).all()
@@ -472,17 +484,17 @@ def test_ends_of_happiness_hold_every_truth():
 def test_floors_and_budgets_hold_at_the_end_that_matters():
     """A floor holds at the least, a budget at the most that happiness can be; who loses, at the most."""
     table = world(seed=8)
-    raw = moments(
+    raw = aggregate(
         table,
-        **roles(happiness={"h": "decision * y"}, policy=Score(cells=10)),
-        missing_labels=MissingLabels(odds="odds"),
-        constraints=[Losers(0.1)],
+        **roles(happiness={"h": "decision * y"}, policy=Score(bins=10)),
+        missing_labels=MissingLabels(label_proba="proba"),
+        constraints=[WorseOff(0.1)],
     )
     policy = solve(
         raw,
-        hidden=2.0,
+        max_odds_ratio=2.0,
         gap={},
-        constraints=[Floor("h", 0.3), Budget("h", at_most=0.5), Losers(0.1)],
+        constraints=[Floor("h", 0.3), Budget("h", at_most=0.5), WorseOff(0.1)],
         random_state=0,
     )
     names = [component.name for component in policy.components]
@@ -492,7 +504,7 @@ def test_floors_and_budgets_hold_at_the_end_that_matters():
     assert share @ high <= 0.5 + 1e-9
     for asked in (Ratio("h", 0.8), Floor("h", "today"), Budget("h", exactly=0.4), Gap("h", 0.1, between="g")):
         with pytest.raises(ConstraintError, match="hidden reasons leave open"):
-            solve(raw, hidden=2.0, gap={}, constraints=[asked])
+            solve(raw, max_odds_ratio=2.0, gap={}, constraints=[asked])
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -513,7 +525,8 @@ def test_nothing_said_is_an_error_with_the_words_of_the_page():
     assert "first in row " in text
     assert "Leaving them out would fit the policy to the people who have one." in text
     assert (
-        "missing_labels='explained', MissingLabels(odds=column), MissingLabels(hidden=3) or 'unknown'" in text
+        "missing_labels='at_random', MissingLabels(label_proba=column), MissingLabels(max_odds_ratio=3) or 'unknown'"
+        in text
     )
     assert "Drop the rows only if labels were lost by chance." in text
 
@@ -529,8 +542,8 @@ def test_labels_nobody_looks_at_may_be_missing(tmp_path):
         assert solve(lazy, **asked | {"classes": [0, 1]}).loss == pytest.approx(wanted.loss, abs=1e-12)
 
 
-def test_odds_that_cannot_be_are_refused():
-    """Odds outside 0 to 1, missing, 0 for somebody with a label, or not those that labels were seen with."""
+def test_probabilities_that_cannot_be_are_refused():
+    """Probabilities outside 0 to 1, missing, 0 for somebody with a label, or not those that labels were seen with."""
     table = world()
     labelled = int(np.flatnonzero(table["y"].notna())[0])
 
@@ -538,38 +551,47 @@ def test_odds_that_cannot_be_are_refused():
         bad = table.copy()
         change(bad)
         with pytest.raises(DataError, match=match):
-            solve(bad, **roles(happiness="decision", gap=0.0), missing_labels=MissingLabels(odds="odds"))
+            solve(
+                bad, **roles(happiness="decision", gap=0.0), missing_labels=MissingLabels(label_proba="proba")
+            )
 
-    wrong(lambda t: t.__setitem__("odds", t["odds"].where(t.index != 7, 1.2)), "odds of row 7 are 1.2")
-    wrong(lambda t: t.__setitem__("odds", t["odds"].where(t.index != 7)), "'odds' is missing")
     wrong(
-        lambda t: t.__setitem__("odds", t["odds"].where(t.index != labelled, 0.0)),
+        lambda t: t.__setitem__("proba", t["proba"].where(t.index != 7, 1.2)),
+        "label_proba of row 7 is 1.2",
+    )
+    wrong(lambda t: t.__setitem__("proba", t["proba"].where(t.index != 7)), "'proba' is missing")
+    wrong(
+        lambda t: t.__setitem__("proba", t["proba"].where(t.index != labelled, 0.0)),
         f"Row {labelled} has a label",
     )
     wrong(
-        lambda t: t.__setitem__("odds", (t["odds"] * 0.7).clip(lower=0.01)),
-        "not the odds with which labels were seen",
+        lambda t: t.__setitem__("proba", (t["proba"] * 0.7).clip(lower=0.01)),
+        "not the probabilities with which labels were seen",
     )
-    for hidden in (0.5, "much", math.nan, True):
-        with pytest.raises(DataError, match="hidden is"):
-            MissingLabels(hidden=hidden)
+    for max_odds_ratio in (0.5, "much", math.nan, True):
+        with pytest.raises(DataError, match="max_odds_ratio is"):
+            MissingLabels(max_odds_ratio=max_odds_ratio)
     with pytest.raises(DataError, match="clip is"):
         MissingLabels(clip=0.0)
     with pytest.raises(DataError, match="missing_labels is 'explain'"):
-        moments(table, **roles(happiness="decision"), missing_labels="explain")
-    with pytest.raises(MomentsError, match="no missing labels"):
-        solve(moments(table.assign(y=table["truth"]), **roles(happiness="decision")), gap=0.0, hidden=2)
+        aggregate(table, **roles(happiness="decision"), missing_labels="explain")
+    with pytest.raises(AggregatesError, match="no missing labels"):
+        solve(
+            aggregate(table.assign(y=table["truth"]), **roles(happiness="decision")),
+            gap=0.0,
+            max_odds_ratio=2,
+        )
 
 
-def test_columns_of_odds_are_added_up():
+def test_columns_of_probabilities_are_added_up():
     """Several columns are the chances of several ways to a label, which are added."""
     table = world()
-    table["one"], table["other"] = 0.25 * table["odds"], 0.75 * table["odds"]
+    table["one"], table["other"] = 0.25 * table["proba"], 0.75 * table["proba"]
     asked = roles(happiness="equal_opportunity", gap=0.0, random_state=0)
-    wanted = solve(table, **asked, missing_labels=MissingLabels(odds="odds")).loss
-    assert solve(table, **asked, missing_labels=MissingLabels(odds=["one", "other"])).loss == pytest.approx(
-        wanted, abs=1e-12
-    )
+    wanted = solve(table, **asked, missing_labels=MissingLabels(label_proba="proba")).loss
+    assert solve(
+        table, **asked, missing_labels=MissingLabels(label_proba=["one", "other"])
+    ).loss == pytest.approx(wanted, abs=1e-12)
 
 
 def test_nobody_alike_is_refused():
@@ -577,22 +599,27 @@ def test_nobody_alike_is_refused():
     table = world(n=3000)
     table["y"] = np.where(table["p1"] > 0.55, table["truth"], np.nan)
     with pytest.raises(DataError, match=r"nobody alike has a label \(scores below 0.5") as error:
-        solve(table, **roles(happiness="decision", gap=0.0), missing_labels="explained")
-    assert "Explore in the next round" in str(error.value)
+        solve(table, **roles(happiness="decision", gap=0.0), missing_labels="at_random")
+    assert "Exploration in the next round" in str(error.value)
     table["y"] = table["y"].where(table["g"] == "a")
     with pytest.raises(DataError, match="Nobody of the group 'b' has a label"):
-        solve(table, **roles(happiness="decision", gap=0.0), missing_labels="explained")
+        solve(table, **roles(happiness="decision", gap=0.0), missing_labels="at_random")
     # Where nothing is assumed, bounds are all there is.
     unknown = solve(world(n=3000), **roles(happiness="decision", gap=0.0), missing_labels="unknown")
     assert unknown.loss_range[0] < unknown.loss_range[1]
 
 
-def test_moments_that_were_summed_otherwise_refuse_to_add():
-    """With and without missing labels, by other odds, or with other assumptions."""
+def test_aggregates_that_were_summed_otherwise_refuse_to_add():
+    """With and without missing labels, by other probabilities, or with other assumptions."""
     table = world()
-    said = [None, "explained", MissingLabels(odds="odds"), MissingLabels(odds="odds", hidden=2)]
+    said = [
+        None,
+        "at_random",
+        MissingLabels(label_proba="proba"),
+        MissingLabels(label_proba="proba", max_odds_ratio=2),
+    ]
     made = [
-        moments(
+        aggregate(
             table if one else table.assign(y=table["truth"]),
             **roles(happiness="decision"),
             missing_labels=one,
@@ -600,21 +627,21 @@ def test_moments_that_were_summed_otherwise_refuse_to_add():
         for one in said
     ]
     for one, other in itertools.permutations(made, 2):
-        with pytest.raises(MomentsError):
+        with pytest.raises(AggregatesError):
             one + other
-    with pytest.raises(MomentsError, match="cannot be merged"):
+    with pytest.raises(AggregatesError, match="cannot be merged"):
         made[1].merged(5)
 
 
 def test_hidden_conditional_rates_are_refused_in_the_program():
-    """Who is counted depends on the label: the program raises and points to the audit and to Explore."""
+    """Who is counted depends on the label: the program raises and points to the audit and to Exploration."""
     table = world()
     for happiness in ("equal_opportunity", "equalized_odds", "precision_parity"):
         with pytest.raises(ConstraintError, match="depends on the label") as error:
             solve(
                 table,
                 **roles(happiness=happiness, gap=0.05),
-                missing_labels=MissingLabels(odds="odds", hidden=2),
+                missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=2),
             )
-        assert "an audit with MissingLabels(hidden=...)" in str(error.value)
-        assert "by Explore" in str(error.value)
+        assert "an audit with MissingLabels(max_odds_ratio=...)" in str(error.value)
+        assert "by Exploration" in str(error.value)

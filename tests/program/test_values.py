@@ -92,7 +92,7 @@ def test_as_many_cells_as_are_asked_for(count):
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.normal(size=4000), rng.normal(3.0, 0.5, size=40)])
     group = np.repeat(["large", "small"], [4000, 40])
-    signal = cut(Score(cells=count), people(values, group=group))
+    signal = cut(Score(bins=count), people(values, group=group))
     assert signal.size(2) == count
     assert 0.0 in signal.values
     if count == 256:

@@ -380,10 +380,10 @@ def double(decision, x):
             "at least today's",
         ),
         (
-            {"happiness": "decision", "gap": 2.0, "policy": "score", "group_at_predict": False},
+            {"happiness": "decision", "gap": 2.0, "policy": "score", "sees_group": False},
             "A line for everybody",
         ),
-        ({"happiness": "decision", "gap": 2.0, "group_at_predict": False}, "Infers the group"),
+        ({"happiness": "decision", "gap": 2.0, "sees_group": False}, "Infers the group"),
     ],
     ids=["individual", "cells", "blind", "blind individual"],
 )

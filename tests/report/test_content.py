@@ -61,22 +61,26 @@ def test_positions_are_those_of_fair_at(fair, others, content):
     for place in three(content):
         moved = fair if place["proposed"] else fair.at(gap=place["aimed"][0])
         assert moved.policy_.sha256 == place["policy_sha256"]
-        odds = moved.predict_proba(X)
+        probabilities = moved.predict_proba(X)
         part = place["components"][0]
-        means = [np.mean((odds[:, 1] * loan)[group == who]) for who in fair.groups_]
+        means = [np.mean((probabilities[:, 1] * loan)[group == who]) for who in fair.groups_]
         assert [mean["estimate"] for mean in part["means"]] == pytest.approx(means)
         assert part["gap"]["estimate"] == pytest.approx(abs(means[0] - means[1]))
-        assert place["loss"] == pytest.approx(np.mean(np.where(y == 1, odds[:, 0], odds[:, 1])))
+        assert place["loss"] == pytest.approx(
+            np.mean(np.where(y == 1, probabilities[:, 0], probabilities[:, 1]))
+        )
         for z, who in enumerate(fair.groups_):
             here = group == who
             up, down = (here & (today == d) for d in (0, 1))
-            assert part["means"][z]["gain"] == pytest.approx(odds[up, 1].sum(), abs=1e-6)
-            assert part["means"][z]["lose"] == pytest.approx(odds[down, 0].sum(), abs=1e-6)
-            assert place["moves"][z][0][1] == pytest.approx(odds[up, 1].sum(), abs=1e-6)
-            assert place["better"][z] == pytest.approx(odds[up, 1].sum(), abs=1e-6)
-            assert place["worse"][z] == pytest.approx(odds[down, 0].sum(), abs=1e-6)
-            assert place["changed"][z] == pytest.approx(odds[up, 1].sum() + odds[down, 0].sum(), abs=1e-6)
-            assert place["lots"][z] == ((odds[here] > 0).sum(axis=1) > 1).sum()
+            assert part["means"][z]["gain"] == pytest.approx(probabilities[up, 1].sum(), abs=1e-6)
+            assert part["means"][z]["lose"] == pytest.approx(probabilities[down, 0].sum(), abs=1e-6)
+            assert place["moves"][z][0][1] == pytest.approx(probabilities[up, 1].sum(), abs=1e-6)
+            assert place["better"][z] == pytest.approx(probabilities[up, 1].sum(), abs=1e-6)
+            assert place["worse"][z] == pytest.approx(probabilities[down, 0].sum(), abs=1e-6)
+            assert place["changed"][z] == pytest.approx(
+                probabilities[up, 1].sum() + probabilities[down, 0].sum(), abs=1e-6
+            )
+            assert place["lots"][z] == ((probabilities[here] > 0).sum(axis=1) > 1).sum()
 
 
 def test_positions_are_as_sure_as_audits_and_comparisons(fair, others, content):
@@ -115,8 +119,8 @@ def limits(interval):
 def test_the_cost_against_the_best_is_paired(fair, others, content):
     """The best policy of this kind with gaps ignored is the frontier's end, on these people."""
     X, y = others
-    odds = fair.at(gap=float(fair.frontier_.tau[-1])).predict_proba(X)
-    best = np.mean(np.where(y == 1, odds[:, 0], odds[:, 1]))
+    probabilities = fair.at(gap=float(fair.frontier_.tau[-1])).predict_proba(X)
+    best = np.mean(np.where(y == 1, probabilities[:, 0], probabilities[:, 1]))
     assert content["best"]["loss"] == pytest.approx(best)
     for place in content["positions"]:
         assert place["cost_best"]["estimate"] == pytest.approx(place["loss"] - best, abs=1e-12)
@@ -132,23 +136,29 @@ def test_scores_add_up_to_people(fair, others, content):
     steps = content["positions"][content["proposed"]]["steps"]
     scores = np.array([0.031, 0.47, 0.6, 0.93])
     for z, group in enumerate(fair.groups_):
-        odds = fair.policy_.odds(scores, [group] * 4)[:, 1]
+        probabilities = fair.policy_.probabilities(scores, [group] * 4)[:, 1]
         assert [next(q for low, high, q in steps[z] if low < s <= high) for s in scores] == pytest.approx(
-            odds
+            probabilities
         )
 
 
 def test_the_worked_person_is_a_cell_of_many(fair, others, content):
     """At least ten people of one group at one score, half of whom move; the most of all such cells."""
     X, _ = others
-    score, odds = fair.estimator_.predict_proba(X[["x"]])[:, 1], fair.predict_proba(X)
+    score, probabilities = fair.estimator_.predict_proba(X[["x"]])[:, 1], fair.predict_proba(X)
     today = (score > 0.5).astype(int)
-    moved = 1 - odds[np.arange(len(X)), today]
+    moved = 1 - probabilities[np.arange(len(X)), today]
     cells = pd.DataFrame(
-        {"cell": np.floor(score * 100), "g": X["g"], "moved": moved, "loan": X["loan"], "odds": odds[:, 1]}
+        {
+            "cell": np.floor(score * 100),
+            "g": X["g"],
+            "moved": moved,
+            "loan": X["loan"],
+            "proba": probabilities[:, 1],
+        }
     )
     sums = cells.groupby(["g", "cell"]).agg(
-        people=("moved", "size"), moved=("moved", "sum"), odds=("odds", "mean")
+        people=("moved", "size"), moved=("moved", "sum"), proba=("proba", "mean")
     )
     able = sums[(sums["people"] >= 10) & (sums["moved"] >= sums["people"] / 2)]
     person = content["positions"][content["proposed"]]["person"]
@@ -157,14 +167,14 @@ def test_the_worked_person_is_a_cell_of_many(fair, others, content):
     assert able.loc[(group, cell), "people"] == person["people"]
     apart = able[
         [
-            abs(sums.loc[(g, c), "odds"] - sums["odds"].xs(c, level="cell").drop(g).mean()) >= 0.5
+            abs(sums.loc[(g, c), "proba"] - sums["proba"].xs(c, level="cell").drop(g).mean()) >= 0.5
             for g, c in able.index
         ]
     ]
     best = (apart if len(apart) else able)["moved"].max()
     assert able.loc[(group, cell), "moved"] == pytest.approx(best)
     here = (cells["g"] == group) & (cells["cell"] == cell)
-    change = ((cells["odds"] - today) * cells["loan"])[here].mean()
+    change = ((cells["proba"] - today) * cells["loan"])[here].mean()
     assert person["changes"] == pytest.approx([change])
 
 
@@ -245,7 +255,7 @@ def test_nobody_worse_off_is_a_place_or_none(others):
     assert giving["nobody_worse"] == bool(named)
     for place in named:
         assert min(mean["change"]["estimate"] for mean in place["components"][0]["means"]) >= 0
-    taking = classifier(group_at_predict=False, policy="score", gap=15_000.0).report(*others).content
+    taking = classifier(sees_group=False, policy="score", gap=15_000.0).report(*others).content
     assert not taking["nobody_worse"]
     assert taking["positions"][taking["proposed"]]["verdict"]["kind"] == "takes"
 

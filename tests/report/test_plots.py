@@ -74,7 +74,7 @@ def words(chart):
 
 def test_the_frontier_is_drawn_as_it_is(people):
     """Every breakpoint and today's point are in the chart, accuracy being one minus the error rate."""
-    found = frontier(fitted(people).moments_)
+    found = frontier(fitted(people).aggregates_)
     drawn = values(found.plot())
     for tau, loss in zip(found.tau, found.loss, strict=True):
         assert {"gap": tau, "loss": 1 - loss} in drawn
@@ -108,7 +108,7 @@ def test_a_long_frontier_is_drawn_by_some_of_its_points(monkeypatch):
 
 def test_a_line_of_few_points_is_drawn_whole(people):
     """Up to two hundred points all are drawn, and all rows of a table are there to be chosen from."""
-    found = frontier(fitted(people).moments_)
+    found = frontier(fitted(people).aggregates_)
     taus, losses = picture.drawn(found)
     assert taus == found.tau.tolist()
     assert losses == found.loss.tolist()
@@ -117,7 +117,7 @@ def test_a_line_of_few_points_is_drawn_whole(people):
 def test_a_loss_that_is_no_error_rate_is_drawn_as_a_loss(people):
     """With a cost matrix the chart shows the loss and says so."""
     fair = fitted(people, loss=[[0, 3], [1, 0]])
-    found = frontier(fair.moments_)
+    found = frontier(fair.aggregates_)
     chart = plots.frontier(found)
     assert found.today.loss in [row["loss"] for row in values(chart)]
     assert "loss per person" in words(chart)
@@ -126,7 +126,7 @@ def test_a_loss_that_is_no_error_rate_is_drawn_as_a_loss(people):
 def test_the_frontier_of_several_components(people):
     """By default along the ray; in a component's unit when it is named; a wrong name is an error."""
     happiness = {"money": Happiness(loan, unit="k$"), "rate": "statistical_parity"}
-    found = frontier(fitted(people, happiness=happiness).moments_)
+    found = frontier(fitted(people, happiness=happiness).aggregates_)
     assert found.tau[-1] in [row["gap"] for row in values(plots.frontier(found))]
     chart = plots.frontier(found, component="money")
     assert found.tau[-1] * found.ray[0] in [row["gap"] for row in values(chart)]
@@ -144,11 +144,11 @@ def test_the_policy_chart_steps_where_the_policy_does(people):
         steps = [(row["score"], row["chance"]) for row in rows if row["group"] == str(group)]
         starts = np.array([start for start, _ in steps])
         read = np.array([chance for _, chance in steps])[np.searchsorted(starts, scores, side="left") - 1]
-        applied = policy.odds(np.column_stack([1 - scores, scores]), np.full(1000, policy.groups[z]))
+        applied = policy.probabilities(np.column_stack([1 - scores, scores]), np.full(1000, policy.groups[z]))
         assert read == pytest.approx(applied[:, 1])
 
 
-@pytest.mark.parametrize("policy", ["score", "label", "soft-label", Score(cells=8)])
+@pytest.mark.parametrize("policy", ["score", "label", "soft-label", Score(bins=8)])
 def test_many_classes_and_groups(policy):
     """Of every group and label the shares of the decisions fill the panel, and are those of the policy."""
     fair = classes_and_groups(4, [f"group {i}" for i in range(6)], policy)
@@ -187,7 +187,7 @@ def test_hostile_names_stay_text():
     shown = labels(fair.groups_, plots.LONGEST)
     assert len(set(shown)) == len(HOSTILE)
     assert all(text.isprintable() and len(text) < 50 for text in shown)
-    found = frontier(fair.moments_)
+    found = frontier(fair.aggregates_)
     rows = [
         {"way": way, "group": group, "mean": 1.0 * i} for way in HOSTILE for i, group in enumerate(HOSTILE)
     ]
@@ -215,7 +215,7 @@ def test_labels_tell_values_apart():
 
 def test_the_same_chart_is_the_same_file(people, tmp_path):
     """Drawn twice, a chart is the same bytes; PNG and SVG are what their names say; another ending is refused."""
-    chart = frontier(fitted(people).moments_).plot
+    chart = frontier(fitted(people).aggregates_).plot
     for name in ("a.svg", "b.svg", "a.png", "b.PNG"):
         plots.save(chart(), tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()

@@ -383,7 +383,7 @@ def hardly(decision, x):
     "settings",
     [
         {"policy": "individual"},
-        {"group_at_predict": False, "policy": "score", "sensitive_features": None},
+        {"sees_group": False, "policy": "score", "sensitive_features": None},
         {"gap": {}},
         {"loss": [[0, 3], [1, 0]]},
         {"randomize": False},

@@ -116,7 +116,7 @@ def pages(tmp_path_factory):
                 "also": {"approved": "decision == 1", "decided rightly": "decision == y"},
             },
         ),
-        "blind": make(folder / "blind.html", gap=15_000.0, group_at_predict=False),
+        "blind": make(folder / "blind.html", gap=15_000.0, sees_group=False),
         "certified": make(folder / "certified.html", happiness=rate, gap=0.15, confidence=0.9),
     }  # fmt: skip
     # Rows of a table are alike: with fewer positions extreme pages take a browser half the time.
@@ -267,7 +267,7 @@ class Apart:
     def texts(self, place):
         """Every number at a position, under the page's key."""
         moved = self.fair if place["proposed"] else self.fair.at(gap=place["aimed"][0])
-        after, odds = self.audited(moved), moved.predict_proba(self.X, sensitive_features=self.group)
+        after, probabilities = self.audited(moved), moved.predict_proba(self.X, sensitive_features=self.group)
         alpha = 0.05 if place["proposed"] else 0.05 / self.policies
         sure = compare(self.before, after, confidence=1 - alpha)
         means = compare(self.before, after, confidence=1 - alpha / len(self.fair.groups_))["funding"].means
@@ -281,7 +281,7 @@ class Apart:
         }  # fmt: skip
         touched = {"gain": 0.0, "lose": 0.0}
         for z, who in enumerate(self.fair.groups_):
-            up, down = (odds[(self.group == who) & (self.today == d), 1 - d].sum() for d in (0, 1))
+            up, down = (probabilities[(self.group == who) & (self.today == d), 1 - d].sum() for d in (0, 1))
             moves = sorted(((up, "declined", "approved"), (down, "approved", "declined")), reverse=True)
             flows = [f"{count(n)} from {a} to {b}" for n, a, b in moves if n > 1e-6]
             found |= {
@@ -296,7 +296,7 @@ class Apart:
             touched = {"gain": touched["gain"] + up, "lose": touched["lose"] + down}
         found |= {f"touched-{way}": count(number) for way, number in touched.items()}
         found["changed"] = count(sum(touched.values()))
-        found["lots"] = count(((odds > 0).sum(axis=1) > 1).sum())
+        found["lots"] = count(((probabilities > 0).sum(axis=1) > 1).sum())
         return {key: plain(text) for key, text in found.items()}
 
     def change(self, interval):
@@ -526,7 +526,7 @@ def test_every_page_is_quiet(tab, name):
     opened.check_quiet()
 
 
-def test_the_watch_sees_what_a_page_must_not_do(browser, tmp_path):
+def test_the_monitor_sees_what_a_page_must_not_do(browser, tmp_path):
     """The instrument notices an error, a dialog and a request."""
     (tmp_path / "loud.html").write_text(
         "<!DOCTYPE html><img src='http://felicific.invalid/x.png'><script>alert(1); nobody()</script>",
@@ -683,7 +683,8 @@ def test_large_numbers_are_whole_on_a_phone(tab):
     cut = page.evaluate(
         """() => [...document.querySelectorAll("body *")].filter((one) => {
             const style = getComputedStyle(one);
-            return one.className !== "hidden" && style.overflowX !== "visible" && one.scrollWidth > one.clientWidth
+            return one.className !== "hidden" && style.overflowX !== "visible" && one.scrollWidth >
+            one.clientWidth
                 && one.clientWidth > 1 && !(one instanceof SVGElement);
         }).map((one) => one.outerHTML.slice(0, 80))"""
     )

@@ -63,7 +63,7 @@ def texts_of(page):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"policy": "label"}, {"policy": "individual"}, {"group_at_predict": False, "gap": 0.2}],
+    [{}, {"policy": "label"}, {"policy": "individual"}, {"sees_group": False, "gap": 0.2}],
     ids=["score", "label", "individual", "blind"],
 )
 def test_the_baseline_is_the_least_loss_without_requirements(rows, settings):
@@ -106,11 +106,11 @@ def test_the_data_name_the_baseline(rows):
     """No key of the data says today; where it would stand, the baseline is named."""
     x, y = rows
     found = fit(x, y).report(*people(seed=1)).to_dict()
-    text = json.dumps({name: part for name, part in found.items() if name != "story"})
+    text = json.dumps({name: part for name, part in found.items() if name != "impact"})
     assert "today" not in text
     assert found["baseline"] == "without_requirements"
     assert found["without_requirements"]["loss"]["estimate"] > 0.0
-    assert found["story"][0].startswith("Nobody said what is decided today.")
+    assert found["impact"][0].startswith("Nobody said what is decided today.")
 
 
 def test_a_today_that_is_known_is_called_so(rows):
@@ -132,9 +132,9 @@ def test_one_person_is_decided_as_the_policy_decides(rows):
     person = found["positions"][found["proposed"]]["person"]
     score, group = fair.estimator_.predict_proba(other)[:, 1], list(fair.groups_)[person["group"]]
     inside = (score >= person["low"]) & (score < person["high"]) & (other["sex"] == group).to_numpy()
-    odds = fair.predict_proba(other)[inside].mean(axis=0)
+    probabilities = fair.predict_proba(other)[inside].mean(axis=0)
     assert person["people"] == inside.sum()
-    assert person["then"] == (int(odds.argmax()) if odds.max() >= 0.995 else None)
+    assert person["then"] == (int(probabilities.argmax()) if probabilities.max() >= 0.995 else None)
     assert person["then"] != person["today"]
 
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import felicific
-from felicific import FairClassifier, Happiness, Score, audit, compare, frontier, moments, solve, watch
+from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier, monitor, solve
 
 #: Lines that anybody is shown, and letters of one.
 LINES, COLUMNS = 30, 100
@@ -44,15 +44,15 @@ def public():
     y, sex = people["repaid"], people["sex"]
     model = FrozenEstimator(LogisticRegression().fit(X[["score"]], y))
     loan = Happiness("decision * loan", name="loan", unit="k$")
-    sums = moments(people, happiness="decision", **ROLES)
+    sums = aggregate(people, happiness="decision", **ROLES)
     line = frontier(sums)
     found = {
         "cells": solve(sums, gap=0.0),
         "label": solve(people, policy="label", predicted="repaid", y="repaid", sensitive_features="sex",
                        happiness="statistical_parity", gap=0.05),
-        "blind": solve(people, group_at_predict=False, happiness=loan, gap=50.0, **ROLES),
+        "blind": solve(people, sees_group=False, happiness=loan, gap=50.0, **ROLES),
         "individual": solve(people, policy="individual", happiness=loan, gap=1.0, **ROLES),
-        "moments": sums,
+        "aggregates": sums,
         "frontier": line,
         "curve": line.on(sums),
         "band": line.band("score", people, "repaid", happiness="decision", sensitive_features="sex"),
@@ -60,7 +60,7 @@ def public():
             people, happiness="decision", constraints=[felicific.Ratio("decision", at_least=0.9)], **ROLES
         ),
         "several": frontier(people, happiness={"loan": loan, "yes": "decision == 1"}, **ROLES),
-        "watch": watch("repaid", people, happiness="decision", sensitive_features="sex", gap=0.05),
+        "monitor": monitor("repaid", people, happiness="decision", sensitive_features="sex", gap=0.05),
     }  # fmt: skip
     found["steering"] = found["cells"].steer(happiness="decision")
     found["steering"].decide(people["score"], sex, np.arange(len(y)), people)
@@ -105,8 +105,8 @@ def public():
         "floor": felicific.Floor("decision", 0.1),
         "gap": felicific.Gap("decision", 0.1),
         "ratio": felicific.Ratio("decision", at_least=0.8),
-        "losers": felicific.Losers(at_most=0.1),
-        "explore": felicific.Explore(0.05),
+        "worse_off": felicific.WorseOff(at_most=0.1),
+        "explore": felicific.Exploration(0.05),
         "missing labels": felicific.MissingLabels(),
         "scorer": felicific.Scorer(),
         "error": felicific.FelicificError("No.", "Yes."),

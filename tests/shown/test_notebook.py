@@ -42,7 +42,7 @@ CELLS = {
     "fair": "fair.fit(X, y, sensitive_features=sex)",
     "policy": "fair.policy_",
     "frontier": "fair.frontier_",
-    "moments": "fair.moments_",
+    "aggregates": "fair.aggregates_",
     "verdict": "fair.verdict_",
     "certificate": "fair.certificate_",
     "individual": """
@@ -67,7 +67,7 @@ CELLS = {
 }
 
 CHARTS = ("frontier chart", "policy chart", "audit chart")
-OURS = ("policy", "frontier", "moments", "verdict", "certificate", "individual", "audit", "comparison")
+OURS = ("policy", "frontier", "aggregates", "verdict", "certificate", "individual", "audit", "comparison")
 
 
 @pytest.fixture(scope="module")

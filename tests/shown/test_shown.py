@@ -11,7 +11,7 @@ from reported import HOSTILE, fitted_amounts
 from shown.objects import LINES, ROLES, Page, lines_of_text, public, salts, seen, table
 
 import felicific
-from felicific import Happiness, Score, audit, compare, frontier, moments, solve
+from felicific import Happiness, Score, aggregate, audit, compare, frontier, solve
 from felicific._shown.drawing import COLOURS
 from felicific._shown.parts import Lines, Picture, Table, as_html, as_text, clipped, extremes, spread
 
@@ -115,7 +115,7 @@ def test_the_picture_of_a_policy_is_the_policy():
         corners = np.array([corner.split() for corner in line.split("L")], dtype=float)
         starts, chances = corners[::2, 0] / 100, 1 - corners[::2, 1] / 100
         read = chances[np.searchsorted(starts, scores, side="left") - 1]
-        applied = policy.odds(scores, np.full(len(scores), group))[:, 1]
+        applied = policy.probabilities(scores, np.full(len(scores), group))[:, 1]
         near = np.abs(scores[:, None] - starts).min(axis=1) < 1e-4  # two digits of a per cent are drawn
         assert near.mean() < 0.2
         assert read[~near] == pytest.approx(applied[~near], abs=6e-4)
@@ -141,7 +141,7 @@ def test_the_picture_of_a_decision_function_has_its_values():
         for (left, up), (right, _) in zip(corners[::2], corners[1::2], strict=True):
             if right - left > 0.1:  # between steps that can be told apart
                 value = start + slope * (left + right) / 2
-                assert policy.odds([value], [group])[0, 1] == pytest.approx(1 - up / 100, abs=1e-3)
+                assert policy.probabilities([value], [group])[0, 1] == pytest.approx(1 - up / 100, abs=1e-3)
 
 
 def test_a_rounded_policy_is_drawn_as_it_decides():
@@ -154,7 +154,7 @@ def test_a_rounded_policy_is_drawn_as_it_decides():
 
 def test_a_frontier_is_a_picture_with_its_table():
     """Every breakpoint is a dot and a row, with today; and only looking at it in a notebook solves it."""
-    line = frontier(public()["moments"])
+    line = frontier(public()["aggregates"])
     assert repr(line) == "Frontier(components=['decision'], groups=['f', 'm'])"
     assert "_line" not in vars(line)
     page = line._repr_html_()
@@ -169,9 +169,9 @@ def test_a_frontier_is_a_picture_with_its_table():
 def test_moments_are_counted():
     """People, rows and share of every group."""
     people = table()
-    found = moments(people, happiness="decision", sample_weight=np.full(600, 2), **ROLES)
+    found = aggregate(people, happiness="decision", sample_weight=np.full(600, 2), **ROLES)
     text = repr(found)
-    assert "Moments of 1,200 people in 600 rows" in text
+    assert "Aggregates of 1,200 people in 600 rows" in text
     assert re.search(r"f +600 +300 +50\.0%", text)
     assert "4,098 signals" in text
 
@@ -205,16 +205,16 @@ def many():
     """Objects of 300 groups, and of 5,000 cells that are all treated apart."""
     people = table(3_000, names=NAMES)
     label = {"policy": "label", "predicted": "repaid", "y": "repaid", "sensitive_features": "sex"}
-    sums = moments(people, happiness="statistical_parity", **label)
+    sums = aggregate(people, happiness="statistical_parity", **label)
     policy = solve(sums, gap=0.5)
     found = audit("repaid", people, "repaid", happiness="statistical_parity", sensitive_features="sex")
     cells = solve(
-        table(20_000), policy=Score(cells=5_000, monotone=False), happiness="decision", gap=0.0, **ROLES
+        table(20_000), policy=Score(bins=5_000, monotone=False), happiness="decision", gap=0.0, **ROLES
     )
     return {
         "policy": policy,
         "individual": solve(people, policy="individual", happiness="decision", gap=0.9, **ROLES),
-        "moments": sums,
+        "aggregates": sums,
         "audit": found,
         "component": found["statistical_parity(decision=1)"],
         "ratios": found.ratios,
@@ -231,7 +231,7 @@ def many():
 
 
 MANY = (
-    "policy", "individual", "moments", "audit", "component", "ratios", "comparison", "frontier", "outcome", "cells",
+    "policy", "individual", "aggregates", "audit", "component", "ratios", "comparison", "frontier", "outcome", "cells",
     "signal", "classes",
 )  # fmt: skip
 
@@ -275,7 +275,7 @@ def hostile():
     people = table(1_400, names=names)
     happiness = {name: Happiness("decision * loan", unit=name[:40]) for name in HOSTILE[:2]}
     asked = {"happiness": happiness, **ROLES}
-    sums = moments(people, **asked)
+    sums = aggregate(people, **asked)
     found = audit("repaid", people, "repaid", happiness=happiness, sensitive_features="sex")
     words = np.array(HOSTILE[:2], dtype=object)[people["repaid"]]
     labels = solve(

@@ -90,7 +90,7 @@ MEASURES = {
         "statistical_parity",
         {f"statistical_parity(decision={k})": Measure(lambda d, r, y, k=k: float(d == k)) for k in range(3)},
     ),
-    "odds": (
+    "proba": (
         "equalized_odds",
         {
             f"equalized_odds(decision={k}, label={label})": Measure(
@@ -635,7 +635,8 @@ def test_model_gets_exactly_its_own_columns(people):
         assert fair.n_features_in_ == 7
         own = model.predict(people.table(library, ["wealth", "score"]))
         assert (
-            fair.policy_.odds(own, people.table("numpy", name=X["name"])[:, -1]) == fair.predict_proba(X)
+            fair.policy_.probabilities(own, people.table("numpy", name=X["name"])[:, -1])
+            == fair.predict_proba(X)
         ).all()
 
 

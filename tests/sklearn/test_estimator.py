@@ -28,7 +28,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from felicific import FairClassifier, Floor, Happiness, Scorer, moments, solve
+from felicific import FairClassifier, Floor, Happiness, Scorer, aggregate, solve
 from felicific.exceptions import DataError, GroupError, HappinessError
 
 # ---------------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_cross_fit_is_scikit_learns(people, policy):
     ).fit(X, y)
     proba = cross_val_predict(LogisticRegression(), X, y, cv=5, method="predict_proba")
     expected = solve(
-        moments(
+        aggregate(
             X, proba=proba, y=y, sensitive_features="group", happiness="statistical_parity", policy=policy
         ),
         random_state=0,
@@ -314,7 +314,7 @@ def test_frozen_uses_every_row(people):
     """A frozen model's policy is fitted on its predictions for every row."""
     fair, X = fit_library(people, "pandas", happiness="statistical_parity", key="id", policy="label")
     expected = solve(
-        moments(
+        aggregate(
             X,
             predicted=people.frozen("pandas").predict(X.drop(columns="id")),
             y=people.y,
@@ -663,5 +663,5 @@ def test_attributes_that_users_see(people):
     fair, _ = fit_library(people, "pandas", happiness=funding)
     assert {name for name in vars(fair) if name.endswith("_")} == {
         "change_cost_", "classes_", "decisions_", "estimator_", "feature_names_in_", "gaps_", "groups_", "loss_",
-        "moments_", "n_features_in_", "policy_", "sensitive_features_", "share_randomized_",
+        "aggregates_", "n_features_in_", "policy_", "sensitive_features_", "share_randomized_",
     }  # fmt: skip

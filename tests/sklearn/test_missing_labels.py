@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from felicific import Explore, FairClassifier, MissingLabels, Score, Scorer, audit, moments, solve
+from felicific import Exploration, FairClassifier, MissingLabels, Score, Scorer, aggregate, audit, solve
 from felicific.exceptions import DataError, PolicyWarning
 
 FEATURES = ["x1", "x2"]
@@ -23,7 +23,7 @@ def lending(n=3000, seed=0, steep=0.7):
     z = rng.integers(0, 2, n)
     x1, x2 = rng.normal(-0.3 * z, 1.0), rng.normal(size=n)
     truth = (rng.random(n) < 1 / (1 + np.exp(-(x1 + 0.7 * x2 + 0.4)))).astype(int)
-    odds = 1 / (1 + np.exp(-steep * (x1 + 0.7 * x2 - 0.5 * z + 0.5)))
+    probabilities = 1 / (1 + np.exp(-steep * (x1 + 0.7 * x2 - 0.5 * z + 0.5)))
     X = pd.DataFrame(
         {
             "x1": x1,
@@ -31,10 +31,10 @@ def lending(n=3000, seed=0, steep=0.7):
             "group": np.array(["A", "B"], dtype=object)[z],
             "amount": np.exp(rng.normal(9, 0.5, n)),
             "id": np.arange(n) + 10**6 * seed,
-            "odds": odds,
+            "proba": probabilities,
         }
     )
-    return X, truth, np.where(rng.random(n) < odds, truth, np.nan)
+    return X, truth, np.where(rng.random(n) < probabilities, truth, np.nan)
 
 
 X, TRUTH, Y = lending()
@@ -48,36 +48,38 @@ def fair(**more):
         "sensitive_features": "group",
         "key": "id",
         "random_state": 0,
-        "missing_labels": "explained",
+        "missing_labels": "at_random",
     }
     return FairClassifier(MODEL, **settings | more)
 
 
 @pytest.mark.parametrize("kind", ["score", "label", "individual"])
-@pytest.mark.parametrize("said", ["explained", MissingLabels(odds="odds")])
+@pytest.mark.parametrize("said", ["at_random", MissingLabels(label_proba="proba")])
 def test_every_kind_of_policy_is_near_the_fit_to_all_labels(kind, said):
     """What is stated is near what the policy does to everybody's true labels; what is stated of the labelled is not."""
     fitted = fair(policy=kind, missing_labels=said, change_cost=0).fit(X, Y)
-    odds = fitted.predict_proba(X)
-    loss = float(np.mean(1.0 - odds[np.arange(len(X)), TRUTH]))
+    probabilities = fitted.predict_proba(X)
+    loss = float(np.mean(1.0 - probabilities[np.arange(len(X)), TRUTH]))
     assert fitted.loss_ == pytest.approx(loss, abs=0.04)
     have = np.isfinite(Y)
     left_out = fair(policy=kind, missing_labels=None, change_cost=0).fit(X[have], Y[have].astype(int))
-    odds = left_out.predict_proba(X)
-    there = float(np.mean(1.0 - odds[np.arange(len(X)), TRUTH]))
+    probabilities = left_out.predict_proba(X)
+    there = float(np.mean(1.0 - probabilities[np.arange(len(X)), TRUTH]))
     assert abs(left_out.loss_ - there) > abs(fitted.loss_ - loss)
     assert fitted.gaps_["equal_opportunity"] <= 0.02 + 1e-9
     known = fitted.labels_
-    assert known.source == ("odds" if said != "explained" else "model")
+    assert known.source == ("label_proba" if said != "at_random" else "model")
     assert known.people.sum() == len(X)
     assert known.labelled.sum() == np.isfinite(Y).sum()
     assert (known.imputed[:, 1] < known.seen[:, 1]).all()  # the officer took the better ones
     assert "No label" in str(fitted.policy_)
 
 
-def test_known_odds_are_those_of_solve():
-    """The sums are the same as those of a table of scores with a column of odds."""
-    fitted = fair(policy=Score(cells=30), missing_labels=MissingLabels(odds="odds"), change_cost=0).fit(X, Y)
+def test_known_probabilities_are_those_of_solve():
+    """The sums are the same as those of a table of scores with a column of probabilities."""
+    fitted = fair(
+        policy=Score(bins=30), missing_labels=MissingLabels(label_proba="proba"), change_cost=0
+    ).fit(X, Y)
     table = X.assign(y=Y, p=MODEL.predict_proba(X[FEATURES])[:, 1])
     policy = solve(
         table,
@@ -86,8 +88,8 @@ def test_known_odds_are_those_of_solve():
         sensitive_features="group",
         happiness="equal_opportunity",
         gap=0.02,
-        policy=Score(cells=30),
-        missing_labels=MissingLabels(odds="odds"),
+        policy=Score(bins=30),
+        missing_labels=MissingLabels(label_proba="proba"),
         random_state=0,
     )
     assert fitted.loss_ == pytest.approx(policy.loss, abs=1e-12)
@@ -102,19 +104,19 @@ def test_nothing_changes_where_no_label_is_missing():
     assert said.labels_ is None
 
 
-def test_the_odds_column_is_read_at_the_fit_alone():
+def test_the_probabilities_column_is_read_at_the_fit_alone():
     """Neither the model nor predict sees it, and people without it are decided about as people with it."""
-    said = fair(missing_labels=MissingLabels(odds="odds")).fit(X, Y)
-    assert "odds" not in said.feature_names_in_
-    assert (said.predict(X) == said.predict(X.drop(columns="odds"))).all()
+    said = fair(missing_labels=MissingLabels(label_proba="proba")).fit(X, Y)
+    assert "proba" not in said.feature_names_in_
+    assert (said.predict(X) == said.predict(X.drop(columns="proba"))).all()
     free = FairClassifier(
         LogisticRegression(),
         happiness="equal_opportunity",
         gap=0.05,
         sensitive_features="group",
-        missing_labels=MissingLabels(odds="odds"),
+        missing_labels=MissingLabels(label_proba="proba"),
         random_state=0,
-    ).fit(X[[*FEATURES, "odds"]].assign(group=(X["group"] == "B").astype(int)), Y)
+    ).fit(X[[*FEATURES, "proba"]].assign(group=(X["group"] == "B").astype(int)), Y)
     assert list(free.estimator_.feature_names_in_) == [*FEATURES, "group"]
     assert free.predict(X[FEATURES].assign(group=(X["group"] == "B").astype(int))[:5]).shape == (5,)
 
@@ -130,7 +132,7 @@ def test_an_unfitted_model_learns_from_the_labelled_and_is_tried_on_all():
             gap=100.0,
             policy="score",
             sensitive_features="group",
-            missing_labels="explained",
+            missing_labels="at_random",
             random_state=0,
         ).fit(people.assign(group=(people["group"] == "B").astype(int)), y)
         for y in kinds
@@ -140,7 +142,7 @@ def test_an_unfitted_model_learns_from_the_labelled_and_is_tried_on_all():
 
 
 def test_labels_of_text_and_rows_of_weight_zero():
-    """Labels may be text, and a row of weight 0 is absent, whatever its label and odds."""
+    """Labels may be text, and a row of weight 0 is absent, whatever its label and probabilities."""
     words = np.where(np.isnan(Y), None, np.where(Y == 1, "good", "bad"))
     model = FrozenEstimator(LogisticRegression().fit(X[FEATURES], np.where(TRUTH == 1, "good", "bad")))
     settings = {
@@ -149,9 +151,9 @@ def test_labels_of_text_and_rows_of_weight_zero():
         "sensitive_features": "group",
         "random_state": 0,
     }
-    settings |= {"missing_labels": MissingLabels(odds="odds"), "policy": "score", "change_cost": 0}
+    settings |= {"missing_labels": MissingLabels(label_proba="proba"), "policy": "score", "change_cost": 0}
     plain = FairClassifier(model, **settings).fit(X, words)
-    more = pd.concat([X, X[:20].assign(odds=np.nan)])
+    more = pd.concat([X, X[:20].assign(proba=np.nan)])
     weight = np.append(np.ones(len(X)), np.zeros(20))
     again = FairClassifier(model, **settings).fit(more, np.append(words, ["bad"] * 20), sample_weight=weight)
     assert again.loss_ == plain.loss_
@@ -162,44 +164,50 @@ def test_labels_of_text_and_rows_of_weight_zero():
 
 
 def test_what_is_hidden_is_a_range():
-    """The loss at hidden=2 is worse than at 1, and its range holds it; at() needs no new fit."""
+    """The loss at max_odds_ratio=2 is worse than at 1, and its range holds it; at() needs no new fit."""
     said = fair(
-        happiness="decision * amount", gap=0.0, missing_labels=MissingLabels(odds="odds"), policy="score"
+        happiness="decision * amount",
+        gap=0.0,
+        missing_labels=MissingLabels(label_proba="proba"),
+        policy="score",
     )
     one = said.fit(X, Y)
-    two = one.at(hidden=2)
+    two = one.at(max_odds_ratio=2)
     again = fair(
         happiness="decision * amount",
         gap=0.0,
-        missing_labels=MissingLabels(odds="odds", hidden=2),
+        missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=2),
         policy="score",
         change_cost=one.change_cost_,
     ).fit(X, Y)
     assert two.loss_ == pytest.approx(again.loss_, abs=1e-9)
     assert two.loss_range_[0] <= one.loss_ <= two.loss_ == two.loss_range_[1]
-    assert one.at(hidden=math.inf).loss_ >= two.loss_
+    assert one.at(max_odds_ratio=math.inf).loss_ >= two.loss_
     assert "at worst" in str(two.policy_)
     wider = two.at(gap=500.0)
     assert wider.loss_ <= two.loss_
     fitted = fair(
         happiness="decision * amount",
         gap=500.0,
-        missing_labels=MissingLabels(odds="odds", hidden=2),
+        missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=2),
         policy="score",
         change_cost=one.change_cost_,
     ).fit(X, Y)
     assert wider.loss_range_ == pytest.approx(fitted.loss_range_, abs=1e-9)
     assert wider.policy_.labels.to_dict() == fitted.policy_.labels.to_dict()
-    assert two.missing_labels.hidden == 2
+    assert two.missing_labels.max_odds_ratio == 2
     with pytest.raises(DataError, match="nothing is hidden"):
-        fair(missing_labels=None).fit(X, TRUTH).at(hidden=2)
+        fair(missing_labels=None).fit(X, TRUTH).at(max_odds_ratio=2)
     bounded = fair(
-        happiness="decision * amount", missing_labels=MissingLabels(hidden=2), policy="individual", gap=100.0
+        happiness="decision * amount",
+        missing_labels=MissingLabels(max_odds_ratio=2),
+        policy="individual",
+        gap=100.0,
     )
     free = fair(happiness="decision * amount", policy="individual", gap=100.0).fit(X, Y)
     assert bounded.fit(X, Y).loss_ > free.loss_
     with pytest.raises(DataError, match="looks at the label"):
-        fair(missing_labels=MissingLabels(hidden=2), policy="individual").fit(X, Y)
+        fair(missing_labels=MissingLabels(max_odds_ratio=2), policy="individual").fit(X, Y)
 
 
 def test_a_fitted_classifier_is_stored_and_recalibrated():
@@ -221,20 +229,20 @@ def test_labels_nobody_looks_at_may_be_missing():
 
 
 def test_errors_say_what_to_do():
-    """Nothing said, a classifier that knows no chances, odds of another length, nobody alike."""
+    """Nothing said, a classifier that knows no chances, probabilities of another length, nobody alike."""
     with pytest.raises(DataError, match="Leaving them out would fit the policy"):
         fair(missing_labels=None).fit(X, Y)
     with pytest.raises(DataError, match="has no predict_proba"):
-        fair(missing_labels=MissingLabels(odds=RidgeClassifier())).fit(X, Y)
-    with pytest.raises(DataError, match="odds for"):
-        fair(missing_labels=MissingLabels(odds=np.full(5, 0.5))).fit(X, Y)
+        fair(missing_labels=MissingLabels(label_proba=RidgeClassifier())).fit(X, Y)
+    with pytest.raises(DataError, match="label_proba for"):
+        fair(missing_labels=MissingLabels(label_proba=np.full(5, 0.5))).fit(X, Y)
     with pytest.raises(DataError, match="nothere"):
-        fair(missing_labels=MissingLabels(odds="nothere")).fit(X, Y)
+        fair(missing_labels=MissingLabels(label_proba="nothere")).fit(X, Y)
     score = MODEL.predict_proba(X[FEATURES])[:, 1]
     cut = np.where(score > 0.55, TRUTH, np.nan)
     with pytest.raises(DataError, match="nobody alike has a label") as error:
         fair().fit(X, cut)
-    assert "Explore in the next round" in str(error.value)
+    assert "Exploration in the next round" in str(error.value)
     with pytest.raises(DataError, match="missing_labels is"):
         fair(missing_labels="missing at random").fit(X, Y)
 
@@ -257,33 +265,38 @@ def test_doubtful_overlap_warns_once():
 
 
 def test_the_loop_decides_observes_and_fits_again():
-    """Odds of a policy that explores are the odds with which labels are seen: the next fit takes them as they are."""
+    """Probabilities of a policy that explores are the probabilities with which labels are seen.
+
+    The next fit takes them as they are.
+    """
     people, _, y = lending(4000, seed=6)
-    first = fair(constraints=[Explore(at_least=0.05)]).fit(people.drop(columns="odds"), y)
+    first = fair(constraints=[Exploration(at_least=0.05)]).fit(people.drop(columns="proba"), y)
     new, later, _ = lending(4000, seed=7)
     scores = MODEL.predict_proba(new[FEATURES])[:, 1]
-    table = new.drop(columns="odds").assign(score=scores)
-    decided = first.policy_.apply(table, proba="score", sensitive_features="group", key="id", odds=True)
-    assert decided["odds"].min() >= 0.05 - 1e-12
+    table = new.drop(columns="proba").assign(score=scores)
+    decided = first.policy_.apply(table, proba="score", sensitive_features="group", key="id", with_proba=True)
+    assert decided["proba"].min() >= 0.05 - 1e-12
     seen = np.where(decided["decision"] == 1, later, np.nan)
-    again = fair(missing_labels=MissingLabels(odds="odds"), constraints=[Explore(at_least=0.05)]).fit(
-        decided.drop(columns=["decision", "score"]), seen
-    )
-    assert again.labels_.source == "odds"
+    again = fair(
+        missing_labels=MissingLabels(label_proba="proba"), constraints=[Exploration(at_least=0.05)]
+    ).fit(decided.drop(columns=["decision", "score"]), seen)
+    assert again.labels_.source == "label_proba"
     assert abs(again.labels_.standing - 1).max() < 0.6
-    wrong = decided.assign(odds=(decided["odds"] * 0.8).clip(lower=0.01)).drop(columns=["decision", "score"])
-    with pytest.raises(DataError, match="not the odds with which labels were seen"):
-        fair(missing_labels=MissingLabels(odds="odds")).fit(wrong, seen)
+    wrong = decided.assign(proba=(decided["proba"] * 0.8).clip(lower=0.01)).drop(
+        columns=["decision", "score"]
+    )
+    with pytest.raises(DataError, match="not the probabilities with which labels were seen"):
+        fair(missing_labels=MissingLabels(label_proba="proba")).fit(wrong, seen)
 
 
 def test_sums_of_sites_are_those_of_one_table():
-    """moments(...) of parts with missing labels add to what one fit sees."""
+    """aggregate(...) of parts with missing labels add to what one fit sees."""
     table = X.assign(y=Y, p=MODEL.predict_proba(X[FEATURES])[:, 1])
     asked = {"proba": "p", "y": "y", "sensitive_features": "group", "happiness": "decision * amount"}
-    asked |= {"missing_labels": "explained"}
-    whole = solve(moments(table, **asked), gap=0.0, random_state=0)
+    asked |= {"missing_labels": "at_random"}
+    whole = solve(aggregate(table, **asked), gap=0.0, random_state=0)
     parts = solve(
-        sum(moments(part, **asked) for part in (table[:1000], table[1000:])), gap=0.0, random_state=0
+        sum(aggregate(part, **asked) for part in (table[:1000], table[1000:])), gap=0.0, random_state=0
     )
     assert parts.loss == pytest.approx(whole.loss, abs=1e-9)
 
@@ -292,32 +305,35 @@ def test_sums_of_sites_are_those_of_one_table():
 # People of whom nothing can be known, and objects that are moved or fitted again
 
 
-def test_known_odds_of_nothing_are_refused():
+def test_known_probabilities_of_nothing_are_refused():
     """Whoever could not have a label is like nobody who has one, also for an audit; only bounds are left."""
     score = MODEL.predict_proba(X[FEATURES])[:, 1]
-    cut = X.assign(odds=(score > 0.5).astype(float))
+    cut = X.assign(proba=(score > 0.5).astype(float))
     y = np.where(score > 0.5, TRUTH, np.nan)
-    with pytest.raises(DataError, match=r"For 100 % of the unlabelled of '.' the odds are 0"):
-        fair(missing_labels=MissingLabels(odds="odds")).fit(cut, y)
+    with pytest.raises(DataError, match=r"For 100 % of the unlabelled of '.' the probability is 0"):
+        fair(missing_labels=MissingLabels(label_proba="proba")).fit(cut, y)
     plain = fair(missing_labels=None).fit(X, TRUTH)
-    with pytest.raises(DataError, match="the odds are 0"):
-        audit(plain, cut, y, missing_labels=MissingLabels(odds="odds"))
-    bounds = fair(happiness="decision * amount", missing_labels=MissingLabels(odds="odds", hidden=math.inf))
+    with pytest.raises(DataError, match="the probability is 0"):
+        audit(plain, cut, y, missing_labels=MissingLabels(label_proba="proba"))
+    bounds = fair(
+        happiness="decision * amount",
+        missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=math.inf),
+    )
     assert bounds.fit(cut, y).loss_range_[0] < bounds.loss_range_[1]
 
 
-def test_odds_are_checked_where_nobody_lacks_a_label():
-    """Odds of a twentieth in a group in which everybody has a label are not the odds."""
-    y, wrong = np.where(X["group"] == "A", TRUTH, Y), X["odds"].where(X["group"] != "A", 0.05)
-    with pytest.raises(DataError, match=r"In the group 'A'.*not the odds"):
-        fair(missing_labels=MissingLabels(odds="odds")).fit(X.assign(odds=wrong), y)
-    right = X.assign(odds=X["odds"].where(X["group"] != "A", 1.0))
-    found = fair(missing_labels=MissingLabels(odds="odds"), happiness="decision * y * amount", gap={}).fit(
-        right, y
-    )
+def test_probabilities_are_checked_where_nobody_lacks_a_label():
+    """Probabilities of a twentieth in a group in which everybody has a label are not the probabilities."""
+    y, wrong = np.where(X["group"] == "A", TRUTH, Y), X["proba"].where(X["group"] != "A", 0.05)
+    with pytest.raises(DataError, match=r"In the group 'A'.*not the probabilities"):
+        fair(missing_labels=MissingLabels(label_proba="proba")).fit(X.assign(proba=wrong), y)
+    right = X.assign(proba=X["proba"].where(X["group"] != "A", 1.0))
+    found = fair(
+        missing_labels=MissingLabels(label_proba="proba"), happiness="decision * y * amount", gap={}
+    ).fit(right, y)
     chosen = X["group"] == "A"
-    odds = found.predict_proba(X)[:, 1]
-    mean = float((odds * TRUTH * X["amount"])[chosen].mean())
+    probabilities = found.predict_proba(X)[:, 1]
+    mean = float((probabilities * TRUTH * X["amount"])[chosen].mean())
     assert found.policy_.means["decision * y * amount"]["A"] == pytest.approx(mean, rel=1e-9)
 
 
@@ -336,7 +352,7 @@ def test_people_who_were_labelled_otherwise_are_refused():
         with pytest.raises(DataError, match="labelled in another way"):
             ask()
     by_score = audit(
-        said, new, almost, missing_labels=MissingLabels(odds=np.full(len(new), 1 - 1 / len(new)))
+        said, new, almost, missing_labels=MissingLabels(label_proba=np.full(len(new), 1 - 1 / len(new)))
     )
     assert by_score.loss.estimate == pytest.approx(audit(said, new, later).loss.estimate, abs=2e-3)
 
@@ -353,35 +369,36 @@ def test_a_refit_forgets_what_was_believed():
 
 
 def test_policies_along_a_frontier_know_who_has_a_label():
-    """After at(gap=), and in any order with at(hidden=), labels and the range of the loss are those of the policy."""
+    """After at(gap=), in any order with at(max_odds_ratio=), labels and range of the loss are those of the policy."""
     money = {"happiness": "decision * amount", "gap": 100.0, "policy": "score", "change_cost": 0}
-    one = fair(**money, missing_labels=MissingLabels(odds="odds")).fit(X, Y)
-    moved = one.at(hidden=2).at(gap=600.0)
-    other = one.at(gap=600.0).at(hidden=2)
+    one = fair(**money, missing_labels=MissingLabels(label_proba="proba")).fit(X, Y)
+    moved = one.at(max_odds_ratio=2).at(gap=600.0)
+    other = one.at(gap=600.0).at(max_odds_ratio=2)
     assert moved.loss_range_[1] == moved.loss_ == moved.policy_.loss
     assert moved.loss_range_[0] < moved.loss_
     assert "at worst" in str(moved.policy_)
     assert other.loss_range_ == pytest.approx(moved.loss_range_, abs=1e-9)
     assert one.frontier_.at(gap=600.0).labels is not None
     with pytest.raises(DataError, match="recalibrated"):
-        one.recalibrate(lending(seed=4)[0]).at(hidden=2)
-    alone = fair(**money | {"policy": "individual"}, missing_labels=MissingLabels(odds="odds", hidden=2)).fit(
-        X, Y
-    )
+        one.recalibrate(lending(seed=4)[0]).at(max_odds_ratio=2)
+    alone = fair(
+        **money | {"policy": "individual"},
+        missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=2),
+    ).fit(X, Y)
     assert alone.loss_range_[0] < alone.loss_range_[1]
 
 
 def test_happiness_of_the_label_has_ends_at_every_door():
     """A gap of happiness that looks at the label is the worst case: by the classifier, and as solve says it."""
-    asked = {"happiness": {"h": "decision * y"}, "gap": 0.1, "policy": Score(cells=30), "change_cost": 0}
-    found = fair(**asked, missing_labels=MissingLabels(odds="odds", hidden=1.5)).fit(X, Y)
+    asked = {"happiness": {"h": "decision * y"}, "gap": 0.1, "policy": Score(bins=30), "change_cost": 0}
+    found = fair(**asked, missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=1.5)).fit(X, Y)
     table = X.assign(y=Y, p=MODEL.predict_proba(X[FEATURES])[:, 1])
     roles = {"proba": "p", "y": "y", "sensitive_features": "group", "random_state": 0}
     policy = solve(
         table,
         **roles,
         **asked,
-        missing_labels=MissingLabels(odds="odds", hidden=1.5),
+        missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=1.5),
     )
     assert found.loss_ == pytest.approx(policy.loss, abs=1e-9)
     assert found.gaps_["h"] <= 0.1 + 1e-9
@@ -399,22 +416,27 @@ def test_overlap_is_asked_for_at_every_finite_strength():
     """A little doubt about hidden reasons makes nobody known of whom nobody alike has a label."""
     score = MODEL.predict_proba(X[FEATURES])[:, 1]
     cut = np.where(score > 0.55, TRUTH, np.nan)
-    for hidden in (1.0, 1.01, 3.0):
+    for max_odds_ratio in (1.0, 1.01, 3.0):
         with pytest.raises(DataError, match="nobody alike has a label"):
-            fair(happiness="decision * amount", missing_labels=MissingLabels(hidden=hidden)).fit(X, cut)
+            fair(
+                happiness="decision * amount", missing_labels=MissingLabels(max_odds_ratio=max_odds_ratio)
+            ).fit(X, cut)
 
 
-def test_complete_rows_need_no_odds_and_score_says_what_to_use():
-    """An audit of people who all have a label asks for no column of odds; score() of missing labels is refused."""
-    said = fair(missing_labels=MissingLabels(odds="odds")).fit(X, Y)
+def test_complete_rows_need_no_probabilities_and_score_says_what_to_use():
+    """An audit of people who all have a label asks for no column of probabilities.
+
+    Score() of missing labels is refused.
+    """
+    said = fair(missing_labels=MissingLabels(label_proba="proba")).fit(X, Y)
     new, later, seen = lending(seed=3)
-    assert audit(said, new.drop(columns="odds"), later).labels is None
-    assert Scorer()(said, new.drop(columns="odds"), later)["neg_loss"] < 0
-    assert said.report(new.drop(columns="odds"), later).to_dict()["kind"] == "choice"
+    assert audit(said, new.drop(columns="proba"), later).labels is None
+    assert Scorer()(said, new.drop(columns="proba"), later)["neg_loss"] < 0
+    assert said.report(new.drop(columns="proba"), later).to_dict()["kind"] == "choice"
     with pytest.raises(DataError, match="some labels are missing"):
         said.score(new, seen)
     with pytest.raises(DataError, match="list of numbers"):
-        MissingLabels(odds=[0.5, 0.2])
+        MissingLabels(label_proba=[0.5, 0.2])
 
 
 def test_unknown_groups_do_not_stand_in_the_way():

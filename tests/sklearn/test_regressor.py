@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from felicific import FairClassifier, FairRegressor, Floor, Gap, Losers, Score, audit
+from felicific import FairClassifier, FairRegressor, Floor, Gap, Score, WorseOff, audit
 from felicific.exceptions import (
     CertificateError,
     ConstraintError,
@@ -208,11 +208,11 @@ def test_calibration(hours):
 def test_limits_without_the_group(hours):
     """A share above a limit is a matter of levels: without the group, cells of the prediction are taken."""
     X, y, model = hours
-    fair = fair_of(model, happiness="decision >= 40", gap=0.2, group_at_predict=False, policy="auto")
+    fair = fair_of(model, happiness="decision >= 40", gap=0.2, sees_group=False, policy="auto")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)
         fair.fit(X[1_000:], y[1_000:])
-    assert not fair.policy_.see_group
+    assert not fair.policy_.sees_group
     assert fair.gaps_["decision >= 40"] <= 0.2 + 1e-6
 
 
@@ -372,7 +372,7 @@ def test_safe_fits_hold():
         ({"decisions": list(range(5_000))}, DataError, "at most 4,096"),
         ({"gap": -1.0}, ConstraintError, "gap"),
         ({"happiness": "distributional_parity", "gap": 5.0}, ConstraintError, "no gap of it is larger"),
-        ({"constraints": [Losers(0.0)]}, ConstraintError, "Losers"),
+        ({"constraints": [WorseOff(0.0)]}, ConstraintError, "WorseOff"),
         (
             {"constraints": [Gap("distributional_parity", 0.1, min_people=10)]},
             ConstraintError,

@@ -14,14 +14,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from felicific import FairClassifier, Scorer, audit, compare, frontier, moments
+from felicific import FairClassifier, Scorer, aggregate, audit, compare, frontier
 from felicific.exceptions import (
+    AggregatesError,
     DataError,
     ExpressionError,
     GroupError,
     HappinessError,
     LotteryWarning,
-    MomentsError,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -55,11 +55,11 @@ def fitted(model="names", library="pandas", **settings):
 def test_columns_are_found_by_name(model, policy, key):
     """Further columns and another order change nothing, lots included, in the same library and in another."""
     fair, rows = fitted(model, policy=policy, key=key)
-    odds, decided = fair.predict_proba(rows), fair.predict(rows)
-    assert ((odds > 0) & (odds < 1)).any()
+    probabilities, decided = fair.predict_proba(rows), fair.predict(rows)
+    assert ((probabilities > 0) & (probabilities < 1)).any()
     more = rows[NAMES[::-1]].assign(note="x", region=PEOPLE["region"])
     for table in (more, pl.from_pandas(more)):
-        assert (fair.predict_proba(table) == odds).all()
+        assert (fair.predict_proba(table) == probabilities).all()
         assert (fair.predict(table) == decided).all()
         assert fair.score(table, PEOPLE.y) == fair.score(rows, PEOPLE.y)
     assert fair.frontier_on(more, PEOPLE.y).loss == pytest.approx(
@@ -77,9 +77,9 @@ def test_a_model_without_names_gets_the_columns_of_the_fit():
         warnings.simplefilter("ignore")  # of scikit-learn, about the names
         fair.fit(rows, PEOPLE.y, sensitive_features=PEOPLE["group"])
         there = {"sensitive_features": PEOPLE["group"]}
-        odds = fair.predict_proba(rows, **there)
+        probabilities = fair.predict_proba(rows, **there)
         more = rows[["wealth", "score"]].assign(loan=1.0)
-        assert (fair.predict_proba(more, **there) == odds).all()
+        assert (fair.predict_proba(more, **there) == probabilities).all()
         with pytest.raises(DataError, match="no column 'score', needed for the model"):
             fair.predict_proba(rows[["wealth"]], **there)
 
@@ -201,7 +201,7 @@ def test_groups_named_at_fit_are_remembered(named):
 def test_a_group_named_at_fit_is_hidden_from_who_may_not_see_it():
     """Where the group is known at fit only, the model does not see the column either, wherever it was named."""
     rows = PEOPLE.table("pandas", NAMES)
-    said = {"happiness": "statistical_parity", "group_at_predict": False, "key": "id", "random_state": 0}
+    said = {"happiness": "statistical_parity", "sees_group": False, "key": "id", "random_state": 0}
     said["policy"] = "score"
     fair = FairClassifier(LogisticRegression(), **said).fit(rows, PEOPLE.y, sensitive_features="group")
     told = FairClassifier(LogisticRegression(), sensitive_features="group", **said).fit(rows, PEOPLE.y)
@@ -223,7 +223,7 @@ def test_identifiers_are_no_groups(refuses):
     asked = {"happiness": "decision", "sensitive_features": "id"}
     for table in (rows, columns, pl.from_pandas(rows).lazy()):
         for door in (
-            lambda t=table: moments(t, proba="s", y="y", **asked),
+            lambda t=table: aggregate(t, proba="s", y="y", **asked),
             lambda t=table: frontier(t, proba="s", y="y", **asked),
             lambda t=table: audit("y", t, **asked),
         ):
@@ -231,21 +231,21 @@ def test_identifiers_are_no_groups(refuses):
                 GroupError, "300 groups", "300 people", "that is no group", remedy="many people share"
             ):
                 door()
-    for settings in ({}, {"confidence": 0.9}, {"policy": "individual", "group_at_predict": False}):
+    for settings in ({}, {"confidence": 0.9}, {"policy": "individual", "sees_group": False}):
         with refuses(GroupError, "300 groups", "that is no group"):
             fitted(sensitive_features="id", key=None, **settings)
     many = rows.assign(id=rows["id"] % 60)
-    assert len(moments(many, proba="s", y="y", **asked).groups) == 60
+    assert len(aggregate(many, proba="s", y="y", **asked).groups) == 60
     counts = rows[:100].assign(n=5)
-    assert len(moments(counts, proba="s", y="y", sample_weight="n", **asked).groups) == 100
+    assert len(aggregate(counts, proba="s", y="y", sample_weight="n", **asked).groups) == 100
 
 
-def test_what_is_no_table_no_audit_and_no_moments(refuses):
+def test_what_is_no_table_no_audit_and_no_aggregates(refuses):
     """Is named, instead of an error of Python's from within."""
     fair, rows = fitted()
     line, lazy = fair.frontier_, pl.from_pandas(rows.assign(y=PEOPLE.y)).lazy()
     for wrong in (rows, 3, "s"):
-        with refuses(MomentsError, f"a {type(wrong).__name__}, not moments", remedy="moments(table"):
+        with refuses(AggregatesError, f"a {type(wrong).__name__}, not aggregates", remedy="aggregate(table"):
             line.on(wrong)
     found = audit(fair, rows, PEOPLE.y)
     for before, after in ((1, 2), (found, 2), (1, found), (found, fair)):
@@ -295,7 +295,10 @@ def test_frontiers_are_stored(policy):
 
 
 def test_probabilities_are_audited_with_a_word():
-    """Odds are taken for a lottery, and the audit says so; decisions, classifiers and policies need no word."""
+    """Probabilities are taken for a lottery, and the audit says so.
+
+    Decisions, classifiers and policies need no word.
+    """
     fair, rows = fitted()
     asked = {"happiness": "decision", "sensitive_features": "group", "classes": [0, 1]}
     model = fair.estimator_

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from felicific import Explore, FairClassifier, MissingLabels, Policy, Score, audit, moments
+from felicific import Exploration, FairClassifier, MissingLabels, Policy, Score, aggregate, audit
 from felicific._people.people import People
 from felicific.cli import run
 from felicific.exceptions import ConstraintError, DataError, PolicyFileError
@@ -102,7 +102,10 @@ MAPS = [lambda p: p - 0.5, lambda p: np.log(p / (1 - p)), lambda p: (p - 0.5) **
 @pytest.mark.parametrize("map_", MAPS)
 @pytest.mark.parametrize("happiness", ["statistical_parity", "equalized_odds"])
 def test_the_same_cells_give_the_same_policy_as_probabilities(map_, happiness):
-    """Where every score has a cell of its own, what the model calls it does not matter: odds, loss, gaps, lots."""
+    """Where every score has a cell of its own, what the model calls it does not matter.
+
+    Probabilities, loss, gaps, lots.
+    """
     table, y = with_scores(800, 100)
     own, other = (
         fitted(FrozenEstimator(Said(one).fit(None)), table, y, slice(None), gap=0.02, happiness=happiness)
@@ -161,10 +164,10 @@ def test_the_loss_is_that_of_the_best_thresholds(model):
 
 
 def test_stated_numbers_are_those_of_the_decisions(fair):
-    """Loss and gap on the fitted people are what the odds do to them."""
-    odds, group, y = fair.predict_proba(X[FIT])[:, 1], X.sex[FIT], Y[FIT]
-    assert fair.loss_ == pytest.approx(np.where(y == 1, 1 - odds, odds).mean(), abs=1e-9)
-    means = [odds[group == g].mean() for g in ("f", "m")]
+    """Loss and gap on the fitted people are what the probabilities do to them."""
+    probabilities, group, y = fair.predict_proba(X[FIT])[:, 1], X.sex[FIT], Y[FIT]
+    assert fair.loss_ == pytest.approx(np.where(y == 1, 1 - probabilities, probabilities).mean(), abs=1e-9)
+    means = [probabilities[group == g].mean() for g in ("f", "m")]
     assert max(fair.gaps_.values()) == pytest.approx(abs(means[0] - means[1]), abs=1e-9)
     assert max(fair.gaps_.values()) <= 0.05 + 1e-9
     today = fair.outcomes_["today"].loss
@@ -215,8 +218,10 @@ def test_a_cross_fit_asks_models_that_have_not_seen_the_rows():
     """The values are those of cross_val_predict."""
     own = fitted(PIPELINE, policy="score", change_cost=0)
     values = cross_val_predict(PIPELINE, X[FIT], Y[FIT], cv=5, method="decision_function")
-    odds = own.policy_.odds(values, group=X.sex[FIT])[:, 1]
-    assert own.loss_ == pytest.approx(np.where(Y[FIT] == 1, 1 - odds, odds).mean(), abs=1e-9)
+    probabilities = own.policy_.probabilities(values, group=X.sex[FIT])[:, 1]
+    assert own.loss_ == pytest.approx(
+        np.where(Y[FIT] == 1, 1 - probabilities, probabilities).mean(), abs=1e-9
+    )
     assert own.policy_.basis.out_of_fold
 
 
@@ -226,7 +231,7 @@ def test_values_given_as_probabilities_name_the_way():
     with pytest.raises(
         DataError, match="Of a decision function, FairClassifier around the model makes a policy"
     ):
-        moments(table, proba="v", y="y", sensitive_features="sex", happiness="decision")
+        aggregate(table, proba="v", y="y", sensitive_features="sex", happiness="decision")
 
 
 def test_more_classes_take_the_label():
@@ -277,7 +282,7 @@ def test_missing_labels_are_not_supposed_by_values():
     """Where labels may be missing the default stays the label, and cells of a decision function are refused."""
     y = Y.astype(float)
     y[310:340] = np.nan
-    said = {"y": y, "missing_labels": MissingLabels(odds=LogisticRegression())}
+    said = {"y": y, "missing_labels": MissingLabels(label_proba=LogisticRegression())}
     assert fitted(svc(), **said).policy_.kind == "label"
     with pytest.raises(DataError, match=r"labels may be missing.*CalibratedClassifierCV"):
         fitted(svc(), policy="score", **said)
@@ -286,8 +291,8 @@ def test_missing_labels_are_not_supposed_by_values():
 def test_explore_speaks_of_scores_and_these_are_none():
     """A range of scores means nothing on a decision function; without one everybody keeps the chance."""
     with pytest.raises(ConstraintError, match="sees a decision function, whose values are no scores"):
-        fitted(svc(), gap=0.2, constraints=[Explore(0.05, scores=(0.2, 0.4))])
-    own = fitted(svc(), gap=0.2, constraints=[Explore(0.05)])
+        fitted(svc(), gap=0.2, constraints=[Exploration(0.05, scores=(0.2, 0.4))])
+    own = fitted(svc(), gap=0.2, constraints=[Exploration(0.05)])
     assert own.predict_proba(X[TEST])[:, 1].min() >= 0.05 - 1e-9
 
 
@@ -338,7 +343,7 @@ def test_a_value_that_is_no_number_is_refused_by_row(bad):
         lambda: own.predict(wrong),
         lambda: own.report(wrong, y),
         lambda: own.recalibrate(wrong),
-        lambda: own.policy_.odds(np.where(np.arange(60) == 17, bad, 0.1), group=table.sex),
+        lambda: own.policy_.probabilities(np.where(np.arange(60) == 17, bad, 0.1), group=table.sex),
     ):
         with pytest.raises(DataError, match=r"decision function of row 17 is (nan|-?inf)"):
             call()
@@ -360,17 +365,17 @@ def test_new_values_beyond_the_fitted_ones_are_decided_as_the_nearest(fair):
     """However far out, a person is treated as those at that end."""
     values = fair.estimator_.decision_function(X[FEATURES][FIT])
     ends = np.array([values.min(), -1e9, -1.7e308, values.max(), 1e9, 1.7e308])
-    odds = fair.policy_.odds(ends, group=["f"] * 6)
-    assert (odds[:3] == odds[0]).all()
-    assert (odds[3:] == odds[3]).all()
+    probabilities = fair.policy_.probabilities(ends, group=["f"] * 6)
+    assert (probabilities[:3] == probabilities[0]).all()
+    assert (probabilities[3:] == probabilities[3]).all()
 
 
 def test_the_number_of_cells_is_kept_and_rules_may_fall():
-    """Score(cells=...) and monotone=False mean what they mean for scores."""
-    few = fitted(svc(), policy=Score(cells=4))
+    """Score(bins=...) and monotone=False mean what they mean for scores."""
+    few = fitted(svc(), policy=Score(bins=4))
     assert few.policy_.q.shape[1] == 4
-    free = fitted(svc(), policy=Score(cells=40, monotone=False), change_cost=0)
-    bound = fitted(svc(), policy=Score(cells=40), change_cost=0)
+    free = fitted(svc(), policy=Score(bins=40, monotone=False), change_cost=0)
+    bound = fitted(svc(), policy=Score(bins=40), change_cost=0)
     assert free.loss_ <= bound.loss_ + 1e-9
     assert (np.diff(bound.policy_.q[:, :, 1], axis=1) >= -1e-9).all()
     assert (np.diff(free.policy_.q[:, :, 1], axis=1) < -1e-3).any()
@@ -408,8 +413,8 @@ def test_frontier_recalibration_certificate_verdict_and_report(fair):
     same = fair.recalibrate(X[FIT])
     assert np.allclose(same.predict_proba(X[TEST]), fair.predict_proba(X[TEST]), atol=1e-6)
     fresh = fair.recalibrate(X[TEST])
-    odds = fresh.predict_proba(X[TEST])[:, 1]
-    means = [odds[X.sex[TEST] == g].mean() for g in ("f", "m")]
+    probabilities = fresh.predict_proba(X[TEST])[:, 1]
+    means = [probabilities[X.sex[TEST] == g].mean() for g in ("f", "m")]
     assert abs(means[0] - means[1]) <= 0.05 + 1e-9
     assert fair.certificate_.sentence
     report = fair.report(X[TEST], Y[TEST])
@@ -429,7 +434,7 @@ def test_frontier_recalibration_certificate_verdict_and_report(fair):
     )
     assert np.array_equal(found.means, same.means)
     with pytest.raises(DataError, match="FairClassifier alone cuts"):
-        moments(X[TEST], policy=fair.policy_.signal, proba=values, y=Y[TEST], sensitive_features="sex",
+        aggregate(X[TEST], policy=fair.policy_.signal, proba=values, y=Y[TEST], sensitive_features="sex",
                 happiness="decision")  # fmt: skip
     assert fair.frontier_on(X[TEST], Y[TEST]) is not None
 
@@ -475,12 +480,12 @@ def test_a_safe_fit_cuts_on_its_own_part():
 
 def test_deciding_without_the_group():
     """One table for all; what it costs is said."""
-    own = fitted(svc(), gap=0.1, group_at_predict=False)
+    own = fitted(svc(), gap=0.1, sees_group=False)
     assert own.policy_.kind == "score"
     assert own.policy_.of_values
     assert own.cost_of_blindness_ >= -1e-9
-    odds = own.predict_proba(X[FIT].drop(columns="sex"))[:, 1]
-    means = [odds[X.sex[FIT] == g].mean() for g in ("f", "m")]
+    probabilities = own.predict_proba(X[FIT].drop(columns="sex"))[:, 1]
+    means = [probabilities[X.sex[FIT] == g].mean() for g in ("f", "m")]
     assert abs(means[0] - means[1]) <= 0.1 + 1e-9
 
 
@@ -510,7 +515,7 @@ def test_a_stored_classifier_decides_the_same(fair, again):
 
 
 def test_an_explanation_speaks_of_values(fair, table):
-    """It decides as predict does, in the values' own unit, and beyond each cut the odds are those that it says."""
+    """It decides as predict does, in the values' own unit, and beyond each cut the chances are those that it says."""
     policy, rows = fair.policy_, X[TEST][:60]
     decided, values = fair.predict(rows, key="id"), fair.estimator_.decision_function(rows[FEATURES])
     met = set()
@@ -521,9 +526,9 @@ def test_an_explanation_speaks_of_values(fair, table):
         for cut in found.cuts:
             assert cut.distance == abs(found.score - cut.at)
             beyond = cut.at if cut.side == "below" else np.nextafter(cut.at, np.inf)
-            odds = policy.odds(np.array([beyond]), rows["sex"].iloc[i : i + 1])[0]
-            assert list(cut.odds.values()) == odds.tolist()
-            assert odds.tolist() != list(found.odds.values())
+            probabilities = policy.probabilities(np.array([beyond]), rows["sex"].iloc[i : i + 1])[0]
+            assert list(cut.probabilities.values()) == probabilities.tolist()
+            assert probabilities.tolist() != list(found.probabilities.values())
             met.add(cut.side)
         assert f"the decision function for 1, which is {value:.6g}" in str(found)
     assert met == {"below", "above"}
@@ -542,19 +547,19 @@ def test_a_loaded_policy_decides_the_same(fair, table, tmp_path):
     fair.policy_.resalted().save(path)
     policy = Policy.load(path)
     assert policy.to_json() == path.read_text()
-    odds = policy.odds(table.value, group=table.sex)
-    assert np.array_equal(odds, fair.predict_proba(X[TEST]))
-    assert np.array_equal(odds, policy.odds(table[["value"]].to_numpy(), group=table.sex))
+    probabilities = policy.probabilities(table.value, group=table.sex)
+    assert np.array_equal(probabilities, fair.predict_proba(X[TEST]))
+    assert np.array_equal(probabilities, policy.probabilities(table[["value"]].to_numpy(), group=table.sex))
     named = {"proba": "value", "sensitive_features": "sex", "key": "id"}
-    decided = policy.apply(table, odds=True, **named)
-    assert np.array_equal(decided["odds"], odds[:, 1])
+    decided = policy.apply(table, with_proba=True, **named)
+    assert np.array_equal(decided["proba"], probabilities[:, 1])
     assert np.array_equal(decided["decision"], policy.decide(table.value, table.sex, key=table.id))
     sql = policy.to_sql(**named)
     found = _with(table).sql(f"SELECT *, {sql} AS decision FROM people")
     assert np.array_equal(found.df()["decision"], decided["decision"])
-    lazy = policy.apply(pl.from_pandas(table).lazy(), odds=True, **named).collect()
+    lazy = policy.apply(pl.from_pandas(table).lazy(), with_proba=True, **named).collect()
     assert np.array_equal(lazy["decision"].to_numpy(), decided["decision"])
-    assert np.array_equal(lazy["odds"].to_numpy(), decided["odds"])
+    assert np.array_equal(lazy["proba"].to_numpy(), decided["proba"])
     for cut in policy.signal.values[::20]:  # at a cut, and just above it
         near = np.array([cut, np.nextafter(cut, np.inf)])
         frame = pd.DataFrame({"value": near, "sex": "f", "id": [1, 2]})
@@ -578,7 +583,7 @@ def test_a_database_refuses_what_is_no_value(fair, bad):
 
 @pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
 def test_a_policy_is_audited_by_its_values(fair, table, engine):
-    """audit(policy, ..., proba=column of the decision function) gives what the odds do, in memory and elsewhere."""
+    """audit(policy, ..., proba=column of the decision function) gives what the chances do, in memory and elsewhere."""
     place = {
         "memory": lambda: table,
         "polars": lambda: pl.from_pandas(table).lazy(),
@@ -587,9 +592,9 @@ def test_a_policy_is_audited_by_its_values(fair, table, engine):
     found = audit(
         fair.policy_, place, y="y", proba="value", sensitive_features="sex", happiness="statistical_parity"
     )
-    odds = fair.predict_proba(X[TEST])[:, 1]
+    probabilities = fair.predict_proba(X[TEST])[:, 1]
     for group in ("f", "m"):
-        wanted = odds[(X.sex[TEST] == group).to_numpy()].mean()
+        wanted = probabilities[(X.sex[TEST] == group).to_numpy()].mean()
         assert found.components[1].means[group].estimate == pytest.approx(wanted)
     with pytest.raises(DataError, match="decision function, which is one number"):
         audit(
@@ -605,7 +610,7 @@ def test_a_policy_is_audited_by_its_values(fair, table, engine):
 def test_probabilities_of_both_classes_are_refused(fair, table):
     """Where one number is compared with cuts, two are a mistake."""
     with pytest.raises(DataError, match="decision_function returns for two classes"):
-        fair.policy_.odds(np.full((3, 2), 0.5), group=["f"] * 3)
+        fair.policy_.probabilities(np.full((3, 2), 0.5), group=["f"] * 3)
     for call in (fair.policy_.apply, lambda table, **named: fair.policy_.to_sql(**named)):
         with pytest.raises(DataError, match="decision function, which is one number"):
             call(table, proba={0: "age", 1: "value"}, sensitive_features="sex", key="id")

@@ -190,7 +190,7 @@ def test_sums_are_the_same_from_every_library(library, kind):
     table = people()
 
     def sums(rows):
-        return felicific.moments(
+        return felicific.aggregate(
             rows,
             proba="score",
             y="repaid",
@@ -211,7 +211,7 @@ def test_a_category_without_a_value_names_the_row(library):
 
     def refused(rows):
         with pytest.raises(FelicificError) as caught:
-            felicific.moments(
+            felicific.aggregate(
                 rows,
                 proba="score",
                 y="repaid",
@@ -267,7 +267,9 @@ def test_sums_by_letters_are_those_by_objects():
     today = np.where(score > 0.4, "yes", "no")
     ask = {"happiness": "statistical_parity", "proba": score}
     found = [
-        felicific.moments(score[:, None], y=kind(y), sensitive_features=kind(group), today=kind(today), **ask)
+        felicific.aggregate(
+            score[:, None], y=kind(y), sensitive_features=kind(group), today=kind(today), **ask
+        )
         for kind in (np.asarray, lambda column: column.astype(object))
     ]
     assert found[0].to_json() == found[1].to_json()

@@ -1,4 +1,4 @@
-"""Dask: moments on a real cluster of worker processes, one of which dies; errors name the partition."""
+"""Dask: aggregates on a real cluster of worker processes, one of which dies; errors name the partition."""
 
 import os
 import warnings
@@ -25,7 +25,7 @@ from functions import (
     write_parquet,
 )
 
-from felicific import Happiness, moments, solve
+from felicific import Happiness, aggregate, solve
 from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
 
 dask = pytest.importorskip("dask")
@@ -66,15 +66,15 @@ def lay(table, parts=PARTS):
 
 
 def test_everyday_functions_agree_with_pandas(cluster, table):
-    """All everyday functions give the moments of the same rows in pandas, on worker processes, without a notice."""
-    assert_same(moments(lay(table), **asked()), moments(as_pandas(table), **asked()))
+    """All everyday functions give the aggregates of the same rows in pandas, on worker processes, without a notice."""
+    assert_same(aggregate(lay(table), **asked()), aggregate(as_pandas(table), **asked()))
 
 
 def test_methods_of_pandas_columns(table):
     """What is found to be an expression gets arrays on partitions, with the methods of columns."""
     ask = asked(happiness=[Happiness(function, name=name) for name, function in METHODS.items()])
     with dask.config.set(scheduler="synchronous"):
-        assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+        assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
@@ -84,7 +84,7 @@ def test_without_a_cluster(table, scheduler):
     table = {name: column[order] for name, column in table.items()}
     ask = asked(proba=["p0", "p1", "p2"], sample_weight="w")
     with dask.config.set(scheduler=scheduler):
-        assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+        assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
 def test_parquet_is_read_partition_by_partition(cluster, table, tmp_path):
@@ -92,7 +92,7 @@ def test_parquet_is_read_partition_by_partition(cluster, table, tmp_path):
     path = write_parquet(table, tmp_path / "people.parquet", 300)
     ask = asked(happiness=EVERYDAY["times"])
     assert_same(
-        moments(dd.read_parquet(path, split_row_groups=True), **ask), moments(as_pandas(table), **ask)
+        aggregate(dd.read_parquet(path, split_row_groups=True), **ask), aggregate(as_pandas(table), **ask)
     )
 
 
@@ -100,23 +100,23 @@ def test_other_functions_run_on_partitions_with_a_notice(cluster, table):
     """A function that is no expression of columns runs on the partitions all the same."""
     ask = asked(happiness=Happiness(BATCHWISE["array"], name="array"))
     with pytest.warns(BatchWarning, match="'array'"):
-        found = moments(lay(table), **ask)
-    assert_same(found, moments(as_pandas(table), **ask))
+        found = aggregate(lay(table), **ask)
+    assert_same(found, aggregate(as_pandas(table), **ask))
 
 
 def test_a_worker_that_dies_once_changes_nothing(cluster, table, tmp_path):
     """A worker killed during the run costs time and nothing else."""
     table = table | {"marker": np.arange(1800.0)}
-    found = moments(lay(table), **asked(happiness={"h": Deadly(tmp_path, 1)}))
+    found = aggregate(lay(table), **asked(happiness={"h": Deadly(tmp_path, 1)}))
     assert len(list(tmp_path.iterdir())) == 1
-    assert_same(found, moments(as_pandas(table), **asked(happiness={"h": EVERYDAY["times"]})))
+    assert_same(found, aggregate(as_pandas(table), **asked(happiness={"h": EVERYDAY["times"]})))
 
 
 def test_a_worker_that_dies_again_is_an_error(cluster, table, tmp_path, refuses):
     """A partition that kills every worker is an error, not a partial result."""
     table = table | {"marker": np.arange(1800.0)}
     with refuses(EngineError, "workers died", remedy="memory"):
-        moments(lay(table), **asked(happiness={"h": Deadly(tmp_path, 9)}))
+        aggregate(lay(table), **asked(happiness={"h": Deadly(tmp_path, 9)}))
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -126,7 +126,7 @@ def test_missing_values_are_counted_over_all_partitions(cluster, table, refuses)
     loan[[3, 700, 1799]] = np.nan
     words = ["'loan'", "3 of 1800 rows", "rows 3 of partition 0, 100 of partition 2, 299 of partition 5"]
     with refuses(DataError, *words, remedy="Fill it in"):
-        moments(lay(table | {"loan": loan}), **asked(happiness=EVERYDAY["times"]))
+        aggregate(lay(table | {"loan": loan}), **asked(happiness=EVERYDAY["times"]))
 
 
 def test_impossible_values_name_row_and_partition(cluster, table, refuses):
@@ -134,11 +134,11 @@ def test_impossible_values_name_row_and_partition(cluster, table, refuses):
     proba = table["p1"].copy()
     proba[650] = 7.0
     with refuses(DataError, "probabilities of row 50", "partition 2"):
-        moments(lay(table | {"p1": proba}), **asked(happiness=EVERYDAY["times"]))
+        aggregate(lay(table | {"p1": proba}), **asked(happiness=EVERYDAY["times"]))
     income = table["income"].copy()
     income[650] = 0.0
     with refuses(HappinessError, "'h'", "row 50", "partition 2"):
-        moments(lay(table | {"income": income}), **asked(happiness={"h": EVERYDAY["ratio"]}))
+        aggregate(lay(table | {"income": income}), **asked(happiness={"h": EVERYDAY["ratio"]}))
 
 
 def test_an_unseen_group_in_one_partition_is_named(table, refuses):
@@ -146,7 +146,7 @@ def test_an_unseen_group_in_one_partition_is_named(table, refuses):
     group = table["z"].copy()
     group[650] = "q"
     with refuses(GroupError, "'q'", "partition 2"):
-        moments(lay(table | {"z": group}), **asked(happiness=EVERYDAY["times"], groups=["a", "b", "c"]))
+        aggregate(lay(table | {"z": group}), **asked(happiness=EVERYDAY["times"], groups=["a", "b", "c"]))
 
 
 def test_empty_partitions_are_nothing(table):
@@ -156,11 +156,11 @@ def test_empty_partitions_are_nothing(table):
     ask = asked(happiness=EVERYDAY["times"])
     rows = (table["hours"] > 95) & (table["id"] > 10_700)
     assert_same(
-        moments(some, **ask),
-        moments(as_pandas({name: column[rows] for name, column in table.items()}), **ask),
+        aggregate(some, **ask),
+        aggregate(as_pandas({name: column[rows] for name, column in table.items()}), **ask),
     )
     with pytest.raises(DataError, match="no rows"):
-        moments(frame[frame["hours"] > 200], **ask)
+        aggregate(frame[frame["hours"] > 200], **ask)
 
 
 def test_a_column_missing_in_one_partition_is_named(table, refuses):
@@ -171,8 +171,8 @@ def test_a_column_missing_in_one_partition_is_named(table, refuses):
         [dask.delayed(piece) for piece in pieces], meta=pieces[0].iloc[:0], verify_meta=False
     )
     with refuses(DataError, "Partition 1", "'loan'", remedy="same columns"):
-        moments(frame, **asked(happiness=EVERYDAY["times"]))
-    policy = solve(moments(as_pandas(table), **asked(happiness="statistical_parity")), gap=0.02)
+        aggregate(frame, **asked(happiness=EVERYDAY["times"]))
+    policy = solve(aggregate(as_pandas(table), **asked(happiness="statistical_parity")), gap=0.02)
     roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
     with refuses(DataError, "Partition 1", "'loan'", remedy="same columns"):
         policy.apply(frame, **roles).compute()
@@ -189,13 +189,13 @@ def test_a_column_that_comes_twice_is_refused(table, refuses):
     """Pandas allows one name twice; here it is told."""
     frame = as_pandas(table | {"LOAN": table["loan"]}).rename(columns={"LOAN": "loan"})
     with refuses(DataError, "column 'loan' more than once", remedy="Rename"):
-        moments(dd.from_pandas(frame, npartitions=2), **asked())
+        aggregate(dd.from_pandas(frame, npartitions=2), **asked())
 
 
 def test_decisions_are_a_lazy_column(cluster, table):
     """A policy's decisions, lots included, are those of Python; an unknown group raises when they are computed."""
     policy = solve(
-        moments(as_pandas(table), **asked(happiness="statistical_parity")), gap=0.02, random_state=3
+        aggregate(as_pandas(table), **asked(happiness="statistical_parity")), gap=0.02, random_state=3
     )
     proba = np.column_stack([table[f"p{k}"] for k in range(3)])
     roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
@@ -210,7 +210,7 @@ def test_decisions_are_a_lazy_column(cluster, table):
 
 
 def test_from_scores_to_an_audit(cluster, table):
-    """Moments, policy, a lazy column of decisions and its audit, on worker processes, are those in memory."""
+    """Aggregates, policy, a lazy column of decisions and its audit, on worker processes, are those in memory."""
     assert_whole_path(lay, table)
 
 
@@ -229,14 +229,14 @@ def test_lottery_vectors(cluster, whole):
 
 
 def test_a_truncated_file_is_refused(table, tmp_path, refuses):
-    """A Parquet file that is damaged after Dask has seen it gives an error and no moments."""
+    """A Parquet file that is damaged after Dask has seen it gives an error and no aggregates."""
     path = write_parquet(table, tmp_path / "people.parquet", 300)
     frame = dd.read_parquet(path, split_row_groups=True)
     path.write_bytes(path.read_bytes()[:2000])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with refuses(EngineError, "Dask", remedy="cut"):
-            moments(frame, **asked(happiness=EVERYDAY["times"]))
+            aggregate(frame, **asked(happiness=EVERYDAY["times"]))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -245,30 +245,30 @@ def test_a_truncated_file_is_refused(table, tmp_path, refuses):
 
 @pytest.mark.parametrize("scheduler", ["threads", "cluster"])
 def test_the_terminal_shows_partitions(cluster, table, terminal, monkeypatch, scheduler):
-    """Those who watch see how many partitions are done; the result is the same."""
+    """Those who monitor see how many partitions are done; the result is the same."""
     monkeypatch.setattr("felicific._tables.progress.INTERVAL", 0.001)
     ask = asked(happiness=EVERYDAY["times"])
     with dask.config.set({} if scheduler == "cluster" else {"scheduler": scheduler}):
-        found = moments(lay(table), **ask)
+        found = aggregate(lay(table), **ask)
     assert any(f"of {PARTS} partitions summed" in line for line in terminal.lines)
     assert terminal.screen == ""
-    assert_same(found, moments(as_pandas(table), **ask))
+    assert_same(found, aggregate(as_pandas(table), **ask))
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "cluster"])
-@pytest.mark.parametrize("watched", [False, True])
-def test_ctrl_c_cancels_what_has_not_begun(cluster, table, tmp_path, request, scheduler, watched):
+@pytest.mark.parametrize("monitored", [False, True])
+def test_ctrl_c_cancels_what_has_not_begun(cluster, table, tmp_path, request, scheduler, monitored):
     """Ctrl-C ends the wait at once; partitions that no worker has begun are not begun; the table can be used again."""
-    if watched:
+    if monitored:
         request.getfixturevalue("terminal")
         request.getfixturevalue("monkeypatch").setattr("felicific._tables.progress.INTERVAL", 0.1)
     table = table | {"marker": np.arange(1800.0)}
     slow = Slow(tmp_path, seconds=0.4)
     settings = {} if scheduler == "cluster" else {"scheduler": scheduler, "num_workers": 2}
     with dask.config.set(settings), interrupting(tmp_path), pytest.raises(KeyboardInterrupt):
-        moments(lay(table), **asked(happiness={"h": slow}))
+        aggregate(lay(table), **asked(happiness={"h": slow}))
     with dask.config.set(settings):
-        found = moments(lay(table), **asked(happiness={"h": EVERYDAY["times"]}))
-    assert_same(found, moments(as_pandas(table), **asked(happiness={"h": EVERYDAY["times"]})))
+        found = aggregate(lay(table), **asked(happiness={"h": EVERYDAY["times"]}))
+    assert_same(found, aggregate(as_pandas(table), **asked(happiness={"h": EVERYDAY["times"]})))
     assert not any(cluster.processing().values())
     assert 0 < len(os.listdir(tmp_path)) < PARTS

@@ -66,15 +66,15 @@ def test_people_are_decided_about_as_in_python(dialect, name):
 
 @pytest.mark.parametrize("name", ["score of two", "predicted", "truth"])
 @pytest.mark.parametrize("dialect", DOCUMENTED)
-def test_odds_are_those_of_python(dialect, name):
+def test_probabilities_are_those_of_python(dialect, name):
     """To the last bit, each in a column of its name."""
     found = find(name)
-    text = found.policy.to_sql(dialect, **found.roles, odds=True)
+    text = found.policy.to_sql(dialect, **found.roles, with_proba=True)
     people, types = rows_of(found)
     query = Query(text, dialect, types)
     computed = [query.row(person) for person in people[:FEW]]
-    assert [column for column, _ in query.columns] == ["decision", *found.odds]
-    for place, values in enumerate(found.odds.values(), start=1):
+    assert [column for column, _ in query.columns] == ["decision", *found.probabilities]
+    for place, values in enumerate(found.probabilities.values(), start=1):
         assert [row[place] for row in computed] == values[:FEW].tolist()
 
 
@@ -95,12 +95,15 @@ BAD = {
 @pytest.mark.parametrize("name", ["two columns", "text", "truth", "fractions"])
 @pytest.mark.parametrize("dialect", DOCUMENTED)
 def test_bad_rows_raise(dialect, name, bad):
-    """With the message, the value, the key and a remedy, for decisions of every type and odds; never an ELSE."""
+    """With the message, the value, the key and a remedy, for decisions of every type and probabilities.
+
+    Never an ELSE.
+    """
     changes, words = BAD[bad]
     found = find(name)
     people, types = rows_of(found)
-    for odds in (False, True):
-        query = Query(found.policy.to_sql(dialect, **found.roles, odds=odds), dialect, types)
+    for probabilities in (False, True):
+        query = Query(found.policy.to_sql(dialect, **found.roles, with_proba=probabilities), dialect, types)
         for _, compute in query.columns:
             with pytest.raises(SqlError) as caught:
                 compute(people[3] | changes)
@@ -199,11 +202,14 @@ def test_types_are_told_apart_by_how_they_are_shown(dialect):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_text_is_sql_of_its_dialect(dialect):
-    """Of policies of several kinds, the decision and the odds; the columns are read back as they were named."""
+    """Of policies of several kinds, the decision and the probabilities.
+
+    The columns are read back as they were named.
+    """
     for name in ("two columns", "predicted text", "hostile groups", "text", "groups of truth values"):
         found = find(name)
-        for odds in {False, name == "text"}:
-            text = found.policy.to_sql(dialect, **found.roles, odds=odds)
+        for probabilities in {False, name == "text"}:
+            text = found.policy.to_sql(dialect, **found.roles, with_proba=probabilities)
             tree = sqlglot.parse_one(f"SELECT {text} FROM people", dialect=dialect)
             assert isinstance(tree, sqlglot.exp.Select)
             named = {column.name for column in tree.find_all(sqlglot.exp.Column)}
@@ -351,7 +357,7 @@ def test_kinds_of_groups():
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_no_error_is_a_constant(dialect):
     """A database that computes constants before it reads a row would raise a message that names no column."""
-    found = case(see_group=False, gap=1.0, roles={"key": None})
+    found = case(sees_group=False, gap=1.0, roles={"key": None})
     text = found.policy.to_sql(dialect, **found.roles)
     raised = [line for line in text.splitlines() if "felicific: " in line]
     assert raised

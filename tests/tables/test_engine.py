@@ -1,4 +1,4 @@
-"""Moments of tables that are not in memory: the same as in memory, one query, and errors that name the rows."""
+"""Aggregates of tables that are not in memory: the same as in memory, one query, and errors that name the rows."""
 
 import sys
 import warnings
@@ -25,7 +25,7 @@ from functions import (
 )
 from helpers import name_of
 
-from felicific import Happiness, Score, audit, lookup, moments, solve
+from felicific import Happiness, Score, aggregate, audit, lookup, solve
 from felicific._program.signals import Label, ScoreCells, SoftLabel
 from felicific._tables.engine import find_engine
 from felicific.exceptions import (
@@ -79,26 +79,26 @@ def table():
 
 @pytest.fixture(scope="module")
 def in_memory(table):
-    return moments(as_pandas(table), **asked())
+    return aggregate(as_pandas(table), **asked())
 
 
 def test_everyday_functions_agree_with_pandas(lay, table, in_memory):
-    """All everyday functions give the moments of the same rows in pandas, counts exactly, without a notice."""
-    assert_same(moments(lay(table), **asked()), in_memory)
+    """All everyday functions give the aggregates of the same rows in pandas, counts exactly, without a notice."""
+    assert_same(aggregate(lay(table), **asked()), in_memory)
 
 
 @pytest.mark.parametrize("lay_in_memory", [as_arrow, as_polars, dict])
 def test_everyday_functions_agree_in_memory(lay_in_memory, table):
     """PyArrow, Polars and dicts of arrays give the same too; narrow numbers do not overflow on any."""
-    assert_same(moments(lay_in_memory(table), **asked()), moments(as_pandas(table), **asked()))
+    assert_same(aggregate(lay_in_memory(table), **asked()), aggregate(as_pandas(table), **asked()))
 
 
-@pytest.mark.parametrize("policy", ["label", "soft-label", Score(cells=8), ScoreCells((3, 700, 1366, 2732))])
+@pytest.mark.parametrize("policy", ["label", "soft-label", Score(bins=8), ScoreCells((3, 700, 1366, 2732))])
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_every_signal_with_and_without_weights(lay, table, policy, weight):
     """Every signal gives the same sums, and weights are frequencies: 0 is the row absent."""
     ask = asked(policy=policy, sample_weight=weight, happiness=components({"times": EVERYDAY["times"]}))
-    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
 @pytest.mark.parametrize("boundary", [0.5, 0.25, 0.3])
@@ -109,7 +109,7 @@ def test_two_classes_fall_into_the_same_fine_bins(lay, boundary):
     table["p1"][200:203] = [0.5, np.nextafter(0.5, 1), np.nextafter(0.5, 0)]
     table["p0"] = 1 - table["p1"]
     ask = asked(2, policy=Score(boundary=boundary), happiness="equal_opportunity")
-    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
 def test_probabilities_that_nearly_sum_to_one_are_divided_alike(lay):
@@ -119,13 +119,13 @@ def test_probabilities_that_nearly_sum_to_one_are_divided_alike(lay):
     for k in range(9):
         table[f"p{k}"] = (table[f"p{k}"] * rng.uniform(1 - 5e-7, 1 + 5e-7, 1000)).astype(np.float32)
     ask = asked(9, happiness="statistical_parity")
-    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
 def test_methods_of_pandas_columns(lay, table):
     """The methods that columns share with pandas mean the same, in a query and on rows that are arrays (an audit's)."""
     ask = asked(happiness=[Happiness(function, name=name) for name, function in METHODS.items()])
-    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
     measured = {"sensitive_features": "z", "happiness": ask["happiness"]}
     found = audit("y", lay(table), "y", **measured)
     assert found.gaps == pytest.approx(audit("y", as_pandas(table), "y", **measured).gaps, rel=1e-9)
@@ -136,7 +136,7 @@ def test_whole_numbers_that_are_no_floats_keep_their_digits(lay, table):
     rng = np.random.default_rng(4)
     long = table | {"person": rng.integers(2**60, 2**62, len(table["y"]))}
     ask = asked(happiness=Happiness(lambda decision, x: decision * (x["person"] % 7), name="remainder"))
-    assert_same(moments(lay(long), **ask), moments(as_pandas(long), **ask))
+    assert_same(aggregate(lay(long), **ask), aggregate(as_pandas(long), **ask))
 
 
 def test_ratios_that_are_no_numbers_compare_as_in_pandas(lay, table):
@@ -147,12 +147,12 @@ def test_ratios_that_are_no_numbers_compare_as_in_pandas(lay, table):
             lambda decision, x: np.where(x["debt"] / x["earned"] > 0.4, 0.0, decision), name="f"
         )
     )
-    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
     limited = Happiness(
         lambda decision, x: decision * np.minimum(x["debt"] / x["earned"], 2.0), name="limited"
     )
     with pytest.raises(HappinessError, match="nan in row 0"):
-        moments(lay(table), **asked(happiness=limited))
+        aggregate(lay(table), **asked(happiness=limited))
 
 
 def loss_of_x(decision, x, y):
@@ -193,7 +193,7 @@ def test_whatever_is_asked_is_the_same(lay, changes):
     table = people(1500, seed=1)
     table["region"] = table["region"] % 3
     ask = asked(happiness=components({"times": EVERYDAY["times"]})) | changes
-    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
 @pytest.mark.parametrize("y", ["text", "truth"])
@@ -202,8 +202,8 @@ def test_labels_of_any_type_are_found(lay, y):
     table = people(600, classes=2)
     table["y"] = np.where(table["y"] == 1, "yes", "no").astype(object) if y == "text" else table["y"] == 1
     ask = asked(proba=["p0", "p1"], happiness="equalized_odds")
-    found = moments(lay(table), **ask)
-    assert_same(found, moments(as_pandas(table), **ask))
+    found = aggregate(lay(table), **ask)
+    assert_same(found, aggregate(as_pandas(table), **ask))
     assert solve(found, gap=0.1).loss >= 0
 
 
@@ -213,17 +213,17 @@ def test_narrow_labels_do_not_wrap(lay, table):
     ask = asked(
         happiness=lambda decision, x, y, group: (decision - y) * 100 + 50 * group, sensitive_features="region"
     )
-    assert_same(moments(lay(narrow), **ask), moments(as_pandas(table), **ask))
-    assert_same(moments(as_pandas(narrow), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(narrow), **ask), aggregate(as_pandas(table), **ask))
+    assert_same(aggregate(as_pandas(narrow), **ask), aggregate(as_pandas(table), **ask))
 
 
 @pytest.mark.parametrize("name", BATCHWISE)
 def test_other_functions_run_on_batches_with_a_notice(lay, name, table):
     """A function that is no expression of columns runs batch by batch, says so, and gives the same."""
     ask = asked(happiness=[Happiness(BATCHWISE[name], name=name), "overall_accuracy"])
-    expected = moments(as_pandas(table), **ask)
+    expected = aggregate(as_pandas(table), **ask)
     with pytest.warns(BatchWarning, match=f"The happiness '{name}' cannot be written as an expression"):
-        found = moments(lay(table), **ask)
+        found = aggregate(lay(table), **ask)
     assert_same(found, expected)
 
 
@@ -233,16 +233,16 @@ def test_an_expression_beside_another_function_runs_on_batches_too(lay, table):
         happiness=[Happiness(BATCHWISE["array"], name="array"), Happiness(EVERYDAY["both"], name="both")]
     )
     with pytest.warns(BatchWarning, match="'array'"):
-        found = moments(lay(table), **ask)
-    assert_same(found, moments(as_pandas(table), **ask))
+        found = aggregate(lay(table), **ask)
+    assert_same(found, aggregate(as_pandas(table), **ask))
 
 
-def test_moments_of_parts_add_across_engines(table, in_memory):
+def test_aggregates_of_parts_add_across_engines(table, in_memory):
     """A third on DuckDB, a third on Polars and a third in memory add up to the whole."""
     n = len(table["y"])
     parts = [{name: column[i::3] for name, column in table.items()} for i in range(3)]
     whole = sum(
-        moments(lay(part), **asked())
+        aggregate(lay(part), **asked())
         for lay, part in zip((as_duckdb, as_lazy, as_pandas), parts, strict=True)
     )
     assert whole.rows.sum() == n
@@ -251,8 +251,8 @@ def test_moments_of_parts_add_across_engines(table, in_memory):
 
 def test_a_large_offset_costs_no_digits(lay, table):
     """A happiness plus a constant of a billion has the same gaps, to nine digits of the effect."""
-    plain = moments(lay(table), **asked(happiness=lambda decision, x: decision * x["hours"]))
-    lifted = moments(lay(table), **asked(happiness=lambda decision, x: 1e9 + decision * x["hours"]))
+    plain = aggregate(lay(table), **asked(happiness=lambda decision, x: decision * x["hours"]))
+    lifted = aggregate(lay(table), **asked(happiness=lambda decision, x: 1e9 + decision * x["hours"]))
     assert abs(plain.today.gaps - lifted.today.gaps).max() < 1e-6
 
 
@@ -260,7 +260,7 @@ def test_only_the_columns_that_are_used_are_read(table, tmp_path):
     """A column that nobody asks for may hold anything, and is not read."""
     table = table | {"broken": np.full(len(table["y"]), np.nan)}
     ask = asked(happiness=EVERYDAY["times"])
-    assert_same(moments(as_lazy(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(as_lazy(table), **ask), aggregate(as_pandas(table), **ask))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_missing_values_are_counted_and_named(lay, table, name, value, dtype, re
         words += [f" % of {str(one)!r}" for one in set(gone)]
         remedy = "only if labels were lost by chance"
     with refuses(DataError, *words, remedy=remedy):
-        moments(lay(weighed), **ask)
+        aggregate(lay(weighed), **ask)
 
 
 def test_missing_values_in_rows_of_weight_zero_are_absent(lay, table):
@@ -312,7 +312,7 @@ def test_missing_values_in_rows_of_weight_zero_are_absent(lay, table):
     rows = np.flatnonzero(table["w"] == 0)[:5]
     broken = changed(changed(table, "loan", rows, np.nan), "z", rows, None)
     ask = asked(happiness=EVERYDAY["times"], sample_weight="w")
-    assert_same(moments(lay(broken), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(broken), **ask), aggregate(as_pandas(table), **ask))
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,9 @@ def test_missing_values_in_rows_of_weight_zero_are_absent(lay, table):
 def test_impossible_values_are_named(lay, table, name, value, words, refuses):
     """A probability, weight or label that cannot be is an error that names the row."""
     with refuses(DataError, *words):
-        moments(lay(changed(table, name, 5, value)), **asked(sample_weight="w", happiness=EVERYDAY["times"]))
+        aggregate(
+            lay(changed(table, name, 5, value)), **asked(sample_weight="w", happiness=EVERYDAY["times"])
+        )
 
 
 def test_a_happiness_that_is_not_finite_names_the_row(lay, table, refuses):
@@ -337,7 +339,7 @@ def test_a_happiness_that_is_not_finite_names_the_row(lay, table, refuses):
     broken = changed(table, "income", [1200, 1300], 0.0)
     ask = asked(happiness={"share": lambda decision, x: decision * x["loan"] / x["income"]})
     with refuses(HappinessError, "'share'", "decision 0", "row 1200", f"group {table['z'][1200]!r}"):
-        moments(lay(broken), **ask)
+        aggregate(lay(broken), **ask)
 
 
 def test_values_outside_their_bounds_name_the_row(lay, table, refuses):
@@ -346,14 +348,14 @@ def test_values_outside_their_bounds_name_the_row(lay, table, refuses):
     within = float(np.sort(table["loan"])[-2])
     bounded = {"bounds": (0.0, 2 * within), "name": "loan"}
     with refuses(HappinessError, "'loan'", f"row {int(np.argmax(low))}", "bounds"):
-        moments(lay(table), **asked(happiness=Happiness(EVERYDAY["times"], **bounded)))
+        aggregate(lay(table), **asked(happiness=Happiness(EVERYDAY["times"], **bounded)))
     happiness = Happiness(EVERYDAY["times"], among=lambda x: x["loan"] <= within, **bounded)
     assert_same(
-        moments(lay(table), **asked(happiness=happiness)),
-        moments(as_pandas(table), **asked(happiness=happiness)),
+        aggregate(lay(table), **asked(happiness=happiness)),
+        aggregate(as_pandas(table), **asked(happiness=happiness)),
     )
     with refuses(HappinessError, "'d'", "bounds"):
-        moments(
+        aggregate(
             lay(table),
             **asked(happiness=Happiness(lambda decision, y: decision + y, bounds=(0, 3), name="d")),
         )
@@ -362,7 +364,7 @@ def test_values_outside_their_bounds_name_the_row(lay, table, refuses):
 def test_a_sum_that_overflows_is_refused(lay, table, refuses):
     """Numbers whose sum is infinite are an error, not an infinite moment."""
     with refuses(HappinessError, "'huge'", "overflows", remedy="larger unit"):
-        moments(
+        aggregate(
             lay(table), **asked(happiness={"huge": lambda decision, x: 1e298 * x["hours"]}, policy="label")
         )
 
@@ -372,14 +374,14 @@ def test_lookup_without_a_number_names_the_value(lay, table, refuses):
     broken = changed(table, "school", 1200, "Kindergarten")
     known = {"Master": 1.0, "Doctorate": 2.0, "High School": 0.0}
     with refuses(HappinessError, "Kindergarten", remedy="default"):
-        moments(lay(broken), **asked(happiness=lambda decision, x: decision * lookup(x["school"], known)))
+        aggregate(lay(broken), **asked(happiness=lambda decision, x: decision * lookup(x["school"], known)))
 
 
 def test_an_unseen_group_is_named(lay, table, refuses, monkeypatch):
     """A group outside of groups= is an error that names it, its row of the whole table and the known ones."""
     monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 500)
     with refuses(GroupError, "'q'", "first row 2100", "'a', 'b'"):
-        moments(
+        aggregate(
             lay(changed(table, "z", 2100, "q")),
             **asked(groups=["a", "b", "c"], happiness=EVERYDAY["times"]),
         )
@@ -392,9 +394,9 @@ def test_membership_must_be_zero_or_one(lay, table, refuses):
         return asked(happiness=Happiness(EVERYDAY["times"], among=among, name="some"))
 
     zero_or_one = ask(lambda x: x["hours"] % 2)
-    assert_same(moments(lay(table), **zero_or_one), moments(as_pandas(table), **zero_or_one))
+    assert_same(aggregate(lay(table), **zero_or_one), aggregate(as_pandas(table), **zero_or_one))
     with refuses(HappinessError, "`among`", "'some'", "other than 0 and 1"):
-        moments(lay(table), **ask(lambda x: x["hours"] % 3))
+        aggregate(lay(table), **ask(lambda x: x["hours"] % 3))
 
 
 OTHER_NUMBERS = {
@@ -410,13 +412,13 @@ def test_numbers_of_every_type_neither_wrap_nor_round(lay, table, numbers):
     """Unsigned, decimal, half precision and large whole numbers are calculated with as 64-bit floats."""
     column = OTHER_NUMBERS[numbers]
     happiness = {"h": lambda decision, x: decision * (x["loan"] - 1000) * x["loan"]}
-    expected = moments(
+    expected = aggregate(
         as_pandas(table | {"loan": np.array([float(v) for v in column])}), **asked(happiness=happiness)
     )
     if numbers != "half":  # DuckDB has none
-        assert_same(moments(lay(table | {"loan": column}), **asked(happiness=happiness)), expected)
+        assert_same(aggregate(lay(table | {"loan": column}), **asked(happiness=happiness)), expected)
     for lay_in_memory in (as_arrow, as_polars):
-        found = moments(lay_in_memory(table | {"loan": column}), **asked(happiness=happiness))
+        found = aggregate(lay_in_memory(table | {"loan": column}), **asked(happiness=happiness))
         assert_same(found, expected)
 
 
@@ -435,9 +437,9 @@ def test_groups_of_large_and_decimal_numbers(lay, table, column):
     """Groups that are large unsigned numbers do not become one, and decimals are the same everywhere."""
     column = column[np.arange(3000) % 3]
     ask = asked(happiness=EVERYDAY["times"])
-    found = moments(lay(table | {"z": column}), **ask)
+    found = aggregate(lay(table | {"z": column}), **ask)
     assert len(found.groups) == 3
-    assert_same(found, moments(as_pandas(table | {"z": column}), **ask))
+    assert_same(found, aggregate(as_pandas(table | {"z": column}), **ask))
 
 
 @pytest.mark.parametrize(
@@ -472,21 +474,21 @@ def test_groups_of_large_and_decimal_numbers(lay, table, column):
 def test_what_cannot_be_asked(lay, table, changes, error, words, refuses):
     """Names that do not exist, columns of another type and functions that cannot be are clear errors."""
     with refuses(error, *words):
-        moments(lay(table), **(asked(happiness=EVERYDAY["times"]) | changes))
+        aggregate(lay(table), **(asked(happiness=EVERYDAY["times"]) | changes))
 
 
 @pytest.mark.parametrize("weights", ["no rows", "zero"])
 def test_an_empty_table_is_refused(lay, table, weights, refuses):
-    """No rows, or none of positive weight, are no moments; but for groups that are given they are zero."""
+    """No rows, or none of positive weight, are no aggregates; but for groups that are given they are zero."""
     empty = {name: column[:0] for name, column in table.items()}
     empty = empty if weights == "no rows" else table | {"w": 0 * table["w"]}
     ask = asked(happiness=EVERYDAY["times"], sample_weight="w")
     with refuses(DataError, "no rows", "'w' are zero"):
-        moments(lay(empty), **ask)
+        aggregate(lay(empty), **ask)
     with refuses(DataError, "'y' and a positive weight in 'w'"):
-        moments(lay(empty), **ask | {"proba": ["p0", "p1", "p2"]})
+        aggregate(lay(empty), **ask | {"proba": ["p0", "p1", "p2"]})
     ask |= {"groups": ["a", "b", "c"]}
-    nothing, whole = moments(lay(empty), **ask), moments(as_pandas(table), **ask)
+    nothing, whole = aggregate(lay(empty), **ask), aggregate(as_pandas(table), **ask)
     assert nothing.rows.sum() == 0
     assert_same(nothing + whole, whole)
 
@@ -494,7 +496,7 @@ def test_an_empty_table_is_refused(lay, table, weights, refuses):
 def test_an_empty_table_in_memory_is_refused(table, refuses):
     """As in memory."""
     with refuses(DataError, "no rows"):
-        moments(as_pandas({name: column[:0] for name, column in table.items()}), **asked())
+        aggregate(as_pandas({name: column[:0] for name, column in table.items()}), **asked())
 
 
 @pytest.mark.parametrize("lay_in_memory", [as_pandas, as_arrow, dict])
@@ -508,7 +510,7 @@ def test_missing_values_in_memory_are_counted_and_named(lay_in_memory, table, na
     if name == "y":
         words = [f"The label is missing in 4 of {people:,} rows", "first in row 4"]
     with refuses(DataError, *words):
-        moments(lay_in_memory(broken), **asked(happiness=EVERYDAY["times"], sample_weight="w"))
+        aggregate(lay_in_memory(broken), **asked(happiness=EVERYDAY["times"], sample_weight="w"))
 
 
 def test_labels_of_different_types_are_refused(lay, table, refuses):
@@ -521,7 +523,7 @@ def test_labels_of_different_types_are_refused(lay, table, refuses):
 def test_a_weight_of_text_is_refused_before_classes_are_looked_for(lay, table, refuses):
     """Also where the classes are not given."""
     with refuses(DataError, "'sex'", "text"):
-        moments(lay(table), **asked(proba=["p0", "p1", "p2"], sample_weight="sex"))
+        aggregate(lay(table), **asked(proba=["p0", "p1", "p2"], sample_weight="sex"))
 
 
 def test_a_function_with_a_bug_raises_its_own_error(lay, table, refuses):
@@ -533,13 +535,13 @@ def test_a_function_with_a_bug_raises_its_own_error(lay, table, refuses):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BatchWarning)
         with refuses(HappinessError, "'broken'", "RuntimeError: of my own"):
-            moments(lay(table), **asked(happiness=broken))
+            aggregate(lay(table), **asked(happiness=broken))
 
 
 @pytest.mark.parametrize("open_file", [str, pl.scan_parquet, pyarrow.dataset.dataset])
 @pytest.mark.parametrize("keep", [0.5, 0.999])
 def test_a_truncated_file_is_refused(table, tmp_path, open_file, keep, refuses):
-    """A Parquet file that is cut gives an error and no moments."""
+    """A Parquet file that is cut gives an error and no aggregates."""
     path = write_parquet(table, tmp_path / "people.parquet")
     path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
     try:
@@ -547,22 +549,22 @@ def test_a_truncated_file_is_refused(table, tmp_path, open_file, keep, refuses):
     except Exception:
         return  # the library itself refuses to open it
     with refuses(EngineError, "arquet", remedy="cut"):
-        moments(opened, **asked(happiness=EVERYDAY["times"]))
+        aggregate(opened, **asked(happiness=EVERYDAY["times"]))
 
 
 def test_a_file_damaged_inside_is_refused(table, tmp_path, refuses):
-    """A Parquet file whose pages are overwritten gives an error and no moments."""
+    """A Parquet file whose pages are overwritten gives an error and no aggregates."""
     path = write_parquet(table, tmp_path / "people.parquet")
     content = bytearray(path.read_bytes())
     content[2000 : len(content) // 2] = b"\xff" * (len(content) // 2 - 2000)
     path.write_bytes(bytes(content))
     for opened in (str(path), pl.scan_parquet(path), pyarrow.dataset.dataset(path)):
         with refuses(EngineError, remedy="cut"):
-            moments(opened, **asked(happiness=EVERYDAY["times"]))
+            aggregate(opened, **asked(happiness=EVERYDAY["times"]))
 
 
 def test_a_column_missing_in_one_file_is_refused(table, tmp_path, refuses):
-    """A folder in which one file lacks a column gives an error that names the column, and no moments."""
+    """A folder in which one file lacks a column gives an error that names the column, and no aggregates."""
     write_parquet(table, tmp_path / "a.parquet")
     for column in ("loan", "w"):
         write_parquet(
@@ -570,21 +572,21 @@ def test_a_column_missing_in_one_file_is_refused(table, tmp_path, refuses):
         )
         ask = asked(happiness=EVERYDAY["times"], sample_weight="w", proba=["p0", "p1", "p2"])
         with refuses(EngineError, column):
-            moments(tmp_path, **ask)
+            aggregate(tmp_path, **ask)
 
 
 def test_a_column_that_comes_twice_is_refused(table, refuses):
     """A name that two columns have is told, and nothing of what they hold."""
     twice = as_arrow(table).append_column("loan", as_arrow(table).column("loan"))
     with refuses(DataError, "column 'loan' more than once", remedy="Rename"):
-        moments(twice, **asked())
+        aggregate(twice, **asked())
 
 
 def test_no_file_is_an_error(tmp_path, refuses):
     """A path or a pattern that no file has is named."""
     for path in (tmp_path / "none.parquet", tmp_path / "*.parquet", tmp_path):
         with refuses(DataError, str(path), remedy="path"):
-            moments(path, **asked())
+            aggregate(path, **asked())
 
 
 def test_hostile_names_in_every_role(lay):
@@ -601,7 +603,7 @@ def test_hostile_names_in_every_role(lay):
     }
     plain = people(500)
     hostile = {names.get(name, name): column for name, column in plain.items()}
-    found = moments(
+    found = aggregate(
         lay(hostile),
         proba={0: 'p"0', 1: "p.1", 2: "*"},
         y="^.*$",
@@ -610,7 +612,7 @@ def test_hostile_names_in_every_role(lay):
         happiness={"h": lambda decision, x: decision * x["a`b\n"] * x["c0"]},
     )
     ask = asked(sample_weight="w", happiness={"h": lambda decision, x: decision * x["loan"] * x["hours"]})
-    assert_same(found, moments(as_pandas(plain), **ask))
+    assert_same(found, aggregate(as_pandas(plain), **ask))
 
 
 def test_tables_in_memory_have_no_engine(table):
@@ -627,9 +629,9 @@ def test_parquet_is_read_by_whatever_is_installed(monkeypatch, table, tmp_path, 
         monkeypatch.setitem(sys.modules, module, None)
     numbers = {name: EVERYDAY[name] for name in ("times", "narrow", "limits", "lookup", "both")}
     ask = asked(happiness=components(numbers))
-    found = moments(path, **ask)
+    found = aggregate(path, **ask)
     monkeypatch.undo()
-    assert_same(found, moments(as_pandas(table), **ask))
+    assert_same(found, aggregate(as_pandas(table), **ask))
 
 
 def test_labels_of_signals():
@@ -643,12 +645,12 @@ def test_batches_that_end_early_are_an_error(monkeypatch, refuses, table):
     ask = asked(happiness=Happiness(BATCHWISE["array"], name="array"))
     whole = pl.LazyFrame.collect_batches
     with pytest.warns(BatchWarning):
-        assert_same(moments(as_lazy(table), **ask), moments(as_pandas(table), **ask))
+        assert_same(aggregate(as_lazy(table), **ask), aggregate(as_pandas(table), **ask))
     monkeypatch.setattr(
         pl.LazyFrame, "collect_batches", lambda frame, **options: list(whole(frame, **options))[:-1]
     )
     with refuses(EngineError, "Polars", "before the last row"), pytest.warns(BatchWarning):
-        moments(as_lazy(table), **ask)
+        aggregate(as_lazy(table), **ask)
 
 
 LARGE = {"a": np.arange(60) + 3_000_000_000, "b": np.arange(60) + 4_000_000_001}
@@ -676,7 +678,7 @@ def test_whole_numbers_do_not_wrap_around(name, place, tmp_path):
     table = here[place](plain) if place in here else ENGINES[place](plain, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BatchWarning)
-        found = moments(table, **asked(2, happiness={"h": function}, policy="label"))
+        found = aggregate(table, **asked(2, happiness={"h": function}, policy="label"))
     rows = [{key: int(plain[key][i]) for key in ("a", "b", "u")} for i in range(60)]
     totals = [
         float(sum(exactly(row) for row, z in zip(rows, plain["z"], strict=True) if z == g)) for g in "abc"
@@ -692,11 +694,11 @@ def test_whole_numbers_that_are_text_stay_whole():
         lambda decision, x: decision * (x["a"].astype(str).str.len() == 10) * 1.0,
         lambda decision, x: decision * (x["a"] & 1),
     ):
-        found = moments(as_pandas(plain), **asked(2, happiness={"h": function}, policy="label"))
+        found = aggregate(as_pandas(plain), **asked(2, happiness={"h": function}, policy="label"))
         assert np.isfinite(found.value).all()
     wrapping = lambda decision, x: decision * (x["a"] * x["b"] > 0) * x["a"].astype(str).str.len()  # noqa: E731
     with pytest.raises(HappinessError, match="wrap around"):
-        moments(as_pandas(plain), **asked(2, happiness={"h": wrapping}, policy="label"))
+        aggregate(as_pandas(plain), **asked(2, happiness={"h": wrapping}, policy="label"))
 
 
 def test_labels_beyond_floats_are_told_apart(lay):
@@ -704,9 +706,9 @@ def test_labels_beyond_floats_are_told_apart(lay):
     table = people(400, classes=2)
     table["y"] = np.array([2**63, 2**63 + 1], dtype=np.uint64)[table["y"]]
     ask = asked(proba=["p0", "p1"], happiness="equal_opportunity")
-    found = moments(lay(table), **ask)
+    found = aggregate(lay(table), **ask)
     assert found.classes.tolist() == [2**63, 2**63 + 1]
-    assert_same(found, moments(as_pandas(table), **ask))
+    assert_same(found, aggregate(as_pandas(table), **ask))
 
 
 def test_a_gap_in_large_numbers_costs_no_digits(lay, table):
@@ -715,7 +717,7 @@ def test_a_gap_in_large_numbers_costs_no_digits(lay, table):
     table = as_arrow(table | {"w": np.minimum(np.arange(3000.0), 1.0)})
     table = table.set_column(table.column_names.index("z"), "z", groups)
     ask = asked(happiness="statistical_parity", sample_weight="w")
-    for found in (moments(table, **ask), moments(pl.from_arrow(table).lazy(), **ask)):
+    for found in (aggregate(table, **ask), aggregate(pl.from_arrow(table).lazy(), **ask)):
         assert found.groups == (2**53, 2**53 + 1)
 
 
@@ -724,7 +726,7 @@ def test_a_missing_category_is_missing(table, refuses):
     column = pyarrow.array([None, *table["z"][1:].tolist()]).dictionary_encode()
     arrow = as_arrow(table)
     with refuses(DataError, "'z'", "1 of 3000"):
-        moments(
+        aggregate(
             arrow.set_column(arrow.column_names.index("z"), "z", column),
             **asked(happiness="statistical_parity"),
         )
@@ -748,7 +750,7 @@ def test_times_are_the_same_groups_everywhere(unit, table):
     expected = tuple(datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None) for seconds in (1.5e9, 1.6e9))
     duck = __import__("duckdb").connect().from_arrow(arrow)
     for place in (arrow, arrow.to_pandas(), pl.from_arrow(arrow), pl.from_arrow(arrow).lazy(), duck):
-        assert moments(place, **asked(happiness="statistical_parity")).groups == expected
+        assert aggregate(place, **asked(happiness="statistical_parity")).groups == expected
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -805,7 +807,7 @@ def test_files_of_different_types_are_widened(reader, kinds, tmp_path):
     """What a later file holds is not cast to the type of the first: 0.7 stays 0.7, whoever reads it."""
     first, second = (V[kind] for kind in kinds.split())
     write_parts(tmp_path, first, second)
-    found = moments(
+    found = aggregate(
         tmp_path, y="y", proba="p", sensitive_features="g", happiness="decision * v", policy="label"
     )
     numbers = [float(value) for value in (*first.to_pylist(), *second.to_pylist())]
@@ -831,7 +833,7 @@ def test_files_of_types_that_nothing_holds_are_refused(reader, kinds, tmp_path, 
     first, second = (V[kind] for kind in kinds.split())
     write_parts(tmp_path, first, second)
     with refuses(DataError, "'v'", "a.parquet", "b.parquet", remedy="same types"):
-        moments(tmp_path, y="y", proba="p", sensitive_features="g", happiness="decision * v")
+        aggregate(tmp_path, y="y", proba="p", sensitive_features="g", happiness="decision * v")
 
 
 def test_a_file_without_a_value_has_any_type(reader, tmp_path, refuses):
@@ -839,14 +841,14 @@ def test_a_file_without_a_value_has_any_type(reader, tmp_path, refuses):
     write_parts(tmp_path, V["text"], V["missing"])
     ask = {"y": "y", "proba": "p", "sensitive_features": "g", "happiness": "decision * (v == '01')"}
     with refuses(DataError, "'v'", "4 of 8"):
-        moments(tmp_path, **ask)
+        aggregate(tmp_path, **ask)
 
 
 def test_a_dataset_that_reads_text_as_numbers_is_refused(tmp_path, refuses):
     """PyArrow would read the text 01 of a second file as the number 1 of the first."""
     write_parts(tmp_path, V["whole"], V["text"])
     with refuses(DataError, "'v'", "b.parquet"):
-        moments(
+        aggregate(
             pyarrow.dataset.dataset(tmp_path),
             y="y",
             proba="p",

@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from felicific import audit, moments, solve
+from felicific import aggregate, audit, solve
 from felicific.exceptions import FelicificError
 
 #: How far two numbers may be apart, relative to the larger.
@@ -247,8 +247,8 @@ class Case:
         } | changes  # fmt: skip
 
     def summed(self, table):
-        """Sums of moments, and what solve makes of them."""
-        found = moments(table, **self.asked())
+        """Sums of aggregates, and what solve makes of them."""
+        found = aggregate(table, **self.asked())
         origin = found.value + found.origin * found.among[:, :, None, :]
         sums = {"groups": found.groups, "mass": found.mass.sum(axis=1), "rows": found.rows}
         sums |= {
@@ -266,7 +266,7 @@ class Case:
         """A policy of the groups of this table, from pandas; None where these cannot be fitted."""
         ask = self.asked(happiness="statistical_parity")
         try:
-            sums = moments(self.table.to_pandas(), **ask)
+            sums = aggregate(self.table.to_pandas(), **ask)
             return solve(sums, gap=0.0, random_state=3)
         except FelicificError:
             return None
@@ -486,7 +486,7 @@ def disagreements(seed, with_dask=False):
     with tempfile.TemporaryDirectory() as folder:
         tables = places(case.table, folder, with_dask)
         compare("audit", {place: outcome(case.audited, table) for place, table in tables.items()})
-        compare("moments", {place: outcome(case.summed, table) for place, table in tables.items()})
+        compare("aggregates", {place: outcome(case.summed, table) for place, table in tables.items()})
         policy = case.fitted()
         if policy is not None:
             answers = {place: outcome(case.applied, policy, table) for place, table in tables.items()}
@@ -510,7 +510,7 @@ def _short(answer):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_engines_agree_or_all_refuse(seed):
-    """Audits, moments, policies and SQL say the same in memory and on every engine, or refuse."""
+    """Audits, aggregates, policies and SQL say the same in memory and on every engine, or refuse."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert disagreements(seed) == []

@@ -64,7 +64,7 @@ def decide(server, found, **types):
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_lottery_draws_the_vectors(server, whole):
-    """To the last bit, for keys of text and whole numbers; also by a policy whose odds are those very numbers."""
+    """To the last bit, for keys of text and whole numbers; also by a policy whose chances are those very numbers."""
     for salt in SALTS:
         drawn = {v["key"]: v["u"] for v in VECTORS["uniforms"] if v["salt"] == salt}
         keys = [int(key) for key in drawn if key.lstrip("-").isdigit()] if whole else list(drawn)
@@ -79,17 +79,17 @@ def test_the_lottery_draws_the_vectors(server, whole):
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_person_is_decided_about_as_in_python(server, name):
-    """Thousands of people, with ties, scores on edges, lotteries and hostile names; and their odds, to the last bit."""
+    """Thousands of people, with ties, scores on edges, lotteries and hostile names; and chances, to the last bit."""
     found = find(name)
     assert decide(server, found) == found.expected
-    odds = found.odds
-    listed = found.policy.to_sql("postgres", **found.roles, odds=True)
+    probabilities = found.probabilities
+    listed = found.policy.to_sql("postgres", **found.roles, with_proba=True)
     with server.execute(f"SELECT {listed} FROM people ORDER BY row") as rows:
         names = [column.name for column in rows.description]
         columns = dict(zip(names, zip(*rows.fetchall(), strict=True), strict=True))
-    assert list(columns) == ["decision", *odds]
+    assert list(columns) == ["decision", *probabilities]
     assert list(columns["decision"]) == found.expected
-    for column, values in odds.items():
+    for column, values in probabilities.items():
         assert {type(value) for value in columns[column]} == {float}
         assert np.array_equal(columns[column], values)
 
@@ -215,13 +215,13 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("name", ["two columns", "text", "truth", "fractions"])
 def test_bad_rows_raise(server, bad, name):
-    """With the message, the value, the key and a remedy, for decisions of every type and for odds; never an ELSE."""
+    """With the message, the value, the key and a remedy, for decisions of every type and chances; never an ELSE."""
     changes, words = BAD[bad]
     found = find(name).changed(17, **changes)
     lay(server, found.used())
     key = "NULL" if "id" in changes else "10017"
-    for odds in (False, True):
-        text = found.policy.to_sql("postgres", **found.roles, odds=odds)
+    for probabilities in (False, True):
+        text = found.policy.to_sql("postgres", **found.roles, with_proba=probabilities)
         with pytest.raises(psycopg.Error) as caught:
             server.execute(f"SELECT {text} FROM people").fetchall()
         message = str(caught.value)

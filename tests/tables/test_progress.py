@@ -1,4 +1,4 @@
-"""Progress: one line for those who watch a terminal, nothing for others; Ctrl-C stops any engine."""
+"""Progress: one line for those who monitor a terminal, nothing for others; Ctrl-C stops any engine."""
 
 import contextvars
 import io
@@ -12,7 +12,7 @@ import pytest
 from conftest import Terminal
 from functions import BATCHWISE, as_duckdb, as_lazy, as_pandas, asked, assert_same, people, write_parquet
 
-from felicific import Happiness, moments
+from felicific import Happiness, aggregate
 from felicific._tables import progress
 from felicific._tables.engine import find_engine
 from felicific._tables.progress import attend, shown
@@ -160,11 +160,11 @@ def test_batches_tell_the_rows_so_far(terminal, monkeypatch, table, tmp_path, en
     monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 500)
     ask = asked(happiness=Happiness(BATCHWISE["branch"], name="branch"))
     with pytest.warns(BatchWarning):
-        found = moments(ENGINES[engine](table, tmp_path), **ask)
+        found = aggregate(ENGINES[engine](table, tmp_path), **ask)
     assert any("1,200 rows summed" in line for line in terminal.lines)
     assert terminal.screen == ""
     monkeypatch.undo()
-    assert_same(found, moments(as_pandas(table), **ask))
+    assert_same(found, aggregate(as_pandas(table), **ask))
 
 
 def test_queries_name_their_engine(terminal, table, tmp_path):
@@ -202,7 +202,7 @@ import os, signal, sys, threading, time, warnings
 import numpy as np
 sys.path[:0] = {paths!r}
 from functions import as_duckdb, as_lazy, as_pandas, asked, assert_same, people, write_parquet
-from felicific import audit, moments, solve
+from felicific import audit, aggregate, solve
 
 warnings.simplefilter("ignore")
 table = people(900)
@@ -232,11 +232,11 @@ def survive(work, again):
         sys.exit("not interrupted")
     assert not [thread for thread in threading.enumerate() if thread.name == "felicific"]
     assert any(idle() for _ in range(10)), "something still runs"
-    assert_same(again(), moments(as_pandas(table), **asked(happiness="statistical_parity")))
+    assert_same(again(), aggregate(as_pandas(table), **asked(happiness="statistical_parity")))
     print("survived")
 
 plain = asked(happiness="statistical_parity")
-moments(as_duckdb(table), **plain), moments(as_lazy(table), **plain)  # load everything first
+aggregate(as_duckdb(table), **plain), aggregate(as_lazy(table), **plain)  # load everything first
 {case}
 """
 
@@ -247,10 +247,10 @@ lazy = as_lazy(table)
 many = lazy.join(pl.LazyFrame({"n": range(1_000_000)}), how="cross")
 many = many.with_columns(loan=pl.col("loan").sqrt() + pl.col("n"))
 ask = asked(happiness=lambda decision, x: decision * x["loan"] ** 0.5)
-survive(lambda: moments(many, **ask), lambda: moments(lazy, **plain))
+survive(lambda: aggregate(many, **ask), lambda: aggregate(lazy, **plain))
 
 individual = {**asked(happiness=slow), "gap": 0.1}
-survive(lambda: solve(lazy, policy=\"individual\", **individual), lambda: moments(lazy, **plain))
+survive(lambda: solve(lazy, policy=\"individual\", **individual), lambda: aggregate(lazy, **plain))
 """,
     "duckdb": """
 import duckdb
@@ -259,17 +259,17 @@ connection.register("people", as_duckdb(table).to_arrow_table())
 few = connection.table("people")
 many = connection.sql("select * replace (loan + sqrt(range) as loan) from people, range(100000000)")
 ask = asked(happiness=lambda decision, x: decision * x["loan"] ** 0.5)
-survive(lambda: moments(many, **ask), lambda: moments(few, **plain))
+survive(lambda: aggregate(many, **ask), lambda: aggregate(few, **plain))
 
 many = connection.sql("select * from people where id in (select sum(sqrt(range)) from range(100000000000))")
 ask = {"sensitive_features": "z", "happiness": lambda decision, x: decision * x["loan"]}
-survive(lambda: audit("y", many, "y", **ask), lambda: moments(few, **plain))
+survive(lambda: audit("y", many, "y", **ask), lambda: aggregate(few, **plain))
 
 import tempfile
 with tempfile.TemporaryDirectory() as folder:
     path = write_parquet(table, folder + "/people.parquet")
     ask = {"sensitive_features": "z", "happiness": slow}
-    survive(lambda: audit("y", path, "y", **ask), lambda: moments(path, **plain))
+    survive(lambda: audit("y", path, "y", **ask), lambda: aggregate(path, **plain))
     assert os.listdir(folder) == ["people.parquet"]
 """,
 }

@@ -1,4 +1,4 @@
-"""Spark: moments on a local cluster of two workers."""
+"""Spark: aggregates on a local cluster of two workers."""
 
 import os
 import re
@@ -27,7 +27,7 @@ from functions import (
 )
 from warehouses import find
 
-from felicific import Happiness, Score, moments, solve
+from felicific import Happiness, Score, aggregate, solve
 from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
 
 pyspark = pytest.importorskip("pyspark")
@@ -92,25 +92,25 @@ def lay(spark, tmp_path):
 
 @pytest.mark.parametrize("part", range(4))
 def test_everyday_functions_agree_with_pandas(lay, table, part):
-    """All everyday functions give the moments of the same rows in pandas, by one query, without a notice."""
+    """All everyday functions give the aggregates of the same rows in pandas, by one query, without a notice."""
     some = dict(list(EVERYDAY.items())[part::4])  # one query of all takes long to plan
     ask = asked(happiness=components(some))
-    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
-@pytest.mark.parametrize("policy", ["label", "soft-label", Score(cells=8)])
+@pytest.mark.parametrize("policy", ["label", "soft-label", Score(bins=8)])
 def test_every_signal_with_weights(lay, table, policy):
     """Every signal gives the same sums with weights, for classes that are not given."""
     ask = asked(policy=policy, sample_weight="w", proba=["p0", "p1", "p2"], happiness=EVERYDAY["right"])
-    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
 def test_other_functions_run_on_the_workers_with_a_notice(lay, table):
     """A function that is no expression of columns runs on the workers, batch by batch."""
     ask = asked(happiness=[Happiness(BATCHWISE["branch"], name="branch"), "overall_accuracy"])
     with pytest.warns(BatchWarning, match="'branch'"):
-        found = moments(lay(table), **ask)
-    assert_same(found, moments(as_pandas(table), **ask))
+        found = aggregate(lay(table), **ask)
+    assert_same(found, aggregate(as_pandas(table), **ask))
 
 
 def test_missing_values_are_counted(lay, table, refuses):
@@ -118,11 +118,11 @@ def test_missing_values_are_counted(lay, table, refuses):
     loan = table["loan"].copy()
     loan[[3, 700]] = np.nan
     with refuses(DataError, "'loan'", "2 of 1500 rows", "of partition", remedy="Fill it in"):
-        moments(lay(table | {"loan": loan}), **asked(happiness=EVERYDAY["times"]))
+        aggregate(lay(table | {"loan": loan}), **asked(happiness=EVERYDAY["times"]))
     group = table["z"].copy()
     group[3] = None
     with refuses(DataError, "'z'", "1 of 1500 rows"):
-        moments(lay(table | {"z": group}), **asked(happiness=EVERYDAY["times"]))
+        aggregate(lay(table | {"z": group}), **asked(happiness=EVERYDAY["times"]))
 
 
 def test_bad_rows_are_named(lay, table, refuses):
@@ -130,13 +130,13 @@ def test_bad_rows_are_named(lay, table, refuses):
     proba = table["p1"].copy()
     proba[650] = 7.0
     with refuses(DataError, "probabilities of row", "7.0", "partition"):
-        moments(lay(table | {"p1": proba}), **asked(happiness=EVERYDAY["times"]))
+        aggregate(lay(table | {"p1": proba}), **asked(happiness=EVERYDAY["times"]))
     income = table["income"].copy()
     income[650] = 0.0
     with refuses(HappinessError, "'h'", "partition"):
-        moments(lay(table | {"income": income}), **asked(happiness={"h": EVERYDAY["ratio"]}))
+        aggregate(lay(table | {"income": income}), **asked(happiness={"h": EVERYDAY["ratio"]}))
     with refuses(GroupError, "'c'", "'a', 'b'"):
-        moments(lay(table), **asked(happiness=EVERYDAY["times"], groups=["a", "b"]))
+        aggregate(lay(table), **asked(happiness=EVERYDAY["times"], groups=["a", "b"]))
 
 
 def test_hostile_names(lay, table):
@@ -150,14 +150,14 @@ def test_hostile_names(lay, table):
         "loan": 'a"b',
     }
     hostile = {names.get(name, name): column for name, column in table.items()}
-    found = moments(
+    found = aggregate(
         lay(hostile),
         proba={0: "p`0", 1: "p.1", 2: "*"},
         y="^.*$",
         sensitive_features="x'; DROP TABLE people; --",
         happiness={"h": lambda decision, x: decision * x['a"b']},
     )
-    assert_same(found, moments(as_pandas(table), **asked(happiness={"h": EVERYDAY["times"]})))
+    assert_same(found, aggregate(as_pandas(table), **asked(happiness={"h": EVERYDAY["times"]})))
 
 
 @pytest.mark.parametrize("signal", ["score", "soft-label"])
@@ -166,7 +166,7 @@ def test_decisions_are_a_lazy_column(lay, spark, table, signal):
     groups = {"a": "a' OR 1=1 --", "b": "b\\", "c": "c`${x}"}
     people = table | {"z": np.array([groups[z] for z in table["z"]], dtype=object)}
     policy = solve(
-        moments(as_pandas(people), **asked(happiness="statistical_parity", policy=signal)),
+        aggregate(as_pandas(people), **asked(happiness="statistical_parity", policy=signal)),
         gap=0.02,
         random_state=3,
     )
@@ -176,9 +176,12 @@ def test_decisions_are_a_lazy_column(lay, spark, table, signal):
     found = policy.apply(lay(people), **roles)
     assert found.columns == [*people, "decision"]
     assert [row["decision"] for row in found.orderBy("id").collect()] == expected
-    beside = policy.apply(lay(people), **roles, odds=True).orderBy("id").collect()
-    odds = np.array([[row[f"odds_{k}"] for k in range(3)] for row in beside])
-    assert np.abs(odds - policy.odds(proba, people["z"])[np.argsort(people["id"])]).max() <= 1e-12
+    beside = policy.apply(lay(people), **roles, with_proba=True).orderBy("id").collect()
+    probabilities = np.array([[row[f"proba_{k}"] for k in range(3)] for row in beside])
+    assert (
+        np.abs(probabilities - policy.probabilities(proba, people["z"])[np.argsort(people["id"])]).max()
+        <= 1e-12
+    )
     names = {"p0": "p`0", "p1": "p.1", "z": "z'; --"}
     hostile = lay({names.get(name, name): column for name, column in people.items()})
     hostile.createOrReplaceTempView("people")
@@ -210,7 +213,7 @@ def test_what_is_written_for_databricks_decides_the_same(lay, spark, name):
 
 
 def test_from_scores_to_an_audit(lay, table):
-    """Moments, policy, a lazy column of decisions and its audit, all by Spark, are those in memory."""
+    """Aggregates, policy, a lazy column of decisions and its audit, all by Spark, are those in memory."""
     assert_whole_path(lay, table)
 
 
@@ -242,7 +245,7 @@ def test_groups_of_another_type_are_refused(lay, spark, types):
     fitted, other = OTHER_TYPES[types]
     table, place = people(300, classes=2), np.arange(300) % 2
     ask = asked(2, policy="label", happiness="statistical_parity")
-    sums = moments(as_pandas(table | {"z": np.array(fitted)[place]}), **ask)
+    sums = aggregate(as_pandas(table | {"z": np.array(fitted)[place]}), **ask)
     policy = solve(sums, gap=0.0, random_state=7)
     roles = {"proba": {0: "p0", 1: "p1"}, "sensitive_features": "z", "key": "id"}
     laid = lay(table | {"z": np.array(other)[place]})
@@ -258,7 +261,9 @@ def test_a_group_column_that_is_missing_among_several(lay, spark):
     table = people(300, classes=2)
     table["sex"][17] = None
     ask = asked(2, policy="label", happiness="statistical_parity", sensitive_features=["z", "sex"])
-    policy = solve(moments(as_pandas({n: c[18:] for n, c in table.items()}), **ask), gap=0.0, random_state=7)
+    policy = solve(
+        aggregate(as_pandas({n: c[18:] for n, c in table.items()}), **ask), gap=0.0, random_state=7
+    )
     roles = {"proba": {0: "p0", 1: "p1"}, "sensitive_features": ["z", "sex"], "key": "id"}
     with pytest.raises(Exception, match="roup is missing"):
         policy.apply(lay(table), **roles).collect()
@@ -275,29 +280,29 @@ def test_a_module_that_workers_lack_is_named(lay, table, refuses):
             pytest.warns(BatchWarning, match="'loan'"),
             refuses(EngineError, "ModuleNotFoundError", "'only_here'", remedy="PYSPARK_PYTHON"),
         ):
-            moments(lay(table), **asked(happiness=module.loan))
+            aggregate(lay(table), **asked(happiness=module.loan))
     finally:
         del sys.modules["only_here"]
 
 
 def test_a_truncated_file_is_refused(spark, table, tmp_path, refuses):
-    """A Parquet file that is cut after Spark has seen it gives an error and no moments."""
+    """A Parquet file that is cut after Spark has seen it gives an error and no aggregates."""
     path = write_parquet(table, tmp_path / "people.parquet")
     frame = spark.read.parquet(str(path))
     path.write_bytes(path.read_bytes()[:2000])
     with refuses(EngineError, "Spark", remedy="cut"):
-        moments(frame, **asked(happiness=EVERYDAY["times"]))
+        aggregate(frame, **asked(happiness=EVERYDAY["times"]))
 
 
 def test_no_rows(lay, table, refuses):
     """An empty table is refused; empty partitions are nothing."""
     frame = lay(table)
     with refuses(DataError, "no rows"):
-        moments(frame.where("hours > 200"), **asked(happiness=EVERYDAY["times"]))
+        aggregate(frame.where("hours > 200"), **asked(happiness=EVERYDAY["times"]))
     rows = table["id"] < 10_300
     some = {name: column[rows] for name, column in table.items()}
     ask = asked(happiness=EVERYDAY["times"])
-    assert_same(moments(frame.where("id < 10300"), **ask), moments(as_pandas(some), **ask))
+    assert_same(aggregate(frame.where("id < 10300"), **ask), aggregate(as_pandas(some), **ask))
 
 
 def test_ctrl_c_cancels_the_jobs(lay, spark, table, tmp_path, terminal, monkeypatch):
@@ -306,11 +311,11 @@ def test_ctrl_c_cancels_the_jobs(lay, spark, table, tmp_path, terminal, monkeypa
     folder.mkdir()
     monkeypatch.setattr("felicific._tables.progress.INTERVAL", 0.1)
     with interrupting(folder), pytest.raises(KeyboardInterrupt), pytest.warns(BatchWarning):
-        moments(laid, **asked(happiness=Happiness(Slow(folder, seconds=20.0, rows=True), name="slow")))
+        aggregate(laid, **asked(happiness=Happiness(Slow(folder, seconds=20.0, rows=True), name="slow")))
     assert any(
         re.fullmatch(r"felicific: Spark is summing, \d+ of \d+ tasks, \d+ s", line) for line in terminal.lines
     )
     assert terminal.screen == ""
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
     ask = asked(happiness=EVERYDAY["times"])
-    assert_same(moments(laid, **ask), moments(as_pandas(table), **ask))
+    assert_same(aggregate(laid, **ask), aggregate(as_pandas(table), **ask))

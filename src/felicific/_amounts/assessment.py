@@ -290,7 +290,7 @@ class AmountAssessment:
             promise=self._promise.basis if self._promise else "",
             promised_with=self._promise.confidence if self._promise else self.confidence,
             kept=False,
-            see_group=policy.see_group,
+            sees_group=policy.sees_group,
             infers_group=policy.infers_group,
             labels="",
         )

@@ -32,7 +32,7 @@ def check_method(method: str) -> Method:
     raise DataError(f"calibration={method!r}.", f"Choose one of {', '.join(map(repr, METHODS))}.")
 
 
-def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Calibration:
+def calibrate(sums: AmountSums, method: Method, *, sees_group: bool = True) -> Calibration:
     """Fit the lines; where the group may not be seen, one for all people together."""
     n_groups = len(sums.groups)
     ends = np.column_stack([sums.ends[:, 0], np.maximum(sums.ends[:, 1], sums.ends[:, 0])])
@@ -41,9 +41,9 @@ def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Ca
         return Calibration(((identity, identity),) * n_groups)
     low = sums.scale.low  # what squares are relative to
     lifted = [part.sum(axis=1) - low * sums.people for part in (sums.predicted, sums.labels)]
-    moments = np.column_stack([sums.people, *lifted, sums.squares])
-    pooled = moments.sum(axis=0)
-    if not see_group:
+    aggregates = np.column_stack([sums.people, *lifted, sums.squares])
+    pooled = aggregates.sum(axis=0)
+    if not sees_group:
         if method == "isotonic":
             line = _isotonic(sums.mass.sum(axis=0), sums.predicted.sum(axis=0), sums.labels.sum(axis=0))
         else:
@@ -53,32 +53,32 @@ def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Ca
     lines, falling_groups = [], []
     for z in range(n_groups):
         few = max(sums.rows[z], sums.people[z]) < FEWEST_PEOPLE  # weights may be in any unit
-        slope = _slope(pooled) if few else _slope(moments[z])
+        slope = _slope(pooled) if few else _slope(aggregates[z])
         if slope <= 0 and sums.ends[z, 0] < sums.ends[z, 1]:
             falling_groups.append(z)
         if method == "isotonic" and not few:
             lines.append(_isotonic(sums.mass[z], sums.predicted[z], sums.labels[z]))
             continue
-        lines.append(_line(moments[z], low, float(ends[z, 0]), float(ends[z, 1]), slope))
+        lines.append(_line(aggregates[z], low, float(ends[z, 0]), float(ends[z, 1]), slope))
     return Calibration(tuple(lines), tuple(falling_groups))
 
 
-def _slope(moments: Floats) -> float:
+def _slope(aggregates: Floats) -> float:
     """The slope of least squares, from sums of 1, f, y, f f, f y, y y; 0 where all predictions are alike."""
-    weight, f, y, ff, fy, _ = moments.tolist()
+    weight, f, y, ff, fy, _ = aggregates.tolist()
     spread = ff - f * f / weight
     return (fy - f * y / weight) / spread if spread > 1e-12 * ff else 0.0
 
 
 def _line(
-    moments: Floats, origin: float, low: float, high: float, slope: float | None = None
+    aggregates: Floats, origin: float, low: float, high: float, slope: float | None = None
 ) -> tuple[Floats, Floats]:
     """The corners of the line of least squares, as far apart as the predictions are; it never falls.
 
     Sums are relative to the ``origin``; a ``slope`` may be that of others.
     """
-    weight, f, y = moments[:3].tolist()
-    b = max(_slope(moments) if slope is None else slope, 0.0)
+    weight, f, y = aggregates[:3].tolist()
+    b = max(_slope(aggregates) if slope is None else slope, 0.0)
     x = np.array([low, high if high > low else low + 1.0])
     return x, origin + y / weight + b * (x - origin - f / weight)
 

@@ -48,7 +48,7 @@ SAME = 1e-10
 def check_cells(problem: LinesProblem, *, rows: bool) -> None:
     """Refuse what cells of the prediction cannot be asked for; ``rows``: people are there, not their sums alone."""
     if problem.parity:
-        why = "does not see the group" if not problem.see_group else f"also looks at {problem.of_people!r}"
+        why = "does not see the group" if not problem.sees_group else f"also looks at {problem.of_people!r}"
         raise ConstraintError(
             f"{problem.parity!r} compares ranks within groups, which a policy that {why} does not hold.",
             "Ask for it alone, and let the policy see the group; or for means, 'decision' or 'decision >= 40'.",
@@ -86,13 +86,13 @@ class Cells:
     most: Floats
 
     @classmethod
-    def of(cls, people: AmountPeople, scale: Scale, *, see_group: bool) -> Cells:
+    def of(cls, people: AmountPeople, scale: Scale, *, sees_group: bool) -> Cells:
         """Join fine bins into cells: of every group, or of all people where the group is not seen."""
         n_groups, bins = len(people.groups), scale.bins(people.prediction)
-        blocks = people.codes if see_group else np.zeros(len(people), dtype=np.intp)
-        number = CELLS if see_group else SHARED
+        blocks = people.codes if sees_group else np.zeros(len(people), dtype=np.intp)
+        number = CELLS if sees_group else SHARED
         place, runs, first = np.empty(len(people), dtype=np.intp), [], 0
-        for block in range(n_groups if see_group else 1):
+        for block in range(n_groups if sees_group else 1):
             rows = np.flatnonzero(blocks == block)
             held = np.bincount(bins[rows], people.weights[rows], BINS)
             cell = ((held.cumsum() - held / 2) / held.sum() * number).clip(0, number - 1).astype(np.intp)
@@ -172,7 +172,7 @@ def cell_ground(
     batch = people.batch(slice(0, len(people)))
     worth = worth_of_people(problem.happiness, batch, bounds, people.groups, None)
     n_groups, n_cells, n_components = len(people.groups), len(cells.prediction), len(problem.happiness)
-    slots = 1 if problem.see_group or n_groups == 1 else n_groups
+    slots = 1 if problem.sees_group or n_groups == 1 else n_groups
     total = cells.mass.sum(axis=0)
     index = cells.place if slots == 1 else cells.place * n_groups + people.codes
 
@@ -185,7 +185,7 @@ def cell_ground(
 
     means = AmountWorth(joined(worth.start), joined(worth.slope), joined(worth.among))
     m = np.bincount(cells.place, people.weights * calibrated, n_cells) / total
-    group = cells.mass.argmax(axis=0) if problem.see_group else np.zeros(n_cells, dtype=np.intp)
+    group = cells.mass.argmax(axis=0) if problem.sees_group else np.zeros(n_cells, dtype=np.intp)
     counted = means.counted(group, total, n_groups)
     value = means.total(group, total, n_groups, np.clip(m, *bounds))
     crowd = Crowd(
@@ -196,7 +196,7 @@ def cell_ground(
         weight=total,
         group=group,
         own=group,
-        see_group=problem.see_group,
+        sees_group=problem.sees_group,
         attributes=people.attributes,
         unknown=people.unknown,
     )

@@ -1,6 +1,6 @@
-"""Doors: moments, policies and frontiers of amounts without scikit-learn, of tables anywhere and of sums.
+"""Doors: aggregates, policies and frontiers of amounts without scikit-learn, of tables anywhere and of sums.
 
-:func:`felicific.moments`, :func:`felicific.solve` and :func:`felicific.frontier` come here where ``prediction=`` is
+:func:`felicific.aggregate`, :func:`felicific.solve` and :func:`felicific.frontier` come here where ``prediction=`` is
 said, or where sums of amounts are passed.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from felicific._amounts.aggregates import AmountAggregates, AskedOfAmounts
 from felicific._amounts.calibration import Method, check_method
 from felicific._amounts.fit import FittedAmounts, fit_amounts, fit_sums
 from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.moments import AmountMoments, AskedOfAmounts
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.tables import AmountColumns, sum_table
 from felicific._people.lazy import no_rows
@@ -22,13 +22,13 @@ from felicific._problem.rows import Requirement
 from felicific._program.signal_names import resolve_sight
 from felicific._tables.engine import find_engine
 from felicific._typing import GapLike, Table
-from felicific.exceptions import DataError, MomentsError
+from felicific.exceptions import AggregatesError, DataError
 
 #: What speaks of classes, and what is said where there are none: an empty argument.
 _OF_CLASSES: dict[str, tuple[Any, ...]] = {
     "proba": (None,), "predicted": (None,), "classes": (None,), "favourable": (None,), "group_proba": (None,),
-    "missing_labels": (None,), "hidden": (None,), "move": (None,),
-    "weight_kind": (None,), "change_cost": (0.0,), "group_at_predict": (True,),
+    "missing_labels": (None,), "max_odds_ratio": (None,), "move": (None,),
+    "weight_kind": (None,), "change_cost": (0.0,), "sees_group": (True,),
 }  # fmt: skip
 
 
@@ -45,15 +45,15 @@ def refuse_classes(said: Mapping[str, Any]) -> None:
                 "Both proba= and prediction= are given.",
                 "Probabilities are of classes, a prediction is a number: give one of them.",
             )
-        if name == "group_at_predict":
+        if name == "sees_group":
             raise DataError(
                 "Amounts without the group are not found here.",
-                "Leave group_at_predict= out, or use FairRegressor, which finds them.",
+                "Leave sees_group= out, or use FairRegressor, which finds them.",
             )
         raise DataError(f"{name}= has no use where amounts are predicted.", f"Leave {name}= out.")
 
 
-def moments_of_amounts(
+def aggregates_of_amounts(
     table: Table,
     *,
     prediction: Any,
@@ -67,8 +67,8 @@ def moments_of_amounts(
     sample_weight: Any = None,
     missing_group: str | None = None,
     **said: Any,
-) -> AmountMoments:
-    """Sum up people about whom an amount is predicted; see :func:`felicific.moments`."""
+) -> AmountAggregates:
+    """Sum up people about whom an amount is predicted; see :func:`felicific.aggregate`."""
     refuse_classes({name: value for name, value in said.items() if name not in ("policy", "constraints")})
     asked = _asked(happiness, loss, decisions)
     if today is not None:
@@ -77,7 +77,7 @@ def moments_of_amounts(
             "Leave today= out (today is then the prediction), or fit to the people themselves, in memory.",
         )
     columns = AmountColumns(prediction, y, sensitive_features, sample_weight, None, missing_group)
-    return AmountMoments(sum_table(table, find_engine(table), columns, asked.allowed, groups), asked)
+    return AmountAggregates(sum_table(table, find_engine(table), columns, asked.allowed, groups), asked)
 
 
 def _asked(happiness: Any, loss: Any, decisions: Any) -> AskedOfAmounts:
@@ -90,18 +90,18 @@ def _loss(loss: Any) -> Any:
     return "squared" if isinstance(loss, str) and loss == "error" else loss
 
 
-def solve_amounts(source: AmountMoments | Table, **said: Any) -> AmountPolicy:
+def solve_amounts(source: AmountAggregates | Table, **said: Any) -> AmountPolicy:
     """The policy of amounts of least loss; see :func:`felicific.solve`."""
     return fitted_amounts(source, **said).policy
 
 
-def frontier_of_amounts(source: AmountMoments | Table, **said: Any) -> AmountFrontier:
+def frontier_of_amounts(source: AmountAggregates | Table, **said: Any) -> AmountFrontier:
     """The least loss for every gap; see :func:`felicific.frontier`."""
     return AmountFrontier.of(fitted_amounts(source, **said))
 
 
 def fitted_amounts(
-    source: AmountMoments | Table,
+    source: AmountAggregates | Table,
     *,
     gap: GapLike = None,
     constraints: Iterable[Requirement] = (),
@@ -124,7 +124,7 @@ def fitted_amounts(
     calibration, salt = _calibration(policy), make_salt(random_state)
     how: dict[str, Any] = {"calibration": calibration, "salt": salt, "randomize": randomize}
     columns = AmountColumns(prediction, y, sensitive_features, sample_weight, today, missing_group)
-    if isinstance(source, AmountMoments):
+    if isinstance(source, AmountAggregates):
         _refuse_beside_sums(columns, happiness=happiness, loss=_loss(loss), decisions=decisions)
         return fit_sums(source.asked.problem(gap, constraints), source.sums, **how)
     engine, listed = find_engine(source), tuple(constraints)
@@ -132,7 +132,7 @@ def fitted_amounts(
         happiness, loss=_loss(loss), gap=gap, constraints=listed, decisions=decisions
     )
     if engine is not None:
-        sums = moments_of_amounts(
+        sums = aggregates_of_amounts(
             source, prediction=prediction, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
             decisions=decisions, today=today, sample_weight=sample_weight, missing_group=missing_group,
         )  # fmt: skip
@@ -151,9 +151,9 @@ def _refuse_beside_sums(columns: AmountColumns, **others: Any) -> None:
     } | others  # fmt: skip
     for name, value in said.items():
         if value is not None and not (name == "loss" and value == "squared"):
-            raise MomentsError(
-                f"Moments were summed up already, so {name}= comes too late.",
-                f"Pass {name}= to moments(...), or pass the table instead of its moments.",
+            raise AggregatesError(
+                f"Aggregates were summed up already, so {name}= comes too late.",
+                f"Pass {name}= to aggregate(...), or pass the table instead of its aggregates.",
             )
 
 

@@ -14,7 +14,7 @@ from felicific._amounts.allowed import Allowed
 from felicific._amounts.calibration import Method, calibrate
 from felicific._amounts.cells import Cells, cell_ground, check_cells, solve_cells
 from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.levels import level_moments, shared_grid, solve_levels
+from felicific._amounts.levels import level_aggregates, shared_grid, solve_levels
 from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_lines, people_of_bins
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
@@ -170,9 +170,9 @@ def fit_amounts(
         raise DataError(
             "The loss looks at labels y, and there are none.", "Pass y, one number for everybody."
         )
-    lines = calibrate(sums, calibration, see_group=problem.see_group)
+    lines = calibrate(sums, calibration, sees_group=problem.sees_group)
     allowed = problem.allowed.within(range_of(sums, lines))
-    if not problem.squared and problem.see_group and not problem.of_people:
+    if not problem.squared and problem.sees_group and not problem.of_people:
         grid = allowed.grid
 
         def cost(part: slice) -> Floats:
@@ -250,7 +250,7 @@ def _policy(
     rows: bool = True,
 ) -> AmountPolicy:
     """Solve, and measure on people."""
-    if problem.of_people or not problem.see_group:
+    if problem.of_people or not problem.sees_group:
         check_cells(problem, rows=rows)
 
     def stated(lines: Sequence[Line]) -> AmountOutcome:
@@ -274,7 +274,7 @@ def _policy(
     lucky = sum(float(weight[some].sum()) for weight, some in zip(weights, drawn, strict=True))
     policy = AmountPolicy(
         groups=sums.groups,
-        lines=lines if problem.see_group else lines[:1],
+        lines=lines if problem.sees_group else lines[:1],
         components=problem.components,
         outcome=outcome,
         today=today,
@@ -287,7 +287,7 @@ def _policy(
         parity=problem.parity,
         salt=salt,
         randomize=randomize,
-        see_group=problem.see_group,
+        sees_group=problem.sees_group,
         expected=expected,
         share_randomized=lucky / float(people.weights.sum()) if randomize else 0.0,
         out_of_fold=out_of_fold,
@@ -308,11 +308,11 @@ def _solver(
     stated: Callable[[Sequence[Line]], AmountOutcome],
 ) -> Callable[[LinesProblem], SolvedLines]:
     """What finds lines for a problem of the same people, whatever the gaps asked for."""
-    if problem.see_group and not problem.of_people:
+    if problem.sees_group and not problem.of_people:
         return lambda aimed: solve_lines(
             aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance
         )
-    cells = Cells.of(people, sums.scale, see_group=problem.see_group)
+    cells = Cells.of(people, sums.scale, sees_group=problem.sees_group)
     calibrated = calibration.of(people.prediction, people.codes)
     straight = allowed.listed is None and is_straight(
         problem.happiness, people.batch(slice(0, len(people))), allowed.ends
@@ -320,9 +320,9 @@ def _solver(
     if straight and problem.squared:
         ground = cell_ground(problem, people, cells, calibrated, allowed.ends, today)
         return lambda aimed: solve_cells(aimed, ground, calibration, ranks, stated)
-    grid = allowed.grid if problem.see_group or allowed.listed else shared_grid(allowed)
-    moments = level_moments(problem, people, cells, calibrated, grid)
-    return lambda aimed: solve_levels(aimed, moments, cells, ranks, mean=straight and problem.convex)
+    grid = allowed.grid if problem.sees_group or allowed.listed else shared_grid(allowed)
+    aggregates = level_aggregates(problem, people, cells, calibrated, grid)
+    return lambda aimed: solve_levels(aimed, aggregates, cells, ranks, mean=straight and problem.convex)
 
 
 def _solved(
@@ -403,7 +403,7 @@ def notes_of(
             f"{FINE:,} steps from {written(sums.scale.low)} to {written(sums.scale.high)}: predictions hardly tell "
             "them apart."
         )
-    if not policy.see_group and not policy.sees_x:
+    if not policy.sees_group and not policy.sees_x:
         notes.insert(
             0,
             "The policy sees the prediction alone: whoever is predicted the same gets the same, whatever their group, "

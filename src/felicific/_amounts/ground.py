@@ -63,7 +63,7 @@ class AmountGround:
             )
 
         real = worth(None)
-        expected = real if problem.see_group else worth(people.group_proba)
+        expected = real if problem.sees_group else worth(people.group_proba)
         counted = real.counted(people.codes, people.weights, len(people.groups))
         value = real.total(people.codes, people.weights, len(people.groups), np.clip(calibrated, *bounds))
         origin = value.sum(axis=0) / np.maximum(counted.sum(axis=0), 1e-300)
@@ -75,7 +75,7 @@ class AmountGround:
             weight=people.weights,
             group=people.codes,
             own=people.codes,
-            see_group=problem.see_group,
+            sees_group=problem.sees_group,
             attributes=people.attributes,
             unknown=people.unknown,
         )

@@ -98,7 +98,7 @@ def fit_individual_amounts(
     """Fit an individual policy of amounts to people in memory."""
     check_individual(problem)
     sums = sum_amounts(people, Scale.of(people.prediction))
-    lines = calibrate(sums, calibration, see_group=problem.see_group)
+    lines = calibrate(sums, calibration, sees_group=problem.sees_group)
     allowed = problem.allowed.within(range_of(sums, lines))
     policy = _policy(problem, sums, lines, allowed, people, salt=salt, out_of_fold=out_of_fold, residual=None)
     return FittedIndividualAmounts(
@@ -147,7 +147,7 @@ def _policy(
         loss_name=problem.loss.name,
         parity="",
         salt=salt,
-        see_group=problem.see_group,
+        sees_group=problem.sees_group,
         expected=residual is not None,
         out_of_fold=out_of_fold,
         attributes=sums.attributes,

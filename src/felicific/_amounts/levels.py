@@ -26,7 +26,7 @@ from felicific._amounts.solve import SolvedLines
 from felicific._capacity import check_room
 from felicific._people.worth import Batch, loss_of_amounts, worth_of_amounts
 from felicific._policy.lines import Atom, Line
-from felicific._program.moments import Moments
+from felicific._program.aggregates import Aggregates
 from felicific._program.signals import Signal
 from felicific._program.solution import solve_program
 from felicific._typing import Codes, Floats
@@ -127,9 +127,9 @@ class _LevelSums:
                 self.value[:, :, k, j] += per_cell(worth if inside is None else worth * inside)
 
 
-def level_moments(
+def level_aggregates(
     problem: LinesProblem, people: AmountPeople, cells: Cells, calibrated: Floats, grid: Floats
-) -> Moments:
+) -> Aggregates:
     """Add up what every level costs and is worth, by group and cell."""
     n_groups, n_components = len(people.groups), len(problem.happiness)
     size = max(run.stop - run.start for run in cells.runs)
@@ -150,7 +150,7 @@ def level_moments(
     mass = np.bincount(index, people.weights, n_groups * size).reshape(shape)
     # Relative to what the middle level is worth on average, sums are no larger than what amounts change.
     origin = value[:, :, len(grid) // 2].sum(axis=(0, 1)) / np.maximum(among.sum(axis=(0, 1)), 1e-300)
-    return Moments(
+    return Aggregates(
         classes=np.empty(0),
         decisions=grid,
         rising=True,
@@ -172,19 +172,19 @@ def level_moments(
 
 
 def solve_levels(
-    problem: LinesProblem, moments: Moments, cells: Cells, ranks: tuple[Ranks, ...], *, mean: bool
+    problem: LinesProblem, aggregates: Aggregates, cells: Cells, ranks: tuple[Ranks, ...], *, mean: bool
 ) -> SolvedLines:
     """The lines of least loss that meet every requirement; ``mean`` where the mean of levels will do for a lottery."""
-    solution = solve_program(moments, problem.requirements, see_group=problem.see_group)
+    solution = solve_program(aggregates, problem.requirements, sees_group=problem.sees_group)
     lines = tuple(
-        _steps(cells, z, solution.q[z], np.asarray(moments.decisions), moments.mass, own, mean=mean)
+        _steps(cells, z, solution.q[z], np.asarray(aggregates.decisions), aggregates.mass, own, mean=mean)
         for z, own in enumerate(ranks)
     )
     return SolvedLines(lines, solution.prices, any(price > 0 for price in solution.prices.values()))
 
 
 def _steps(
-    cells: Cells, z: int, odds: Floats, grid: Floats, mass: Floats, ranks: Ranks, *, mean: bool
+    cells: Cells, z: int, probabilities: Floats, grid: Floats, mass: Floats, ranks: Ranks, *, mean: bool
 ) -> Line:
     """One amount for every cell of a group, or a lottery over levels."""
     run = cells.run(z)
@@ -194,7 +194,7 @@ def _steps(
     edges = np.concatenate([[least[0] - reach], between, [most[-1] + reach]])
     amounts, atoms = np.empty(count), []
     for s in range(count):
-        chances = np.where(odds[s] > NEVER, odds[s], 0.0)
+        chances = np.where(probabilities[s] > NEVER, probabilities[s], 0.0)
         chances /= chances.sum()
         drawn = np.flatnonzero(chances)
         if mean or len(drawn) == 1:

@@ -16,7 +16,7 @@ from felicific._policy.amount_outcome import AmountOutcome, distance_between
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Atom, Line
 from felicific._problem.unions import known_groups
-from felicific._program.moments import gaps_of
+from felicific._program.aggregates import gaps_of
 from felicific._typing import Array, Codes, Floats
 
 #: A stretch of lots along which amounts rise is looked at in so many pieces, were it as wide as all lots.
@@ -40,7 +40,7 @@ def amounts_given(policy: AmountPolicy, people: AmountPeople, keys: Array | None
 
 def codes_seen(policy: AmountPolicy, people: AmountPeople) -> Codes:
     """Which line is whose: that of the group, or the one for all where the group is not seen."""
-    return people.codes if policy.see_group else np.zeros(len(people), dtype=np.intp)
+    return people.codes if policy.sees_group else np.zeros(len(people), dtype=np.intp)
 
 
 def outcome_of_lines(

@@ -22,9 +22,9 @@ from felicific._problem.asked import (
 )
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Component, Happiness
-from felicific._problem.losers import Losers
 from felicific._problem.requirements import Gap, check_width, constraint_name
 from felicific._problem.rows import Requirement
+from felicific._problem.worse_off import WorseOff
 from felicific._tables.memory import as_objects
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, DataError, HappinessError
@@ -57,7 +57,7 @@ class LinesProblem(AmountsProblem):
         gap: Any = None,
         constraints: Any = (),
         decisions: Any = None,
-        see_group: bool = True,
+        sees_group: bool = True,
     ) -> LinesProblem:
         """Read what the user wrote."""
         allowed, (own, parity) = Allowed.of(decisions), amount_parts(happiness)
@@ -82,7 +82,7 @@ class LinesProblem(AmountsProblem):
             nothing,
             own + _spoken_of(others, own),
             amount_loss(loss),
-            see_group=see_group,
+            sees_group=sees_group,
             closed=names,
             parity=parity,
             parity_gap=min(widths, default=math.inf),
@@ -184,7 +184,7 @@ def _parity_of(one: Requirement) -> float:
 
 def _checked(one: Requirement) -> Requirement:
     """Refuse what speaks of decisions, not of amounts."""
-    if one.of_persons or isinstance(one, Losers):
+    if one.of_persons or isinstance(one, WorseOff):
         raise ConstraintError(
             f"{type(one).__name__} speaks of decisions that are drawn or compared one by one, not of amounts.",
             "Use Gap, Ratio, Floor or Budget; Floor('decision', 'today') keeps every group's mean amount.",

@@ -13,7 +13,7 @@ from felicific._amounts.people import AmountPeople
 from felicific._amounts.scale import BINS, Scale
 from felicific._capacity import check_room
 from felicific._typing import Codes, Floats
-from felicific.exceptions import MomentsError
+from felicific.exceptions import AggregatesError
 
 #: People who are added up together.
 BATCH = 131_072
@@ -93,7 +93,7 @@ class AmountSums:
             ("names of those whose group is missing", self.unknown, other.unknown),
         ):
             if one != two:
-                raise MomentsError(
+                raise AggregatesError(
                     f"Sums of other {what} do not add: {one!r} and {two!r}.",
                     "Make them of the same groups and the same bounds: decisions=(low, high).",
                 )
@@ -101,7 +101,7 @@ class AmountSums:
         for name in ("labels", "today", "today_mass", "costs"):
             one, two = getattr(self, name), getattr(other, name)
             if (one is None) != (two is None) or (one is not None and one.shape != two.shape):
-                raise MomentsError(
+                raise AggregatesError(
                     f"One of the sums knows {name.replace('_', ' ')} that the other does not.",
                     "Sum up the same of all people.",
                 )

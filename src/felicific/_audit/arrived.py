@@ -1,4 +1,4 @@
-"""People as they arrived: what was decided about each in turn, as a watch counts it."""
+"""People as they arrived: what was decided about each in turn, as a monitor counts it."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ class Arrived:
         if len(strange):
             names = ", ".join(repr(self.groups[z]) for z in distinct(codes[strange])[:5])
             raise GroupError(
-                f"There are people of {names} ({len(strange)} rows, first row {strange[0]}), and watched are "
+                f"There are people of {names} ({len(strange)} rows, first row {strange[0]}), and monitored are "
                 f"{', '.join(map(repr, known[:20]))}.",
-                "Begin a new watch that knows all groups: name them in groups=.",
+                "Begin a new monitor that knows all groups: name them in groups=.",
             )
         return Rows(places[codes], self.rows.values, self.rows.inside)
 
@@ -70,7 +70,7 @@ class Arrived:
 def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fresh: bool) -> Arrived:
     """What was decided about people in turn; of ``fresh`` ones, the first, some decision has to change happiness."""
     policy = policy_of(decisions)
-    asked.said_amounts = False  # a watch knows classes only
+    asked.said_amounts = False  # a monitor knows classes only
     check_scores(policy, columns)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(columns.missing_group))
@@ -91,7 +91,7 @@ def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fres
 
 @contextmanager
 def _labels_known() -> Iterator[None]:
-    """Where labels are missing, say what helps here: a watch knows no beliefs about them."""
+    """Where labels are missing, say what helps here: a monitor knows no beliefs about them."""
     try:
         yield
     except DataError as error:
@@ -119,25 +119,25 @@ def _part(problem: Problem, policy: Policy | None, people: People) -> _Part:
     people = people if policy is None else policy.decided(policy.reading(people))
     if people.weight is not None and not (people.weight == 1).all():
         raise DataError(
-            "Some weights are not 1, and a watch counts everybody once.",
+            "Some weights are not 1, and a monitor counts everybody once.",
             "Leave sample_weight= out, or give every row as often as it counts.",
         )
-    odds, n, j = people.odds, len(people), len(problem.happiness)
-    assert odds is not None, "something was decided about these people"
+    probabilities, n, j = people.probabilities, len(people), len(problem.happiness)
+    assert probabilities is not None, "something was decided about these people"
     values, inside, moved = np.zeros((n, j)), np.ones((n, j), dtype=bool), np.zeros(j, dtype=bool)
     for part, batch in people.batches(4):
         worth = worth_of(problem, batch)
         for c in range(j):
             each, counted = worth.values(c)
             moved[c] |= differs(each)
-            values[part, c] = expected_value(each, odds[part], 0.0)
+            values[part, c] = expected_value(each, probabilities[part], 0.0)
             if counted is not None:
                 inside[part, c] = counted
     made, counted, share = fractions_among(values, inside, np.zeros(j), problem.components)
     if share is not None:
         raise HappinessError(
             "Who is counted is drawn by lot: `among` looks at the decision, and the decisions are probabilities.",
-            "Watch the decisions that were really taken.",
+            "Monitor the decisions that were really taken.",
         )
     return _Part(people.groups, people.codes, made, inside if counted is None else counted, moved)
 
@@ -174,7 +174,7 @@ def _on_engine(
     """People of a table that is not in memory, read in order, some at a time."""
     if not engine.ordered:
         raise DataError(
-            f"A table of {engine.label} has no order, and people are watched in the order in which they came.",
+            f"A table of {engine.label} has no order, and people are monitored in the order in which they came.",
             "Collect it in the order in which people came, or write it to Parquet in that order; of DuckDB, SET "
             "preserve_insertion_order = true.",
         )

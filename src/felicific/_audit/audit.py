@@ -54,9 +54,9 @@ from felicific._policy.policy import Policy, policy_of
 from felicific._problem.amounts import AmountsProblem
 from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike, resolve_happiness
-from felicific._problem.losers import measuring
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem, asked_of
+from felicific._problem.worse_off import measuring
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import attributes_of, groups_of_present
@@ -76,8 +76,8 @@ METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
 
 #: What is said of probabilities that are audited as they are.
 LOTTERY = (
-    "The decisions are probabilities, so everybody is taken to draw a lot with these odds. If they are what a model "
-    "believes, and not odds, pass what it decides: model.predict(X)."
+    "The decisions are probabilities, so everybody is taken to draw a lot with these probabilities. If they are what a "
+    "model believes, and not probabilities, pass what it decides: model.predict(X)."
 )
 
 
@@ -113,12 +113,12 @@ def audit(
     decisions : fitted FairClassifier, any fitted classifier, Policy, array of shape (n,) or (n, K), or column name
         Who or what decides: a FairClassifier and a Policy are audited by their decision probabilities, so that their
         lottery adds no noise; another classifier by its ``predict``. Or what any system decided: one decision per
-        person, or the odds of every decision (a lottery, not what a model believes: a note says so), or the name of
-        the column of X that holds the decisions. A regressor, and numbers that are no classes, are amounts: see
+        person, or the probabilities of every decision (a lottery, not what a model believes: a note says so), or the
+        name of the column of X that holds the decisions. A regressor, and numbers that are no classes, are amounts: see
         ``amounts``.
     X : table, optional
         The people. May be left out when no happiness looks at ``x`` and the groups are given. One that is not in
-        memory (see :func:`felicific.moments`) is summed up by its engine; the other arguments then name columns, and
+        memory (see :func:`felicific.aggregate`) is summed up by its engine; the other arguments then name columns, and
         what decides is a column or a Policy.
     y : array of shape (n,) or column name, optional
         Labels; of amounts, numbers. May be left out when no happiness looks at them; the loss is then not audited.
@@ -138,7 +138,7 @@ def audit(
         are more than 50 different ones, or distributional parity or the loss of numbers is asked for; a note says so.
     sample_weight : array of shape (n,) or column name, optional
         Weights of the rows.
-    proba, predicted : as for :func:`felicific.moments`, optional
+    proba, predicted : as for :func:`felicific.aggregate`, optional
         The scores, or the model's own decisions, by which a Policy decides.
     today : array of shape (n,) or column name, optional
         What the existing system decides, for a happiness that asks for it, and to compare with; by default what the
@@ -155,11 +155,12 @@ def audit(
     missing_group : str, optional
         What to call people whose group is missing, ``"unknown"`` say: they are counted and shown, and never compared.
         By default as a FairClassifier or a Policy that is audited calls them; else a missing group is an error.
-    missing_labels : "explained", "unknown" or MissingLabels(...), optional
+    missing_labels : "at_random", "unknown" or MissingLabels(...), optional
         What is known of why some labels are missing; by default what the FairClassifier that is audited says. Means
-        that look at labels are then debiased. How likely somebody was to have a label is told by a column of odds, by
-        the model, by its score or, of plain decisions, by what was decided; with ``hidden`` of more than 1 every number
-        that looks at labels also has ``bounds``. A table that is not in memory has to be collected first.
+        that look at labels are then debiased. How likely somebody was to have a label is told by a column of
+        probabilities, by the model, by its score or, of plain decisions, by what was decided; with ``max_odds_ratio``
+        of more than 1 every number that looks at labels also has ``bounds``. A table that is not in memory has to be
+        collected first.
     confidence : float, default=0.95
         With which every interval is to hold the truth.
     method : {"auto", "t", "hall", "exact", "bernstein", "betting"}
@@ -232,7 +233,7 @@ def audit(
             classes_today = people.knows_today and (policy is not None or people.today is not None)
             compared = people.amounts_today is not None or classes_today
             means = means_without(people, problem) if compared else None
-            drawn = people.odds is not None and bool(faces_lottery(people.odds).any())
+            drawn = people.probabilities is not None and bool(faces_lottery(people.probabilities).any())
             lottery = drawn and policy is None and not hasattr(decisions, "predict")
     known = () if policy is None else policy.groups
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
@@ -571,9 +572,10 @@ def by_decisions(
         decisions = columns.column(X, "decided")
     table = np.empty((len(decisions), 0)) if X is None else X
     n = count_rows(table)
-    odds = None if y is None or not len(null_rows(y)) else columns.label_odds_in(X)
+    label_proba = None if y is None or not len(null_rows(y)) else columns.label_proba_in(X)
     array = None if decides else as_decisions(decisions, n)
-    for what, part in (("labels y", y), ("clusters", cluster), ("decisions of today", now), ("odds", odds)):
+    counted = {"labels y": y, "clusters": cluster, "decisions of today": now, "label_proba": label_proba}
+    for what, part in counted.items():
         if part is not None and len(part) != n:
             raise DataError(f"There are {len(part)} {what} for {n} rows.", "Pass one for every row.")
     weight = check_weights(columns.column(X, "weight"), n)
@@ -585,14 +587,14 @@ def by_decisions(
     if len(rows) < n:
         # Weight 0 is the row absent: not even a model is asked about it.
         table, group = take_rows(table, rows), group[rows]
-        y, weight, cluster, now, odds = (
-            None if part is None else part[rows] for part in (y, weight, cluster, now, odds)
+        y, weight, cluster, now, label_proba = (
+            None if part is None else part[rows] for part in (y, weight, cluster, now, label_proba)
         )
         array, passed = None if array is None else array[rows], group if passed is not None else None
     if array is None and fair and regressor:
         array = as_decisions(amounts_by(decisions, table, passed), len(rows))
     elif array is None:
-        array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
+        array = as_decisions(decided_by(decisions, table, passed, by_proba=fair), len(rows))
     if fair:
         own, shares = without_policy(decisions, table)
         decider = None if regressor else settings.policy_
@@ -624,22 +626,20 @@ def by_decisions(
         attributes=attributes,
         unknown=missing,
         missing=columns.missing_labels,
-        label_odds=odds,
+        label_proba=label_proba,
     )
     people = replace(people, drawn=settings.policy_.draws_lots) if fair and not regressor else people
-    scored = None
-    if people.missing is not None and people.labels is not None and not people.labelled.all():
-        if decides and classes is not None:
-            scored = scored_by(decisions, table, classes, fair=fair)
-        else:
-            scored = Scored(features=None if X is None else _beside_roles(table, columns))
-    return people, problem, known, scored
+    if people.missing is None or people.labels is None or people.labelled.all():
+        return people, problem, known, None
+    if decides and classes is not None:
+        return people, problem, known, scored_by(decisions, table, classes, fair=fair)
+    return people, problem, known, Scored(features=None if X is None else _beside_roles(table, columns))
 
 
 def _beside_roles(table: Table, columns: Columns) -> Table:
     """The columns that play no role."""
     roles = columns.named_in(table)
-    return select_columns(table, [name for name in column_names(table) if name not in roles], "odds")
+    return select_columns(table, [name for name in column_names(table) if name not in roles], "label_proba")
 
 
 def _known_labels(y: Array | None) -> Array | None:

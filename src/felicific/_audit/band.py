@@ -166,7 +166,7 @@ def band(
     X, y : table and array
         The people and their labels; X may be left out when nothing looks at it.
     happiness, sensitive_features, loss, favourable, sample_weight :
-        As for :func:`felicific.moments`.
+        As for :func:`felicific.aggregate`.
     weight_kind, cluster, group_proba :
         As for :func:`felicific.audit`.
     confidence : float, default=0.95
@@ -196,7 +196,7 @@ def band(
         favourable=favourable,
     )
     if LOSES in (component.name for component in line.components):
-        problem = problem.with_losers
+        problem = problem.with_worse_off
     if problem.components != line.components:
         raise DataError(
             f"The frontier measures {[c.name for c in line.components]}, not {[c.name for c in problem.components]}.",

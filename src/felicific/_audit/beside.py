@@ -102,6 +102,6 @@ def means_without(people: People, problem: Problem) -> Floats:
     """Group means of what is decided today."""
     if people.amounts is not None:
         return persons_of(people.as_today, problem).means
-    odds = np.eye(len(problem.decisions))[people.decisions_today()]
-    persons = persons_of(replace(people, odds=np.asarray(odds)), problem)
+    probabilities = np.eye(len(problem.decisions))[people.decisions_today()]
+    persons = persons_of(replace(people, probabilities=np.asarray(probabilities)), problem)
     return persons.means

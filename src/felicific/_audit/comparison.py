@@ -340,8 +340,10 @@ def _check_same(before: Audit, after: Audit) -> None:
         raise DataError("One audit is of amounts, the other of classes.", "Audit both with amounts=True.")
     if before.persons.fingerprint != after.persons.fingerprint:
         raise DataError("The two audits are not of the same people.", remedy)
-    hidden = [None if audit.labels is None else audit.labels.hidden for audit in (before, after)]
-    if hidden[0] != hidden[1]:
+    max_odds_ratio = [
+        None if audit.labels is None else audit.labels.max_odds_ratio for audit in (before, after)
+    ]
+    if max_odds_ratio[0] != max_odds_ratio[1]:
         raise DataError(
             "The two audits do not say the same of missing labels.",
             "Audit both with the same missing_labels=.",

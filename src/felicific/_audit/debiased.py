@@ -61,26 +61,26 @@ class Debiased:
         How likely each label is.
     standing : array of shape (n,)
         How many people without a label each with one stands for.
-    hidden : float
+    max_odds_ratio : float
         How many fold reasons outside the table may change the odds of having a label.
     parts : dict of int to Supposed
         The components that look at labels, by position; the loss stands behind all components.
-    by_odds : bool
+    by_proba : bool
         Whether the chance of having a label is known, and not estimated.
     """
 
     labels: Codes
     chances: Floats
     standing: Floats
-    hidden: float
+    max_odds_ratio: float
     parts: Mapping[int, Supposed]
-    by_odds: bool = False
+    by_proba: bool = False
 
     def take(self, rows: Codes | Truths) -> Debiased:
         """Some of the people."""
         parts = {j: part.take(rows) for j, part in self.parts.items()}
         kept = self.labels[rows], self.chances[rows], self.standing[rows]
-        return Debiased(*kept, self.hidden, parts, self.by_odds)
+        return Debiased(*kept, self.max_odds_ratio, parts, self.by_proba)
 
     def changed(self, before: Debiased, shift: Floats) -> Debiased:
         """What is worth more than before; ``shift`` is by how much the origins of the components are apart."""
@@ -108,8 +108,8 @@ class Debiased:
         """The weights of labels, at the chances at which a sum of what these are worth is largest."""
         if worth is None:
             return label_weights(self.labels, self.chances, self.standing)
-        worst, t = tilted(self.chances, worth, self.hidden)
-        tilt = None if math.isinf(self.hidden) else t
+        worst, t = tilted(self.chances, worth, self.max_odds_ratio)
+        tilt = None if math.isinf(self.max_odds_ratio) else t
         return label_weights(self.labels, self.chances, self.standing, tilt, worst)
 
     def _ratio(

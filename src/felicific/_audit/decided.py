@@ -51,7 +51,7 @@ def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
             raise DataError(
                 "The decisions are fractions.",
                 "Probabilities of decisions have one column per class. Amounts can be audited, with amounts=True, "
-                "and not watched.",
+                "and not monitored.",
             )
         if y is not None and (held.dtype.kind in "OU") != (y.dtype.kind in "OU"):
             raise DataError(
@@ -111,10 +111,10 @@ def without_policy(estimator: Any, X: Table) -> tuple[Array, tuple[float, float]
     return fair._without_policy(X), fair._shares_fitted(X)
 
 
-def decided_by(estimator: Any, X: Table, sensitive_features: Any, *, by_odds: bool) -> Array:
-    """Decision probabilities of a FairClassifier, ``by_odds``, or the decisions of any other classifier."""
+def decided_by(estimator: Any, X: Table, sensitive_features: Any, *, by_proba: bool) -> Array:
+    """Decision probabilities of a FairClassifier, ``by_proba``, or the decisions of any other classifier."""
     passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-    if by_odds:
+    if by_proba:
         return np.asarray(estimator.predict_proba(X, **passed))
     return as_vector(estimator.predict(features_of(estimator, X)), "predictions")
 

@@ -40,7 +40,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping
-from felicific._program.moments import NOBODY
+from felicific._program.aggregates import NOBODY
 from felicific._statistics.distributions import Distributions, effective
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
@@ -246,8 +246,8 @@ class _Part:
 def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[SummedPersons, Floats | None]:
     """What is decided about the people of a table that is not in memory does to them.
 
-    By the column ``columns.decided``; or by a policy, a lottery counting by its odds. Where it is known, also the group
-    means of what is decided today, or without the policy.
+    By the column ``columns.decided``; or by a policy, a lottery counting by its probabilities. Where it is known, also
+    the group means of what is decided today, or without the policy.
     """
     problem, plan = people.problem, people.plan
     if policy is not None and policy.sees_x:
@@ -399,9 +399,9 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
     times = None
     if alike and policy is not None and policy.sums_suffice and people.weight is None:
         people, times = _one_of_each(problem, policy, people)
-    ways = [(people, people.odds if policy is None else policy.odds_of(people))]
+    ways = [(people, people.probabilities if policy is None else policy.probabilities_of(people))]
     if people.amounts_today is not None:
-        ways.append((people.as_today, people.odds))
+        ways.append((people.as_today, people.probabilities))
     elif people.knows_today and (policy is not None or people.today is not None):
         ways.append((people, np.asarray(np.eye(len(problem.decisions))[people.decisions_today()])))
     weight = people.weights
@@ -414,9 +414,9 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
         part = parts[0][0]
         worths = [worth_of(problem, batch) for _, batch in parts]
         cluster = None if people.cluster is None else people.cluster[part]
-        for i, (_, odds) in enumerate(ways):
-            assert odds is not None, "something is decided about these people"
-            values = _values(worths[min(i, len(worths) - 1)], odds[part])
+        for i, (_, probabilities) in enumerate(ways):
+            assert probabilities is not None, "something is decided about these people"
+            values = _values(worths[min(i, len(worths) - 1)], probabilities[part])
             values = [replace(value, power=power) for power in powers for value in values]
             often = None if times is None else times[part]
             sums[i] += _summed(people.groups, people.codes[part], weight[part], values, cluster, often)
@@ -474,19 +474,19 @@ class _Value:
     power: int = 1
 
 
-def _values(worth: Worth, odds: Floats) -> list[_Value]:
+def _values(worth: Worth, probabilities: Floats) -> list[_Value]:
     """What every person may expect of what is decided: of every component, then the loss."""
 
     def valued(numbers: Floats, counted: Truths | None, moves: bool) -> _Value:
         origin = typical(numbers, counted) or 0.0
         least = least_of(numbers, counted)
-        return _Value(expected_value(numbers, odds, origin), origin, counted, moves, least)
+        return _Value(expected_value(numbers, probabilities, origin), origin, counted, moves, least)
 
     def fraction(j: int, k: int) -> _Value:
         numbers = worth.values(j)[0]
-        counted = expected_value(worth.values(k)[0], odds, 0.0)
+        counted = expected_value(worth.values(k)[0], probabilities, 0.0)
         counted = np.where(counted > NOBODY, counted, 0.0)
-        mean = expected_value(numbers, odds, 0.0) / np.where(counted > 0, counted, 1.0)
+        mean = expected_value(numbers, probabilities, 0.0) / np.where(counted > 0, counted, 1.0)
         return _Value(np.where(counted > 0, mean, 0.0), 0.0, counted, worth.moves(j, numbers))
 
     def component(j: int) -> _Value:
@@ -497,7 +497,10 @@ def _values(worth: Worth, odds: Floats) -> list[_Value]:
     values = [
         fraction(j, over[j]) if j in over else component(j) for j in range(len(worth.problem.happiness))
     ]
-    return [*values, valued(worth.cost, None, True) if worth.knows_cost else _Value(np.zeros(len(odds)), 0.0)]
+    return [
+        *values,
+        valued(worth.cost, None, True) if worth.knows_cost else _Value(np.zeros(len(probabilities)), 0.0),
+    ]
 
 
 def _nobody(groups: tuple[Any, ...], n: int, cluster: Array | None) -> _Part:

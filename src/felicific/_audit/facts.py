@@ -143,7 +143,7 @@ class Facts:
         The confidence of that certificate.
     promised_elsewhere : bool
         Whether another policy than this one is certified.
-    see_group, infers_group : bool
+    sees_group, infers_group : bool
         What the policy sees.
     accuracy, majority : float or None
         Share of right decisions then, and of the largest class.
@@ -176,7 +176,7 @@ class Facts:
     promise: str = ""
     promised_with: float = 0.95
     promised_elsewhere: bool = False
-    see_group: bool = True
+    sees_group: bool = True
     infers_group: bool = False
     accuracy: float | None = None
     majority: float | None = None

@@ -140,4 +140,4 @@ def _labels(facts: Facts) -> Flag | None:
 def _sees_group(facts: Facts) -> Flag | None:
     if facts.infers_group:
         return Flag("infers-group", 1, "Infers the group", words.INFERS)
-    return Flag("sees-group", 1, "Decides by group", words.UNLAWFUL) if facts.see_group else None
+    return Flag("sees-group", 1, "Decides by group", words.UNLAWFUL) if facts.sees_group else None

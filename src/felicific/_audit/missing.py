@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from felicific._people.labels import LabelBeliefs, odds_by_group, refuse_labelled_otherwise, stands_for
+from felicific._people.labels import LabelBeliefs, label_proba_by_group, refuse_labelled_otherwise, stands_for
 from felicific._people.people import People
 from felicific._problem.problem import Problem
 from felicific._problem.unions import known_groups
@@ -54,36 +54,38 @@ def with_beliefs(people: People, problem: Problem, scored: Scored) -> tuple[Peop
     if said is None or people.labels is None:
         return people, None
     if people.labelled.all():
-        return replace(people, missing=None, label_odds=None), None
+        return replace(people, missing=None, label_proba=None), None
     refuse_nobody(people)
-    proba, chances, source = scored.proba, None, "odds"
+    proba, chances, source = scored.proba, None, "label_proba"
     told = None if scored.labels_of is None else scored.labels_of(scored.table, people.group, proba)
     if told is not None:  # labels were missing at the fit, too
-        chances, odds = told
-        if people.label_odds is None and odds is not None and not said.estimates:
-            refuse_labelled_otherwise(people, odds)
-            people, source = replace(people, label_odds=odds), "model"
-    if people.label_odds is None and said.estimates:
+        chances, label_proba = told
+        if people.label_proba is None and label_proba is not None and not said.estimates:
+            refuse_labelled_otherwise(people, label_proba)
+            people, source = replace(people, label_proba=label_proba), "model"
+    if people.label_proba is None and said.estimates:
         people, source = (
-            replace(people, label_odds=_cross_fitted(people, scored.features, said.odds)),
+            replace(people, label_proba=_cross_fitted(people, scored.features, said.label_proba)),
             "model",
         )
     # By score and group, or where there is no score by decision and group.
-    assert people.odds is not None, "something was decided about these people"
-    decided = row_argmax(people.odds)
+    assert people.probabilities is not None, "something was decided about these people"
+    decided = row_argmax(people.probabilities)
     seen = replace(people, proba=proba, checked=True, predicted=decided)
-    if people.label_odds is None:
+    if people.label_proba is None:
         source = "decision" if proba is None else "score"
-    if chances is None or people.label_odds is None:
+    if chances is None or people.label_proba is None:
         beliefs = LabelBeliefs.of(seen, alike=True)
-        people = replace(people, label_odds=beliefs.odds_of(seen))
+        people = replace(people, label_proba=beliefs.proba_of(seen))
         chances = beliefs.chances_of(seen) if chances is None else chances
     people = replace(people, chances=_wide(chances, len(problem.labels)))
     known = known_labels(people, problem.labels, source)
-    if proba is None and not math.isinf(said.hidden):
+    if proba is None and not math.isinf(said.max_odds_ratio):
         _refuse_alone(people, decided, problem)
     compared = known_groups(people.groups, people.attributes, people.unknown)
-    known.check(_lowest(people, proba), odds_by_group(people) if source == "odds" else None, compared)
+    known.check(
+        _lowest(people, proba), label_proba_by_group(people) if source == "label_proba" else None, compared
+    )
     return people, known
 
 
@@ -93,20 +95,20 @@ def refuse_nobody(people: People) -> None:
     for z in np.flatnonzero(held == 0)[:1].tolist():
         raise DataError(
             f"Nobody of the group {people.groups[z]!r} has a label.",
-            "Get labels for some of them: Explore in the next round and MissingLabels(odds=...) after it; "
+            "Get labels for some of them: Exploration in the next round and MissingLabels(label_proba=...) after it; "
             "or merge the group with another.",
         )
 
 
 def known_labels(people: People, classes: Array, source: str) -> KnownLabels:
     """Who has a label, group by group, of people with the chances of their labels and of having one."""
-    said, odds, chances, labels = people.missing, people.label_odds, people.chances, people.labels
+    said, label_proba, chances, labels = people.missing, people.label_proba, people.chances, people.labels
     assert said is not None, "labels may be missing"
-    assert odds is not None, "it is known how likely a label was"
+    assert label_proba is not None, "it is known how likely a label was"
     assert chances is not None, "it is known how likely each label is"
     assert labels is not None, "some have a label"
     g, weight, have = len(people.groups), people.weights, people.labelled
-    stands = stands_for(people, odds)
+    stands = stands_for(people, label_proba)
     twice = stands * (weight if people.weight_kind == "sampling" else 1.0)
 
     def total(numbers: Floats) -> Floats:
@@ -122,13 +124,13 @@ def known_labels(people: People, classes: Array, source: str) -> KnownLabels:
         groups=people.groups,
         classes=tuple(classes.tolist()),
         source=source,
-        hidden=said.hidden,
+        max_odds_ratio=said.max_odds_ratio,
         clip=said.clip,
         people=everyone,
         labelled=labelled,
         standing=np.divide(stand, missing, out=np.ones(g), where=missing > 0),
         effective=np.divide(stand**2, squares, out=np.zeros(g), where=squares > 0),
-        below=total((odds < said.clip).astype(np.float64)) / np.maximum(everyone, 1e-300),
+        below=total((label_proba < said.clip).astype(np.float64)) / np.maximum(everyone, 1e-300),
         evidence=1.0 / (1.0 + squares / np.maximum(everyone, 1e-300)),
         seen=seen,
         imputed=imputed,
@@ -139,8 +141,8 @@ def notes_of(known: KnownLabels | None) -> list[str]:
     """Who has no label, and what that means for intervals."""
     if known is None:
         return []
-    found = replace(known, hidden=1.0).sentences()
-    if known.hidden > 1.0:
+    found = replace(known, max_odds_ratio=1.0).sentences()
+    if known.max_odds_ratio > 1.0:
         found.append(
             f"Of what looks at the label, estimates are as if no reason were hidden; intervals, and the ends that are "
             f"left open, hold {known.condition}."
@@ -195,7 +197,7 @@ def _cross_fitted(people: People, features: Table, classifier: Any) -> Floats:
 
     whole = hasattr(classifier, "steps") and is_frame(features)
     table, have = features if whole else _numbers(features), people.labelled
-    odds, weighs = (
+    label_proba, weighs = (
         np.ones(len(people)),
         people.weight is not None and has_fit_parameter(classifier, "sample_weight"),
     )
@@ -209,12 +211,12 @@ def _cross_fitted(people: People, features: Table, classifier: Any) -> Floats:
             if not len(test):
                 continue
             if len(np.unique(have[train])) < 2:
-                odds[test] = have[train].mean() if len(train) else have[rows].mean()
+                label_proba[test] = have[train].mean() if len(train) else have[rows].mean()
                 continue
             told = {"sample_weight": people.weights[train]} if weighs else {}
             model = clone(classifier).fit(take_rows(table, train), have[train].astype(int), **told)
-            odds[test] = model.predict_proba(take_rows(table, test))[:, 1]
-    return odds
+            label_proba[test] = model.predict_proba(take_rows(table, test))[:, 1]
+    return label_proba
 
 
 def _folds(labelled: Array, cluster: Codes | None) -> Codes:
@@ -231,13 +233,13 @@ def _numbers(features: Table) -> Floats:
     """The columns of numbers."""
     columns: list[Floats] = []
     if features is not None and (is_frame(features) or isinstance(features, dict)):
-        every = [take_column(features, name, "odds") for name in column_names(features)]
+        every = [take_column(features, name, "label_proba") for name in column_names(features)]
         columns = [column.astype(np.float64) for column in every if column.dtype.kind in "biuf"]
     elif isinstance(features, np.ndarray) and features.ndim == 2 and features.dtype.kind in "biuf":
         columns = list(features.astype(np.float64).T)
     if not columns:
         raise DataError(
             "A classifier is to say who has a label, and there is no column of numbers that it could learn from.",
-            "Pass X with columns of numbers, or name the column of the chances: MissingLabels(odds=column).",
+            "Pass X with columns of numbers, or name the column of the chances: MissingLabels(label_proba=column).",
         )
     return np.column_stack(columns)

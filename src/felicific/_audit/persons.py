@@ -2,7 +2,8 @@ r"""Persons: what decisions do to people, as intervals need it.
 
 .. math:: v_{ij} = \sum_d q_i(d) \, \eta_j(d; i), \qquad l_i = \sum_d q_i(d) \, c(d; i)
 
-with the probabilities :math:`q_i` of the decisions about person i: a lottery counts by its odds, not by one draw.
+with the probabilities :math:`q_i` of the decisions about person i: a lottery counts by its probabilities, not by one
+draw.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from felicific._people.worth import Worth, typical, worth_of
 from felicific._problem.happiness import ARGUMENTS, Component, Happiness, arguments_of, fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import UNGROUPED, Grouping, Union
-from felicific._program.moments import NOBODY
+from felicific._program.aggregates import NOBODY
 from felicific._statistics.distributions import Distributions
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import of_few, sample_of, side_by_side
@@ -57,7 +58,7 @@ def check_persons(persons: Persons) -> None:
             raise HappinessError(
                 f"The labels of the group {persons.groups[empty[0]]!r} do not tell how many are counted by "
                 f"{component.name!r}: a few people stand for so many others that the share is not above 0.",
-                "Get more labels of people who rarely have one, by Explore, or say missing_labels='unknown'.",
+                "Get more labels of people who rarely have one, by Exploration, or say missing_labels='unknown'.",
             )
         if len(empty) and not component.over:  # of a fraction it is what was decided, and is said
             raise HappinessError(
@@ -431,7 +432,7 @@ def revalued(persons: EachPerson) -> EachPerson:
     """With the values that missing labels leave in these groups, and both ends of them where something is hidden."""
     if persons.debiased is None:
         return persons
-    ends = None if persons.debiased.hidden == 1.0 else (_at_end(persons, -1.0), _at_end(persons, 1.0))
+    ends = None if persons.debiased.max_odds_ratio == 1.0 else (_at_end(persons, -1.0), _at_end(persons, 1.0))
     return replace(_at_end(persons, 0.0), ends=ends)
 
 
@@ -454,12 +455,12 @@ def _at_end(persons: EachPerson, end: float) -> EachPerson:
 
 
 def persons_of(people: People, problem: Problem) -> EachPerson:
-    """What the odds of the decisions about some people do to each of them, batch by batch.
+    """What the probabilities of the decisions about some people do to each of them, batch by batch.
 
     Where labels are missing, people say how likely each label is.
     """
-    odds, sampling = people.odds, people.sampling
-    assert odds is not None, "something was decided about these people"
+    probabilities, sampling = people.probabilities, people.sampling
+    assert probabilities is not None, "something was decided about these people"
     n, j = len(people), len(problem.happiness)
     unlabelled = lacks_labels(people)
     looking = [c for c, h in enumerate(problem.happiness) if unlabelled and h.looks_at_y]
@@ -470,7 +471,11 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
     losses = np.zeros(n) if people.knows_labels or not problem.loss.looks_at_y else None
     memory = _Memory(len(problem.happiness), len(people.groups))
     for part, batch in people.batches(4):  # nothing is summed by cell here, so more fit into the cache
-        worth, q, who = worth_of(problem, batch), odds[part], (people.codes[part], people.weights[part])
+        worth, q, who = (
+            worth_of(problem, batch),
+            probabilities[part],
+            (people.codes[part], people.weights[part]),
+        )
         for c in range(j):
             if c in looking:
                 continue
@@ -546,7 +551,7 @@ def lacks_labels(people: People) -> bool:
     if people.missing is None or people.labels is None or people.labelled.all():
         return False
     assert people.chances is not None, "it is known how likely each label is"
-    assert people.label_odds is not None, "it is known how likely a label was"
+    assert people.label_proba is not None, "it is known how likely a label was"
     return True
 
 
@@ -554,10 +559,10 @@ def debiased_people(people: People, parts: dict[int, Supposed]) -> Debiased:
     """People of whom some have no label, with what they would be worth."""
     assert people.labels is not None, "some have a label"
     assert people.chances is not None, "it is known how likely each label is"
-    assert people.label_odds is not None, "it is known how likely a label was"
+    assert people.label_proba is not None, "it is known how likely a label was"
     assert people.missing is not None, "labels may be missing"
-    standing, said = stands_for(people, people.label_odds), people.missing
-    return Debiased(people.labels, people.chances, standing, said.hidden, parts, bool(said.columns))
+    standing, said = stands_for(people, people.label_proba), people.missing
+    return Debiased(people.labels, people.chances, standing, said.max_odds_ratio, parts, bool(said.columns))
 
 
 def supposed_worth(
@@ -567,9 +572,9 @@ def supposed_worth(
 
     By the position of the label, the rows, and their worth.
     """
-    hidden = 1.0 if people.missing is None else people.missing.hidden
+    max_odds_ratio = 1.0 if people.missing is None else people.missing.max_odds_ratio
     for c in looking:
-        refuse_unbounded(problem.happiness[c], len(problem.labels), hidden)
+        refuse_unbounded(problem.happiness[c], len(problem.labels), max_odds_ratio)
     stated = [c for c in looking if problem.happiness[c].bounds is not None]
     for _, batch in people.with_labels.batches(4) if stated else ():  # bounds speak of real labels
         for c in stated:
@@ -579,7 +584,7 @@ def supposed_worth(
             yield k, part, worth_of(problem, batch)
 
 
-def refuse_unbounded(happiness: Happiness, n_labels: int, hidden: float) -> None:
+def refuse_unbounded(happiness: Happiness, n_labels: int, max_odds_ratio: float) -> None:
     """Refuse what cannot be measured, or bounded, where labels are missing."""
     if happiness.over:
         raise HappinessError(
@@ -587,11 +592,11 @@ def refuse_unbounded(happiness: Happiness, n_labels: int, hidden: float) -> None
             "Measure it on people who all have a label, or measure something that is a mean of everybody.",
         )
     asks = arguments_of(happiness.function, f"The happiness {happiness.name!r}", ARGUMENTS)
-    if hidden > 1.0 and happiness.by_label and "y" in asks and n_labels > 2:
+    if max_odds_ratio > 1.0 and happiness.by_label and "y" in asks and n_labels > 2:
         raise HappinessError(
             f"The happiness {happiness.name!r} looks at the label, and so does its `among`: of more than two labels "
-            f"its worst case at hidden={hidden:g} is not known.",
-            "Let it look at the label by `among` alone, or use hidden=1.",
+            f"its worst case at max_odds_ratio={max_odds_ratio:g} is not known.",
+            "Let it look at the label by `among` alone, or use max_odds_ratio=1.",
         )
 
 
@@ -599,15 +604,15 @@ def _debiased(
     people: People, problem: Problem, looking: Sequence[int], inside: Truths | None, memory: _Memory
 ) -> Debiased:
     """What everybody would be worth with each label, of what looks at labels."""
-    n, k, odds, j = len(people), len(problem.labels), people.odds, len(problem.happiness)
-    assert odds is not None, "something was decided about these people"
+    n, k, probabilities, j = len(people), len(problem.labels), people.probabilities, len(problem.happiness)
+    assert probabilities is not None, "something was decided about these people"
     value = {c: np.zeros((n, k)) for c in looking} | (
         {j: np.zeros((n, k))} if problem.loss.looks_at_y else {}
     )
     among = {c: np.zeros((n, k)) for c in looking if problem.happiness[c].by_label}
     held = people.weights[:, None] * believed(people)
     for label, part, worth in supposed_worth(people, problem, looking):
-        q, who = odds[part], (people.codes[part], held[part, label])
+        q, who = probabilities[part], (people.codes[part], held[part, label])
         for c in looking:
             value[c][part, label], counted = memory.happiness_of(c, worth, q, *who)
             if c in among:
@@ -730,11 +735,14 @@ def idle_among(problem: Problem, moved: Truths) -> tuple[str, ...]:
     return tuple(str(problem.happiness[j].name) for j in idle if not problem.happiness[j].may_be_idle)
 
 
-def expected_value(values: Floats, odds: Floats, origin: float) -> Floats:
-    """What every person may expect of the odds of shape (n, D), of values of shape (D, n), relative to the origin."""
-    expected = np.zeros(len(odds))
+def expected_value(values: Floats, probabilities: Floats, origin: float) -> Floats:
+    """What every person may expect of the probabilities of shape (n, D), of values of shape (D, n).
+
+    Relative to the origin.
+    """
+    expected = np.zeros(len(probabilities))
     for d, value in enumerate(values):
-        expected += odds[:, d] * (value - origin)
+        expected += probabilities[:, d] * (value - origin)
     return expected
 
 

@@ -345,7 +345,7 @@ def _refuse_open(persons: Persons, j: int) -> None:
     if isinstance(persons, EachPerson) and persons.ends is not None and persons.debiased_at[j]:
         raise ConstraintError(
             f"Hidden reasons leave open what {persons.components[j].name!r} is, and there are no bounds for ratios.",
-            "Compare groups by its gap, or audit with hidden=1.",
+            "Compare groups by its gap, or audit with max_odds_ratio=1.",
         )
 
 

@@ -119,7 +119,7 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
 def remedy(facts: Facts, kind: str, reason: str) -> str:
     """What to do about it; nothing where there is nothing to do."""
     if kind == "takes":
-        if not facts.see_group and not facts.infers_group:
+        if not facts.sees_group and not facts.infers_group:
             return "It may not see the group, so it can only take. What that costs stands below."
         name = next(shift.component.name for shift in facts.closed if shift.takes)
         level = " at today's level" if facts.baseline.is_today else ""
@@ -436,7 +436,7 @@ def audit_sentence(
 def one_look(allowed: Sequence[float], *, by_default: bool, of_amounts: bool = False) -> str:
     """What is said of tests of these gaps that are repeated; how often, says ``benchmarks/looks.py``.
 
-    Amounts are not watched, and it was not measured how often they are called more.
+    Amounts are not monitored, and it was not measured how often they are called more.
     """
     if not allowed:
         return ""
@@ -448,7 +448,7 @@ def one_look(allowed: Sequence[float], *, by_default: bool, of_amounts: bool = F
     often = "three" if 0.0 in allowed else "six"
     return (
         f"{begin} for one look. A system exactly at the allowed gap that is audited weekly{how} is called 'more' in "
-        f"about one year in {often}; to look again and again use watch."
+        f"about one year in {often}; to look again and again use monitor."
     )
 
 

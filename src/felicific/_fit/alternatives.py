@@ -45,9 +45,9 @@ from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import rows_of
 from felicific._problem.unions import known_groups
+from felicific._program.aggregates import Aggregates
 from felicific._program.highs import Ray
 from felicific._program.model import build, changes_of, policy_of
-from felicific._program.moments import Moments
 from felicific._program.signals import Score
 from felicific._program.summing import sum_whole
 from felicific._statistics.intervals import check_confidence
@@ -74,7 +74,7 @@ def alternatives(
     weight_kind: WeightKind = None,
     cluster: Any = None,
     missing_group: str | None = None,
-    group_at_predict: bool = True,
+    sees_group: bool = True,
     confidence: float = 0.95,
 ) -> Alternatives:
     """Search for a less discriminatory alternative: a smaller gap at no more loss than today's.
@@ -93,7 +93,7 @@ def alternatives(
         As for :func:`felicific.audit`.
     loss_slack : number, default=0.0
         By how much the loss per person may exceed today's, in the unit of the loss.
-    group_at_predict : bool, default=True
+    sees_group : bool, default=True
         False for policies that decide alike in all groups.
     confidence : float, default=0.95
         With which the changes of the gaps hold together for all candidates and components, likewise those of the loss,
@@ -134,12 +134,12 @@ def alternatives(
         )
     if y is None:
         raise DataError("There are no labels, so nobody knows what is lost.", "Pass y=.")
-    if not isinstance(group_at_predict, bool | np.bool_):
-        raise DataError(f"group_at_predict is {group_at_predict!r}.", "Say True or False.")
+    if not isinstance(sees_group, bool | np.bool_):
+        raise DataError(f"sees_group is {sees_group!r}.", "Say True or False.")
     with missing_first(X, columns):
         people, problem, read = _people(named, X, columns, happiness, loss, favourable)
     slack = _slack(loss_slack, problem)
-    problem = replace(problem, see_group=bool(group_at_predict))
+    problem = replace(problem, sees_group=bool(sees_group))
     search = _Search(people, problem, read, slack, level)
     return search.run()
 
@@ -261,7 +261,7 @@ class _Search:
         found: dict[str, Policy | str | None] = dict.fromkeys(fixed)
         for name, joined in sums.items():
             least, policy = least_gap_at(
-                joined, widths_of(gaps), most, see_group=self.problem.see_group, salt=self.salt
+                joined, widths_of(gaps), most, sees_group=self.problem.sees_group, salt=self.salt
             )
             found[name] = policy or (
                 f"no policy that sees its score loses so little: at least {least:.6g}, and {most:.6g} is allowed, on "
@@ -269,7 +269,7 @@ class _Search:
             )
         return found
 
-    def _expected_sums(self, people: People, rows: Codes) -> tuple[Floats, float, dict[str, Moments]]:
+    def _expected_sums(self, people: People, rows: Codes) -> tuple[Floats, float, dict[str, Aggregates]]:
         """Today's gaps, the loss that is allowed, and the sums of every score, with labels as they are expected."""
         first = self.candidates[0]
         known = self._expected(first, people, rows)
@@ -296,9 +296,9 @@ class _Search:
         again = replace(people.take(person), y=labels[label], labels=label, weight=weight)
         return replace(again, weight_kind="sampling", cluster=None), rows[person]
 
-    def _sums(self, candidate: Candidate, people: People, rows: Codes) -> Moments:
+    def _sums(self, candidate: Candidate, people: People, rows: Codes) -> Aggregates:
         assert candidate.proba is not None, "it has a score"
-        proba, predicted = candidate.proba[rows], candidate.odds[rows].argmax(axis=1)
+        proba, predicted = candidate.proba[rows], candidate.probabilities[rows].argmax(axis=1)
         scored = replace(people, proba=proba, predicted=predicted, checked=True)
         joined = sum_whole(scored, self.problem, Score().matched(proba, predicted)).joined()
         joined.check_complete()
@@ -350,10 +350,10 @@ class _Search:
         n = float(today.counted[known_groups_of(today)].min())
         return Interval(*ends, n, "all policies of these scores at once", why)
 
-    def _least(self, joined: Moments, widths: Floats, most: float) -> float:
+    def _least(self, joined: Aggregates, widths: Floats, most: float) -> float:
         """Least gap at a loss; infinite where no policy has so little."""
-        see_group = self.problem.see_group
-        part, policy = least_gap_at(joined, widths, most, see_group=see_group, salt=self.salt)
+        sees_group = self.problem.sees_group
+        part, policy = least_gap_at(joined, widths, most, sees_group=sees_group, salt=self.salt)
         return math.inf if policy is None else part
 
     def _margins(self, today: EachPerson, widths: Floats) -> tuple[float, float, str]:
@@ -389,7 +389,7 @@ def _loss(persons: EachPerson) -> float:
 
 def halves(people: People, first: Candidate) -> tuple[tuple[People, Codes], tuple[People, Codes]]:
     """The people who fit and those who judge, with their positions: half of every group, by the rows' contents."""
-    score = first.odds if first.proba is None else first.proba
+    score = first.probabilities if first.proba is None else first.proba
     assert people.labels is not None, "there are labels"
     keys = [*score.T, people.labels, people.codes, row_hashes(people.x, column_names(people.x))]
     together = people.cluster is None and not people.sampling
@@ -436,17 +436,17 @@ def _part(people: People, count: Floats) -> tuple[People, Codes]:
 
 
 def least_gap_at(
-    joined: Moments, widths: Floats, loss: float, *, see_group: bool, salt: str
+    joined: Aggregates, widths: Floats, loss: float, *, sees_group: bool, salt: str
 ) -> tuple[float, CellPolicy | None]:
     """The policy whose gaps are the least part of ``widths`` at no more than this loss, and that part.
 
     With one component its width does not matter. None, with the least loss there is, where no policy has so little.
     """
-    cheapest = solve_cells(joined, (), see_group=see_group, salt=salt)
+    cheapest = solve_cells(joined, (), sees_group=sees_group, salt=salt)
     names = [component.name for component in joined.components]
     gaps = dict(zip(names, widths.tolist(), strict=True))
     program = build(
-        joined, rows_of(requirements_of(gaps, (), joined.components), joined), see_group=see_group
+        joined, rows_of(requirements_of(gaps, (), joined.components), joined), sees_group=sees_group
     )
     answer = Ray(program).least_at(loss, changes_of(program))
     if answer is None:

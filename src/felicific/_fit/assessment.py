@@ -385,7 +385,7 @@ class Assessment:
             promised_elsewhere=certified and not proposed,
             kept=bool(effect.kept.all()),
             best_is_free=not self.policy.basis.requirements and not self.policy.explore,
-            see_group=self.policy.see_group and not today,
+            sees_group=self.policy.sees_group and not today,
             infers_group=self.policy.infers_group and not today,
             accuracy=None if not accuracy or loss is None else 1.0 - float(loss.mean[0]),
             majority=self.majority if accuracy else None,

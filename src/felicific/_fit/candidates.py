@@ -33,7 +33,7 @@ class Candidate:
     Attributes
     ----------
     name : str
-    odds : array of shape (n, D)
+    probabilities : array of shape (n, D)
         What it decides about each by itself.
     proba : array of shape (n, L), or None
         Probabilities, for which a policy is found; None for a policy that is taken as it is.
@@ -42,13 +42,13 @@ class Candidate:
     """
 
     name: str
-    odds: Floats
+    probabilities: Floats
     proba: Floats | None
     drawn: bool = False
 
     def deciding(self, people: People, rows: Codes) -> People:
         """Some of the people, with what it decides about them by itself."""
-        return replace(people, odds=self.odds[rows], drawn=self.drawn)
+        return replace(people, probabilities=self.probabilities[rows], drawn=self.drawn)
 
 
 def check_candidates(candidates: Any) -> dict[str, Any]:
@@ -105,13 +105,13 @@ def read_candidate(name: str, value: Any, people: People, problem: Problem, n: i
         passed = people.group if last.sensitive_features_ is None else None
         shares = without_policy(value, people.x)[1]
         fitted_notes(*shares, last.policy_.basis.out_of_fold)
-        odds = _aligned(decided_by(value, people.x, passed, by_odds=True), last.classes_, classes)
-        return Candidate(name, odds, None, last.policy_.draws_lots)
+        probabilities = _aligned(decided_by(value, people.x, passed, by_proba=True), last.classes_, classes)
+        return Candidate(name, probabilities, None, last.policy_.draws_lots)
     if _decides(value):
         proba = check_proba(
             predict_proba(value, features_of(value, people.x), classes), len(classes), people.rows
         )
-        predicted = decided_by(value, people.x, None, by_odds=False)
+        predicted = decided_by(value, people.x, None, by_proba=False)
         return Candidate(name, one_hot(predicted, classes, people.rows), proba)
     named = isinstance(value, str | Mapping) or _names(value)
     given = probabilities_of(people.x, value, classes) if named else _values(name, value)
@@ -144,8 +144,8 @@ def _decides(value: Any) -> bool:
     return not isinstance(value, str) and hasattr(value, "predict")
 
 
-def _aligned(odds: Floats, known: Any, classes: Array) -> Floats:
-    """Odds with a column for every class, also for those that a policy does not know."""
-    found = np.zeros((len(odds), len(classes)))
-    found[:, [classes.tolist().index(value) for value in np.asarray(known).tolist()]] = odds
+def _aligned(probabilities: Floats, known: Any, classes: Array) -> Floats:
+    """Probabilities with a column for every class, also for those that a policy does not know."""
+    found = np.zeros((len(probabilities), len(classes)))
+    found[:, [classes.tolist().index(value) for value in np.asarray(known).tolist()]] = probabilities
     return found

@@ -12,7 +12,7 @@ from felicific._people.weights import unclear, what_to_say
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, written
 from felicific._problem.loss import Loss, is_accuracy
-from felicific._program.moments import Moments
+from felicific._program.aggregates import Aggregates
 from felicific._shown.parts import COLUMNS, Displayed, Lines, Part
 from felicific._statistics.intervals import method_words
 from felicific._typing import Floats
@@ -92,32 +92,32 @@ TESTED = "held-out test"
 AUDIT = "Audit it on rows it has not seen, or fit it with a confidence."
 
 
-def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: float) -> Certificate:
+def a_priori(policy: Policy, aggregates: Aggregates | None, loss: Loss, confidence: float) -> Certificate:
     r"""What the bound for all policies of a kind says of the one that was chosen.
 
     Each group's mean is within :math:`\delta_{zj} = C_j \sqrt{(\log M + \log(2 G (n+1) / \gamma)) / (2 N_{zj})}` of the
     truth for every policy, whichever was chosen by looking at these rows.
     """
-    if moments is None or policy.sees_x:
+    if aggregates is None or policy.sees_x:
         return no_certificate(
             f"policies that see all of x are too many for a bound in advance. {AUDIT}", confidence
         )
-    if moments.labels is not None or moments.unlabelled is not None:
+    if aggregates.labels is not None or aggregates.unlabelled is not None:
         return no_certificate(
             f"labels are missing, and the bound in advance counts people whose label is known. {AUDIT}",
             confidence,
         )
-    if moments.weight_kind == "sampling":
+    if aggregates.weight_kind == "sampling":
         return no_certificate(f"the bound counts people, and sampling weights do not. {AUDIT}", confidence)
-    if not moments.counts:
-        why = unclear(moments.whole, moments.total, int(moments.rows.sum()))
-        return no_certificate(f"{why[:1].lower()}{why[1:]} {what_to_say(moments.whole)}", confidence)
-    if not policy.randomize and moments.signal.drawn:
+    if not aggregates.counts:
+        why = unclear(aggregates.whole, aggregates.total, int(aggregates.rows.sum()))
+        return no_certificate(f"{why[:1].lower()}{why[1:]} {what_to_say(aggregates.whole)}", confidence)
+    if not policy.randomize and aggregates.signal.drawn:
         return no_certificate(f"a rounded soft label is no policy of its signal. {AUDIT}", confidence)
-    means, counted = policy.outcome.means, moments.counted
+    means, counted = policy.outcome.means, aggregates.counted
     n_groups, n_components = means.shape
     union = math.log(2.0 * n_groups * (n_components + 1) / (1.0 - confidence))
-    log = moments.log_policies + union
+    log = aggregates.log_policies + union
     gaps, silent = {}, []
     for j, component in enumerate(policy.components):
         if component.aside and component.name not in policy.basis.asked:
@@ -137,7 +137,7 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: fl
             )
         else:
             gaps[component.name] = bound
-    mass = moments.mass.sum(axis=1)
+    mass = aggregates.mass.sum(axis=1)
     most = None
     if loss.bounds is not None:
         delta, (low, high) = np.sqrt(log / (2.0 * mass)), loss.bounds

@@ -31,7 +31,7 @@ class Effect:
         How many are decided about by lot.
     kept : bool array of shape (groups,)
         Groups about whom it decides as today, whoever belongs to them.
-    odds : array of shape (n, D)
+    probabilities : array of shape (n, D)
         The probability of every decision about everybody.
     """
 
@@ -44,7 +44,7 @@ class Effect:
     worse: Floats
     lots: Floats
     kept: Truths
-    odds: Floats
+    probabilities: Floats
 
     @property
     def changed(self) -> Floats:

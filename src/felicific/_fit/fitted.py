@@ -12,8 +12,8 @@ import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, known_groups, lacks_labels, persons_of
 from felicific._fit.certificate import Certificate
-from felicific._fit.losers import LosersRow
 from felicific._fit.safety import Trial, certify
+from felicific._fit.worse_off import WorseOffRow
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
@@ -22,8 +22,8 @@ from felicific._policy.policy import Policy
 from felicific._problem.asked import gaps_asked, requirements_of
 from felicific._problem.problem import Problem
 from felicific._problem.rows import largest_between
+from felicific._program.aggregates import Aggregates, Outcome, gaps_of
 from felicific._program.evidence import Evidence
-from felicific._program.moments import Moments, Outcome, gaps_of
 from felicific._program.signals import SoftLabel
 from felicific._program.summing import sum_people
 from felicific._typing import Floats
@@ -65,30 +65,30 @@ class Fitted(ABC):
         return self  # nothing in it changes
 
     @property
-    def sums(self) -> Moments | None:
+    def sums(self) -> Aggregates | None:
         """The sums that the policy was fitted on, if it was fitted on sums."""
         return None
 
-    def hiding(self, hidden: float) -> Self:
+    def hiding(self, max_odds_ratio: float) -> Self:
         """As if reasons outside the table had changed the odds of having a label at most so many fold."""
         if self.policy.labels is None or self.policy.sees_x or self.policy.expected:
             raise DataError(
                 "No label is missing, so nothing is hidden."
                 if self.policy.labels is None
-                else "hidden= of an individual policy is said when it is fitted."
+                else "max_odds_ratio= of an individual policy is said when it is fitted."
                 if self.policy.sees_x
                 else "What is hidden is about the people with labels, and this policy was recalibrated on others.",
-                "Leave hidden= out, or fit with missing_labels=MissingLabels(hidden=...), and recalibrate then.",
+                "Leave max_odds_ratio= out, or fit with MissingLabels(max_odds_ratio=...), and recalibrate then.",
             )
         return self
 
     @property
-    def losers_unknown(self) -> str:
+    def worse_off_unknown(self) -> str:
         """Why it is not known what it costs that fewer people lose; empty where it is."""
         return "an individual policy is no table of sums, from which that would be read"
 
     @property
-    def price_of_losers(self) -> list[LosersRow]:
+    def price_of_worse_off(self) -> list[WorseOffRow]:
         """What it costs that fewer people lose; empty where nobody loses, or that is not known."""
         return []
 
@@ -221,15 +221,15 @@ def kept_people(people: People | None) -> People:
     return people
 
 
-def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
+def achieved(problem: Problem, people: People, probabilities: Floats) -> Outcome:
     """Loss, group means and gaps of decision probabilities about people with labels.
 
     Or of people of whom it is known how likely each label is: then the worst that hidden reasons leave open.
     """
     if people.missing is not None and lacks_labels(people):
-        return outcome_of(persons_of(replace(people, odds=odds, drawn=True), problem))
-    moments, as_drawn = _drawn(problem, people, odds)
-    return moments.evaluate(as_drawn)
+        return outcome_of(persons_of(replace(people, probabilities=probabilities, drawn=True), problem))
+    aggregates, as_drawn = _drawn(problem, people, probabilities)
+    return aggregates.evaluate(as_drawn)
 
 
 def outcome_of(persons: EachPerson) -> Outcome:
@@ -254,18 +254,18 @@ class _DrawnDecision(SoftLabel):
         return self.n_decisions
 
 
-def _drawn(problem: Problem, people: People, odds: Floats) -> tuple[Moments, Floats]:
+def _drawn(problem: Problem, people: People, probabilities: Floats) -> tuple[Aggregates, Floats]:
     """Sums of what decision probabilities do to people with labels, and the policy that leaves it at that.
 
-    Deciding with probabilities D is drawing a decision from D and keeping it: the moments of what is drawn, under the
-    policy that changes nothing.
+    Deciding with probabilities D is drawing a decision from D and keeping it: the aggregates of what is drawn, under
+    the policy that changes nothing.
     """
     today = people.decisions_today() if people.knows_today else None
-    decided = replace(people, proba=odds, predicted=None, checked=True, today=today)
-    moments = sum_people(decided, problem, _DrawnDecision(odds.shape[1]))
-    moments.check_complete()
-    as_drawn = np.tile(np.eye(odds.shape[1]), (len(moments.groups), 1, 1))
-    return moments, as_drawn
+    decided = replace(people, proba=probabilities, predicted=None, checked=True, today=today)
+    aggregates = sum_people(decided, problem, _DrawnDecision(probabilities.shape[1]))
+    aggregates.check_complete()
+    as_drawn = np.tile(np.eye(probabilities.shape[1]), (len(aggregates.groups), 1, 1))
+    return aggregates, as_drawn
 
 
 P = TypeVar("P", bound=Policy)
@@ -284,9 +284,9 @@ def stated(problem: Problem, people: People, policy: P) -> P:
     """With what it does to people with labels; of a rounded one, what its rounded decisions do."""
     if policy.randomize:
         return policy
-    moments, as_drawn = _drawn(problem, people, policy.odds_of(people))
-    basis = replace(policy.basis, evidence=Evidence.of(moments, as_drawn))
-    return replace(policy, outcome=moments.evaluate(as_drawn), basis=basis)
+    aggregates, as_drawn = _drawn(problem, people, policy.probabilities_of(people))
+    basis = replace(policy.basis, evidence=Evidence.of(aggregates, as_drawn))
+    return replace(policy, outcome=aggregates.evaluate(as_drawn), basis=basis)
 
 
 def share_drawn(policy: Policy, people: People | None) -> float:
@@ -295,4 +295,4 @@ def share_drawn(policy: Policy, people: People | None) -> float:
     if known is not None:
         return known
     people = kept_people(people)
-    return float(np.average(faces_lottery(policy.odds_of(people)), weights=people.weight))
+    return float(np.average(faces_lottery(policy.probabilities_of(people)), weights=people.weight))

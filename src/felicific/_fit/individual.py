@@ -98,7 +98,7 @@ class FittedIndividual(Fitted):
         )
         how = (
             "calibrated probabilities"
-            if self.problem.see_group
+            if self.problem.sees_group
             else "the model's probabilities in every group"
         )
         return fitted, self.recalibration(f"expected by {how}, {UNCHANGED}")
@@ -109,4 +109,4 @@ def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> Ind
     if policy.randomize:
         return policy
     ground = ground_of(problem, replace(people, y=None, labels=None), policy.calibration)
-    return replace(policy, outcome=mixed_outcome(ground.crowd, ground.real, policy.odds_of(people)))
+    return replace(policy, outcome=mixed_outcome(ground.crowd, ground.real, policy.probabilities_of(people)))

@@ -465,9 +465,9 @@ def _condition(persons: Persons) -> str:
     debiased = persons.debiased if isinstance(persons, EachPerson) else None
     if debiased is None:
         return ""
-    if debiased.hidden > 1.0:
-        return condition(debiased.hidden)
-    return f"if {'the odds of having a label are known' if debiased.by_odds else 'the table explains who has a label'}"
+    if debiased.max_odds_ratio > 1.0:
+        return condition(debiased.max_odds_ratio)
+    return f"if {'the odds of having a label are known' if debiased.by_proba else 'the table explains who has a label'}"
 
 
 def _called(claim: Comparison, names: list[str]) -> str:

@@ -17,10 +17,10 @@ from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import moves_between
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.generation import mixed_outcome
-from felicific._program.moments import Moments, Outcome
 from felicific._typing import Floats
-from felicific.exceptions import MomentsError
+from felicific.exceptions import AggregatesError
 
 
 class Recalibrated(NamedTuple):
@@ -45,7 +45,7 @@ class Recalibrated(NamedTuple):
 
 
 def recalibrate_stored(
-    policy: Policy, problem: Problem, people: People, labelled: Moments | None = None
+    policy: Policy, problem: Problem, people: People, labelled: Aggregates | None = None
 ) -> Recalibrated:
     """Fit a stored policy anew to people without labels, as :meth:`FairClassifier.recalibrate` does.
 
@@ -74,8 +74,10 @@ def recalibrate_stored(
         moved_cells, how = cells.recalibrated(people)
         after = moved_cells
         same = labelled.signal == cells.policy.signal
-        before = moved_cells.moments.evaluate(policy.rounded(cells.policy.q)) if same else None
-    moves = moves_between(policy.odds_of(people), after.policy.odds_of(people), same_lots=True)
+        before = moved_cells.aggregates.evaluate(policy.rounded(cells.policy.q)) if same else None
+    moves = moves_between(
+        policy.probabilities_of(people), after.policy.probabilities_of(people), same_lots=True
+    )
     apart = (1.0 - np.trace(moves, axis1=1, axis2=2)).clip(min=0.0)
     weight = people.weights
     groups = len(people.groups)
@@ -88,10 +90,10 @@ def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> Out
     """What an individual policy is expected to do to people without labels."""
     known = replace(people.with_scores, y=None, labels=None)
     ground = ground_of(problem, known, policy.calibration, policy.origin)
-    return mixed_outcome(ground.crowd, ground.real, policy.odds_of(known))
+    return mixed_outcome(ground.crowd, ground.real, policy.probabilities_of(known))
 
 
-def _check_same(policy: CellPolicy, labelled: Moments) -> None:
+def _check_same(policy: CellPolicy, labelled: Aggregates) -> None:
     """Refuse sums that are not of what the policy sees and decides, for whom, and by what it is measured."""
     names = [[one.name for one in side if not one.aside] for side in (policy.components, labelled.components)]
     pairs = (
@@ -104,7 +106,7 @@ def _check_same(policy: CellPolicy, labelled: Moments) -> None:
     )
     for what, mine, theirs in pairs:
         if mine != theirs:
-            raise MomentsError(
+            raise AggregatesError(
                 f"The policy and the people with labels differ in {what}: {mine} and {theirs}.",
                 "Use the people it was fitted on, and the same words as there.",
             )

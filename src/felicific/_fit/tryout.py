@@ -29,8 +29,8 @@ from felicific._problem.baseline import TODAY, UNCONSTRAINED, Baseline
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping, known_groups
+from felicific._program.aggregates import Outcome, divided, gaps_of
 from felicific._program.crowd import Ledger
-from felicific._program.moments import Outcome, divided, gaps_of
 from felicific._tables.memory import row_argmax
 from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
@@ -54,40 +54,40 @@ class Tryout:
 
     def beside_least_loss(self, policy: Policy) -> Tryout:
         """Where nobody said what is decided today: beside the best such policy of which nothing is required."""
-        odds = self.odds(policy.unrequired)
-        if faces_lottery(odds).any():
+        probabilities = self.probabilities(policy.unrequired)
+        if faces_lottery(probabilities).any():
             raise DataError(
                 "Nobody said what is decided today, and the least loss without requirements draws lots here, which is "
                 "nothing to compare people's decisions with.",
                 "Pass today=, the column of what was really decided.",
             )
-        return Tryout(self.problem, replace(self.people, today=row_argmax(odds)), UNCONSTRAINED)
+        return Tryout(self.problem, replace(self.people, today=row_argmax(probabilities)), UNCONSTRAINED)
 
-    def odds(self, policy: Policy) -> Floats:
+    def probabilities(self, policy: Policy) -> Floats:
         """Decision probabilities of a policy; what those of the same sight see of people is looked at once."""
-        return np.asarray(next(self._odds_along([policy]))[0])
+        return np.asarray(next(self._probabilities_along([policy]))[0])
 
-    def outcome(self, odds: Floats) -> Outcome:
+    def outcome(self, probabilities: Floats) -> Outcome:
         """Loss, group means and gaps of decision probabilities."""
-        return Outcome(*self._result(odds))
+        return Outcome(*self._result(probabilities))
 
     def effect(self, policy: Policy | None = None) -> Effect:
         """What a policy does to people beside today's decisions; without one, what these do themselves."""
-        odds = self.odds_today if policy is None else self.odds(policy)
-        return self.effect_of(odds, policy)
+        probabilities = self.probabilities_today if policy is None else self.probabilities(policy)
+        return self.effect_of(probabilities, policy)
 
     def effects(self, policies: Sequence[Policy]) -> Iterator[Effect]:
         """The effect of each of some policies of one sight."""
         left = list(policies)[::-1]
-        for part in self._odds_along(policies):
-            for odds in part:
-                yield self.effect_of(np.asarray(odds), left.pop())
+        for part in self._probabilities_along(policies):
+            for probabilities in part:
+                yield self.effect_of(np.asarray(probabilities), left.pop())
 
-    def effect_of(self, odds: Floats, policy: Policy | None) -> Effect:
+    def effect_of(self, probabilities: Floats, policy: Policy | None) -> Effect:
         """What decision probabilities do to people beside today's decisions."""
         drawn = policy is not None and policy.draws_lots
         kept = np.zeros(len(self.people.groups), dtype=bool)
-        moves = self._moves(odds)
+        moves = self._moves(probabilities)
         if policy is None:
             kept[:] = True
         elif self.people.today is None and policy.groups == self.people.groups:
@@ -96,21 +96,25 @@ class Tryout:
             kept = policy.keeps_today & still
         return Effect(
             policy,
-            self.measured(odds, drawn=drawn),
+            self.measured(probabilities, drawn=drawn),
             moves,
-            *self._flows(odds),
-            self._per_group(faces_lottery(odds)[:, None].astype(np.float64))[:, 0],
+            *self._flows(probabilities),
+            self._per_group(faces_lottery(probabilities)[:, None].astype(np.float64))[:, 0],
             kept,
-            odds,
+            probabilities,
         )
 
-    def _flows(self, odds: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    def _flows(self, probabilities: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """How many people of each group gain and lose, by component; and are better off, and worse off, at all.
 
         Not a number of fractions, of which nobody has a part of their own.
         """
-        gain, lose = (self._per_group(np.einsum("id,idj->ij", odds, side)) for side in self._ranked[:2])
-        up, down = (self._per_group((odds * side).sum(axis=1)[:, None])[:, 0] for side in self._ranked[2:])
+        gain, lose = (
+            self._per_group(np.einsum("id,idj->ij", probabilities, side)) for side in self._ranked[:2]
+        )
+        up, down = (
+            self._per_group((probabilities * side).sum(axis=1)[:, None])[:, 0] for side in self._ranked[2:]
+        )
         for j, component in enumerate(self.problem.components):
             if component.over:
                 gain[:, j] = lose[:, j] = np.nan
@@ -151,12 +155,12 @@ class Tryout:
 
     def persons(self, policy: Policy) -> EachPerson:
         """What a policy does to each person."""
-        return self.measured(self.odds(policy), drawn=policy.draws_lots)
+        return self.measured(self.probabilities(policy), drawn=policy.draws_lots)
 
-    def measured(self, odds: Floats, *, drawn: bool) -> EachPerson:
+    def measured(self, probabilities: Floats, *, drawn: bool) -> EachPerson:
         """What decision probabilities, which may be ``drawn`` by lot, do to each person."""
-        values, debiased = self._values(odds), self._debiased(odds)
-        losses = np.asarray(np.einsum("id,id->i", odds, self._ledger[0].cost))
+        values, debiased = self._values(probabilities), self._debiased(probabilities)
+        losses = np.asarray(np.einsum("id,id->i", probabilities, self._ledger[0].cost))
         rates = rates_of(self.problem, drawn=drawn, debiased=debiased)
         loss_rate = self._losses_are_rates and not drawn
         everyone = self._everyone
@@ -178,19 +182,21 @@ class Tryout:
         check_persons(persons)
         return persons
 
-    def _debiased(self, odds: Floats) -> Debiased | None:
+    def _debiased(self, probabilities: Floats) -> Debiased | None:
         """Where labels are missing: what everybody would be worth with each, of what looks at labels."""
         if not self._unlabelled:
             return None
         ledgers, n = self._supposed, len(self.problem.happiness)
         parts: dict[int, Supposed] = {}
         for j in self._looking:
-            value = np.stack([np.einsum("id,id->i", odds, one.value[:, :, 0, j]) for one in ledgers], axis=1)
+            value = np.stack(
+                [np.einsum("id,id->i", probabilities, one.value[:, :, 0, j]) for one in ledgers], axis=1
+            )
             by_label = self.problem.happiness[j].by_label
             among = np.stack([one.among[:, 0, j] for one in ledgers], axis=1) if by_label else None
             parts[j] = Supposed(value, among)
         if self.problem.loss.looks_at_y:
-            cost = np.stack([np.einsum("id,id->i", odds, one.cost) for one in ledgers], axis=1)
+            cost = np.stack([np.einsum("id,id->i", probabilities, one.cost) for one in ledgers], axis=1)
             parts[n] = Supposed(cost)
         return debiased_people(self.people, parts)
 
@@ -212,7 +218,7 @@ class Tryout:
     # -----------------------------------------------------------------------------------------------------
     # Many policies of one frontier
 
-    def _odds_along(self, policies: Sequence[Policy]) -> Iterator[Floats]:
+    def _probabilities_along(self, policies: Sequence[Policy]) -> Iterator[Floats]:
         """Decision probabilities, of shape (policies, n, D), of so many policies at a time as fit in memory."""
         if not policies:
             return
@@ -225,16 +231,18 @@ class Tryout:
         for start in range(0, len(policies), size):
             yield one.rounded(one.follow(policies[start : start + size], seen))
 
-    def _result(self, odds: Floats) -> tuple[float, Floats, Floats]:
+    def _result(self, probabilities: Floats) -> tuple[float, Floats, Floats]:
         """Loss, group means and gaps."""
         if self._unlabelled:
-            found = outcome_of(self.measured(odds, drawn=True))
+            found = outcome_of(self.measured(probabilities, drawn=True))
             return found.loss, found.means, found.gaps
         (ledger, origin), weight = self._ledger, self._weights
-        relative = self._per_group(self._values(odds)) / np.where(self._counted > 0, self._counted, np.nan)
+        relative = self._per_group(self._values(probabilities)) / np.where(
+            self._counted > 0, self._counted, np.nan
+        )
         if self._fractions:
             relative = divided(relative, origin, self._fractions)
-        loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
+        loss = float(weight @ np.einsum("id,id->i", probabilities, ledger.cost) / weight.sum())
         known = relative[self._known]
         gaps = gaps_of(known) if self._fractions else known.max(axis=0) - known.min(axis=0)
         return loss, relative + origin, gaps
@@ -258,16 +266,18 @@ class Tryout:
         """Weight of the people of every group whom each component counts."""
         return self._per_group(self._ledger[0].among[:, 0])
 
-    def _moves(self, odds: Floats) -> Floats:
+    def _moves(self, probabilities: Floats) -> Floats:
         """How many people of each group move from which decision today to which, expected over the lottery."""
         g, k = len(self.people.groups), len(self.problem.decisions)
-        counts = [np.bincount(self._places, self._weights * then, minlength=g * k) for then in odds.T]
+        counts = [
+            np.bincount(self._places, self._weights * then, minlength=g * k) for then in probabilities.T
+        ]
         return np.stack(counts, axis=-1, dtype=np.float64).reshape(g, k, -1)
 
     @cached_property
     def today(self) -> Outcome:
         """What today's decisions do."""
-        return achieved(self.problem, self.people, self.odds_today)
+        return achieved(self.problem, self.people, self.probabilities_today)
 
     @property
     def today_if_known(self) -> Outcome | None:
@@ -275,7 +285,7 @@ class Tryout:
         return self.today if self.people.knows_today else None
 
     @cached_property
-    def odds_today(self) -> Floats:
+    def probabilities_today(self) -> Floats:
         """Today's decisions, each with probability one."""
         return np.asarray(np.eye(len(self.problem.decisions))[self._today])
 
@@ -340,12 +350,12 @@ class Tryout:
         reach[-1, -1] = np.average(far, weights=weight)
         return reach
 
-    def _values(self, odds: Floats) -> Floats:
+    def _values(self, probabilities: Floats) -> Floats:
         """What every person may expect, relative to the origin."""
         ledger: Ledger = self._ledger[0]
-        values = np.zeros((len(odds), ledger.value.shape[3]))
-        for d in range(odds.shape[1]):
-            values += odds[:, d : d + 1] * ledger.value[:, d, 0]
+        values = np.zeros((len(probabilities), ledger.value.shape[3]))
+        for d in range(probabilities.shape[1]):
+            values += probabilities[:, d : d + 1] * ledger.value[:, d, 0]
         return values
 
     @cached_property

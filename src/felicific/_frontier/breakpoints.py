@@ -18,9 +18,9 @@ import numpy as np
 from felicific._problem.asked import check_constraints, requirements_of
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, rows_of
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.highs import Ray
 from felicific._program.model import Program, changes_of, charged_losses, policy_of, rounding_of
-from felicific._program.moments import Moments, Outcome
 from felicific._program.one_gap import OneGap, one_gap
 from felicific._program.solution import solve_program
 from felicific._typing import Floats
@@ -118,19 +118,19 @@ class Closing:
         """The requirement that is solved for some of its values, if there is one."""
         return self.moved[0] if self.moved and self.moved[0].course == "points" else None
 
-    def rows(self, moments: Moments, *, see_group: bool, change_cost: float = 0.0) -> list[Row]:
+    def rows(self, aggregates: Aggregates, *, sees_group: bool, change_cost: float = 0.0) -> list[Row]:
         """Every requirement on these sums, those that move with their width at tau 1."""
-        kept = [row.held() for row in rows_of(self.kept, moments)]
-        rows = rows_of(self.moved, moments)
+        kept = [row.held() for row in rows_of(self.kept, aggregates)]
+        rows = rows_of(self.moved, aggregates)
         if len(rows) == 1 and not kept:
             return [rows[0].moved(1.0)]
-        free = solve_program(moments, self.kept, see_group=see_group, change_cost=change_cost)
+        free = solve_program(aggregates, self.kept, sees_group=sees_group, change_cost=change_cost)
         if len(rows) == 1:
             return [rows[0].moved(1.0), *kept]
         if self.by_numbers and any(row.width for row in rows):
             return [*rows, *kept]
         # A gap that is nothing but rounding has no direction: it stays closed.
-        means, noise = moments.relative_means(free.q), rounding_of(moments)
+        means, noise = aggregates.relative_means(free.q), rounding_of(aggregates)
         widths = [row.reached(means[:, row.at]) for row in rows]
         found = zip(rows, widths, strict=True)
         return [*(row.moved(width if width > noise[row.j] else 0.0) for row, width in found), *kept]
@@ -253,7 +253,7 @@ class Places:
                 q = self.hulls.policy(self.hulls.place(self.hulls.width * tau))
             if (len(self.kept) + 1) * q.size > KEPT:
                 self.kept.clear()
-            self.kept[tau] = (self.program.moments.evaluate(q), q)
+            self.kept[tau] = (self.program.aggregates.evaluate(q), q)
         return self.kept[tau]
 
     def point(self, tau: float, value: float) -> Point:
@@ -272,12 +272,12 @@ def breakpoints(program: Program) -> list[Point]:
         line = [places.point(*pair) for pair in zip(taus, values, strict=True)]
         return _hull(line, EXACT * (values[0] - values[-1]))
     model, place, unit = places.ray, _placed(program), program.cost_scale
-    charged = charged_losses(program.moments, program.change_cost) / program.moments.total
+    charged = charged_losses(program.aggregates, program.change_cost) / program.aggregates.total
 
     def point(columns: Floats) -> Point:
         q = policy_of(program, columns)
         return places.point(
-            place(program.moments.relative_means(q)), float(np.einsum("zsd,zsd->", charged, q))
+            place(program.aggregates.relative_means(q)), float(np.einsum("zsd,zsd->", charged, q))
         )
 
     first, last = point(model.least().columns), point(model.weighted(0.0).columns)
@@ -313,16 +313,16 @@ def ray_of(moving: list[Moving], components: tuple[Component, ...]) -> Floats:
 def point_of(program: Program, q: Floats, place: Callable[[Floats], float] | None = None) -> Point:
     """What some probabilities do, and how far along the ray that is, as ``place`` says of group means."""
     found, outcome = (
-        (place or _placed(program))(program.moments.relative_means(q)),
-        program.moments.evaluate(q),
+        (place or _placed(program))(program.aggregates.relative_means(q)),
+        program.aggregates.evaluate(q),
     )
     return Point(found, program.value(outcome), known(outcome, q))
 
 
 def today_at(program: Program) -> float:
     """How far along the ray today's decisions are; not a number where nobody knows them."""
-    now = program.moments.today_value
-    return math.nan if now is None else _placed(program)(now.sum(axis=1) / program.moments.divisor)
+    now = program.aggregates.today_value
+    return math.nan if now is None else _placed(program)(now.sum(axis=1) / program.aggregates.divisor)
 
 
 def _placed(program: Program) -> Callable[[Floats], float]:
@@ -339,5 +339,5 @@ def tau_of(outcome: Outcome, ray: Floats) -> float:
 
 def tau_rounding(program: Program) -> float:
     """How far apart two positions on the ray may be by rounding alone."""
-    noise = rounding_of(program.moments)
+    noise = rounding_of(program.aggregates)
     return max((float(noise[row.j]) / row.width for row in program.rows if row.width), default=0.0)

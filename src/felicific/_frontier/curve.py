@@ -12,7 +12,7 @@ import numpy as np
 from felicific._frontier.breakpoints import Moving, Point
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
-from felicific._program.moments import Moments, Outcome, gaps_of
+from felicific._program.aggregates import Aggregates, Outcome, gaps_of
 from felicific._shown.parts import clipped
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats, Truths
@@ -30,7 +30,7 @@ class Line:
         From the least gap to the least loss.
     today : Outcome
         What the model's own decisions do.
-    sums : Moments
+    sums : Aggregates
         Which say what tables of probabilities do.
     policy : callable
         The policy of some probabilities, given what they do.
@@ -49,7 +49,7 @@ class Line:
     moving: list[Moving]
     points: list[Point]
     today: Outcome | None
-    sums: Moments
+    sums: Aggregates
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
     tau_today: float = 0.0

@@ -42,16 +42,16 @@ from felicific._problem.asked import check_gaps, resolve_gap
 from felicific._problem.happiness import Component, HappinessLike
 from felicific._problem.requirements import check_width
 from felicific._problem.rows import Asked, asked_along, chances_of
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.chances import explored_in
 from felicific._program.evidence import Evidence
 from felicific._program.fractions import COARSE
 from felicific._program.model import build, changed_by
-from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up, solve_program
 from felicific._shown.parts import as_html, clipped
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats, GapLike, LossLike, Table
-from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
+from felicific.exceptions import AggregatesError, ConstraintError, InfeasibleError
 
 if TYPE_CHECKING:
     from felicific._audit.band import Band
@@ -255,7 +255,7 @@ class Frontier:
     def at(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> Policy:
         """The policy of least loss at a gap, or of least gap at a loss; no further program is solved.
 
-        Where fractions such as precision are compared, or the number of a Ratio, Floor, Budget or Losers moves,
+        Where fractions such as precision are compared, or the number of a Ratio, Floor, Budget or WorseOff moves,
         neighbours do not mix: a program of its own finds the policy.
 
         Parameters
@@ -416,14 +416,14 @@ class Frontier:
         """The policies of the breakpoints."""
         return self._along(self.tau.tolist())
 
-    def on(self, others: Moments | Callable[[Policy], Outcome]) -> Curve:
+    def on(self, others: Aggregates | Callable[[Policy], Outcome]) -> Curve:
         """What the frontier's policies do to other people.
 
         Parameters
         ----------
-        others : Moments, or function of a policy
-            The moments of those people (of the same signal, with the cells of this frontier), or a function that says
-            what a policy does to them.
+        others : Aggregates, or function of a policy
+            The aggregates of those people (of the same signal, with the cells of this frontier), or a function that
+            says what a policy does to them.
 
         Returns
         -------
@@ -431,12 +431,12 @@ class Frontier:
             Between two breakpoints group means and loss are straight lines there too, but a gap need not be: where the
             group on top or at the bottom changes it has a kink, which is listed as a point of its own.
         """
-        if not isinstance(others, Moments) and not callable(others):
-            raise MomentsError(
-                f"The other people are a {type(others).__name__}, not moments.",
-                "Pass moments(table, policy=frontier.policies[0].signal, ...), or use fair.frontier_on(X, y).",
+        if not isinstance(others, Aggregates) and not callable(others):
+            raise AggregatesError(
+                f"The other people are a {type(others).__name__}, not aggregates.",
+                "Pass aggregate(table, policy=frontier.policies[0].signal, ...), or use fair.frontier_on(X, y).",
             )
-        if isinstance(others, Moments):
+        if isinstance(others, Aggregates):
             theirs = _matching(self, others)
             outcomes = [theirs.evaluate(point.q) for point in self.points]
             return curve(
@@ -476,7 +476,7 @@ class Frontier:
         X, y : table, and array or column of X
             The people and their labels; X may be left out when nothing looks at it.
         happiness, sensitive_features, loss, favourable, sample_weight :
-            As for :func:`felicific.moments`.
+            As for :func:`felicific.aggregate`.
         weight_kind, cluster, group_proba :
             As for :func:`felicific.audit`.
         confidence : float, default=0.95
@@ -526,7 +526,7 @@ def _known(line: Line) -> Line:
     return line
 
 
-def _followed(joined: Moments, first: Lazy[CellPolicy], q: Floats, outcome: Outcome) -> Policy:
+def _followed(joined: Aggregates, first: Lazy[CellPolicy], q: Floats, outcome: Outcome) -> Policy:
     """The policy of these probabilities, given what they do."""
     policy = first.value
     if joined.least_loss is not None:
@@ -534,11 +534,11 @@ def _followed(joined: Moments, first: Lazy[CellPolicy], q: Floats, outcome: Outc
     return replace(policy, q=q, outcome=outcome)
 
 
-def _matching(line: Frontier, others: Moments) -> Moments:
-    """Other people's moments, when the frontier's policies can be told from them."""
+def _matching(line: Frontier, others: Aggregates) -> Aggregates:
+    """Other people's aggregates, when the frontier's policies can be told from them."""
     policy = line.along(line.tau[:1])[0]
     if policy.sees_x:
-        raise MomentsError(
+        raise AggregatesError(
             "Sums over people do not say what individual policies do to them.", "Use fair.frontier_on(X, y)."
         )
     signal = policy.sight
@@ -552,18 +552,18 @@ def _matching(line: Frontier, others: Moments) -> Moments:
         ("loss", line.loss_name, theirs.loss_name),
     ):
         if mine != other:
-            raise MomentsError(
-                f"The other people's moments disagree with the frontier on {what}.",
+            raise AggregatesError(
+                f"The other people's aggregates disagree with the frontier on {what}.",
                 "Compute them with policy=frontier.policies[0].signal, and the same groups, happiness and loss.",
             )
     return theirs
 
 
 def cell_frontier(
-    joined: Moments,
+    joined: Aggregates,
     closing: Closing,
     *,
-    see_group: bool,
+    sees_group: bool,
     salt: str,
     expected: bool = False,
     out_of_fold: bool = False,
@@ -572,7 +572,7 @@ def cell_frontier(
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
-    sight: dict[str, Any] = {"see_group": see_group, "change_cost": change_cost}
+    sight: dict[str, Any] = {"sees_group": sees_group, "change_cost": change_cost}
     if change_cost:
         changed_by(joined)  # is known, or that is said now
 
@@ -587,7 +587,7 @@ def cell_frontier(
             outcome=point.outcome,
             prices={},
             salt=salt,
-            see_group=see_group,
+            sees_group=sees_group,
             expected=expected,
             signal=joined.signal,
             q=point.q,

@@ -33,11 +33,11 @@ from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, Row, asked_along, of_means
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.crowd import Ledgers, Mixture
 from felicific._program.generation import Columns, Generator
 from felicific._program.highs import Answer, Ray
 from felicific._program.model import Program, multipliers, policy_of
-from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import Solution
 from felicific._program.sorted_people import by_price
 from felicific._typing import Floats
@@ -89,7 +89,7 @@ def fill(search: Generator, closing: Closing) -> Pool:
 def _rows(search: Generator, columns: Columns, closing: Closing) -> list[Row]:
     """The requirements as they read on one ledger."""
     return closing.rows(
-        columns.moments(), see_group=search.crowd.see_group, change_cost=search.crowd.change_cost
+        columns.aggregates(), sees_group=search.crowd.sees_group, change_cost=search.crowd.change_cost
     )
 
 
@@ -169,11 +169,15 @@ def individual_frontier(
         old = policy.mixture
         for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
             generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
-        if searched(closing, generator.real.moments()):
+        if searched(closing, generator.real.aggregates()):
             return _searched(generator, policy, closing)
         pool = fill(generator, closing)
         # From here on the sums do: what is known of each person is not kept.
-        policies, moments, expected = generator.policies, pool.program.moments, generator.expected.moments()
+        policies, aggregates, expected = (
+            generator.policies,
+            pool.program.aggregates,
+            generator.expected.aggregates(),
+        )
         known = f"frontier known to {TOLERANCE:g} of its rise"
         search = Search(
             passes=generator.passes,
@@ -188,7 +192,13 @@ def individual_frontier(
         rounding = tau_rounding(pool.program)
         today = today_at(pool.program)
         return Line(
-            moving_of(pool.program), pool.points, moments.today_if_known, moments, mixed, rounding, today
+            moving_of(pool.program),
+            pool.points,
+            aggregates.today_if_known,
+            aggregates,
+            mixed,
+            rounding,
+            today,
         )
 
     return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find, policy.change_cost)
@@ -212,17 +222,17 @@ def _searched(search: Generator, policy: IndividualPolicy, closing: Closing) -> 
     if moved is None:
         look((*(one.at(0.0) for one in closing.moved), *closing.kept))
     else:
-        for number in values_of(moved, search.real.moments(), solve(closing.kept).outcome):
+        for number in values_of(moved, search.real.aggregates(), solve(closing.kept).outcome):
             look((moved.at(number), *closing.kept))
 
-    steps = Steps.of(closing, search.real.moments(), solve, search.master(search.real, []).value)
+    steps = Steps.of(closing, search.real.aggregates(), solve, search.master(search.real, []).value)
     known = Search(search.passes, f"searched at {len(steps.points)} gaps", None, None, 0.0, {})
     stated = replace(policy, basis=replace(policy.basis, requirements=steps.asked))
-    return steps.line(partial(_mixed, stated, search.policies, search.expected.moments(), known))
+    return steps.line(partial(_mixed, stated, search.policies, search.expected.aggregates(), known))
 
 
 def _mixed(
-    policy: IndividualPolicy, pool: Mixture, expected: Moments, search: Search, q: Floats, outcome: Outcome
+    policy: IndividualPolicy, pool: Mixture, expected: Aggregates, search: Search, q: Floats, outcome: Outcome
 ) -> Policy:
     """The mixture of a pool of policies, given what it does; by the plug-in ledger it is ``expected`` to."""
     plug_in = expected.evaluate(q)

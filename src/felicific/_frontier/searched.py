@@ -2,7 +2,7 @@
 
 The least loss is not convex in the gap of a fraction, such as precision, nor in a ratio: mixing two policies mixes
 numerators and denominators, not what they make. So each point is a program of its own; where fractions are compared it
-is a search for the level, which starts at that of its neighbour. Floors, budgets and losers move in the same way.
+is a search for the level, which starts at that of its neighbour. Floors, budgets and WorseOff move in the same way.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from felicific._frontier.breakpoints import Closing, Moving, Point, known, movin
 from felicific._frontier.curve import Line
 from felicific._policy.policy import Policy
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.fractions import Level, free_row
 from felicific._program.model import rounding_of
-from felicific._program.moments import Moments, Outcome
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
 
@@ -49,15 +49,15 @@ class Solve(Protocol):
     def __call__(self, requirements: Sequence[Requirement], *, start: float | None = None) -> Found: ...
 
 
-def searched(closing: Closing, moments: Moments) -> bool:
+def searched(closing: Closing, aggregates: Aggregates) -> bool:
     """Whether points do not mix: a number moves, or a level has to be searched for."""
-    return closing.by_points is not None or free_row(rows_of(closing.requirements, moments)) is not None
+    return closing.by_points is not None or free_row(rows_of(closing.requirements, aggregates)) is not None
 
 
-def values_of(moved: Requirement, moments: Moments, free: Outcome) -> list[float]:
+def values_of(moved: Requirement, aggregates: Aggregates, free: Outcome) -> list[float]:
     """Numbers to solve for, tightest first; ``free`` is what is done where nothing is asked of the requirement."""
-    reached = [asked.reached(free.means) for asked in asked_of(moved.rows(moments))]
-    least, most = moved.ends(moments, max(reached) if moved.limit == "at most" else min(reached))
+    reached = [asked.reached(free.means) for asked in asked_of(moved.rows(aggregates))]
+    least, most = moved.ends(aggregates, max(reached) if moved.limit == "at most" else min(reached))
     return list(dict.fromkeys(float(f"{number:.12g}") for number in np.linspace(least, most, STEPS)))
 
 
@@ -76,7 +76,7 @@ class Steps:
     """
 
     closing: Closing
-    moments: Moments
+    aggregates: Aggregates
     solve: Solve
     value: Callable[[Outcome], float]
     rows: list[list[Row]]
@@ -85,16 +85,18 @@ class Steps:
     levels: list[float | None] = field(default_factory=list)
 
     @classmethod
-    def of(cls, closing: Closing, moments: Moments, solve: Solve, value: Callable[[Outcome], float]) -> Steps:
+    def of(
+        cls, closing: Closing, aggregates: Aggregates, solve: Solve, value: Callable[[Outcome], float]
+    ) -> Steps:
         """Solve at every step; where gaps move each from its neighbour's level, the loosest first."""
         free = solve(closing.kept)
-        rows = [one.rows(moments) for one in closing.moved]
+        rows = [one.rows(aggregates) for one in closing.moved]
         if closing.by_points is not None:
-            steps = cls(closing, moments, solve, value, rows, [1.0])
-            steps._at_values(values_of(closing.by_points, moments, free.outcome))
+            steps = cls(closing, aggregates, solve, value, rows, [1.0])
+            steps._at_values(values_of(closing.by_points, aggregates, free.outcome))
             return steps
-        widths = _widths(closing, rows, moments, moments.linear_means(free.q))
-        steps = cls(closing, moments, solve, value, rows, widths)
+        widths = _widths(closing, rows, aggregates, aggregates.linear_means(free.q))
+        steps = cls(closing, aggregates, solve, value, rows, widths)
         steps._at_gaps(free, alone=sum(map(len, rows)) == 1)
         return steps
 
@@ -146,28 +148,28 @@ class Steps:
         """What the policies are to remember of the requirements: not the numbers of those that move."""
         moved = () if self._limit else self._each
         opened = (row.asked.opened() for row, _ in moved if row.asked is not None)
-        return (*opened, *asked_of(rows_of(self.closing.kept, self.moments)))
+        return (*opened, *asked_of(rows_of(self.closing.kept, self.aggregates)))
 
     @property
     def rounding(self) -> float:
         """How far apart two positions may be by rounding alone."""
-        noise = rounding_of(self.moments)
+        noise = rounding_of(self.aggregates)
         return max((float(noise[row.j]) / width for row, width in self._each if width), default=0.0)
 
     @property
     def tau_today(self) -> float:
         """Where today's decisions stand; not a number where nobody knows them."""
-        now = self.moments.today_value
+        now = self.aggregates.today_value
         if now is None:
             return math.nan
         if self._limit:
-            reached = [asked.reached(self.moments.today.means) for asked in asked_of(self.rows[0])]
+            reached = [asked.reached(self.aggregates.today.means) for asked in asked_of(self.rows[0])]
             return max(reached) if self._limit == "at most" else min(reached)
-        return self._place(now.sum(axis=1) / self.moments.divisor)
+        return self._place(now.sum(axis=1) / self.aggregates.divisor)
 
     def line(self, policy: Callable[[Floats, Outcome], Policy]) -> Line:
         """What a frontier is to know of it."""
-        sums = self.moments
+        sums = self.aggregates
         known = self.moving, self.points, sums.today_if_known, sums, policy, self.rounding, self.tau_today
         return Line(*known, mixes=False, solve=self.at, limit=self._limit)
 
@@ -200,10 +202,10 @@ class Steps:
         done = self.value(found.outcome), known(found.outcome, found.q), found.prices
         moved = self.closing.by_points
         if moved is not None and number is not None:
-            named = {row.name for row in moved.at(number).rows(self.moments)}
+            named = {row.name for row in moved.at(number).rows(self.aggregates)}
             return Point(number, *done, found.asked, sum((found.prices[name] for name in named), 0.0))
         price = sum((found.prices.get(row.name, 0.0) * width for row, width in self._each), 0.0)
-        return Point(self._place(self.moments.linear_means(found.q)), *done, price=price)
+        return Point(self._place(self.aggregates.linear_means(found.q)), *done, price=price)
 
     def _add(self, found: Found, number: float | None = None) -> Point:
         self.points.append(self._point(found, number))
@@ -211,14 +213,14 @@ class Steps:
         return self.points[-1]
 
 
-def _widths(closing: Closing, rows: list[list[Row]], moments: Moments, means: Floats) -> list[float]:
+def _widths(closing: Closing, rows: list[list[Row]], aggregates: Aggregates, means: Floats) -> list[float]:
     """What is allowed of every requirement that moves at tau 1; ``means`` are those when nothing is asked."""
     if sum(map(len, rows)) == 1:
         return [1.0]
     numbers = [float(getattr(one, "at_most", 0.0)) for one in closing.moved]
     if closing.by_numbers and any(numbers):
         return numbers
-    noise = rounding_of(moments)
+    noise = rounding_of(aggregates)
     found = [max((row.reached(means[:, row.at]) for row in some), default=0.0) for some in rows]
     quiet = [max((float(noise[row.j]) for row in some), default=0.0) for some in rows]
     return [width if width > least else 0.0 for width, least in zip(found, quiet, strict=True)]

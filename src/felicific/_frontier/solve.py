@@ -21,24 +21,24 @@ from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, rows_of
+from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost, check_change_cost, cost_of_changes
 from felicific._program.crowd import Ledgers
 from felicific._program.model import check_asked
-from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal
-from felicific._program.sums import compute_moments
+from felicific._program.sums import compute_aggregates
 from felicific._typing import LossLike, RandomState, Table
 from felicific.exceptions import DataError, InfeasibleError
 
 
 def frontier(
-    source: Moments | Table,
+    source: Aggregates | Table,
     *,
     gap: Mapping[str, float] | Sequence[str] | None = None,
     constraints: Iterable[Requirement] = (),
     move: Requirement | None = None,
     change_cost: ChangeCost = 0.0,
-    group_at_predict: bool = True,
+    sees_group: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
     prediction: Any = None,
@@ -56,32 +56,32 @@ def frontier(
     missing_group: str | None = None,
     group_proba: Mapping[Any, Any] | None = None,
     missing_labels: MissingLabelsLike = None,
-    hidden: float | None = None,
+    max_odds_ratio: float | None = None,
 ) -> Frontier | Any:
     """The exact trade-off between loss and gap; of a ratio, the least loss for some values of it.
 
     Parameters
     ----------
-    source : Moments, or table
-        The sums over the labelled people, see :func:`felicific.moments`; or the people themselves.
+    source : Aggregates, or table
+        The sums over the labelled people, see :func:`felicific.aggregate`; or the people themselves.
     gap : dict of component or criterion to number, or list of components or criteria; optional
         Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
         proportions of the numbers, or else of their gaps when nothing is asked of them.
-    constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
+    constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
         Requirements that hold everywhere on the frontier, but for those that move.
     move : one of the constraints, optional
         What moves along the frontier, alone. By default every Gap, in the proportions of their numbers; without any,
-        the first Ratio. Of a Ratio, Floor, Budget or Losers its number moves, at 21 values from the tightest on.
+        the first Ratio. Of a Ratio, Floor, Budget or WorseOff its number moves, at 21 values from the tightest on.
     change_cost : number or "auto"
         As for :func:`felicific.solve`. With one, the frontier is that of loss plus what changed decisions cost.
-    group_at_predict : bool
+    sees_group : bool
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
     policy, prediction, proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today,
     sample_weight, missing_group, group_proba, missing_labels :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
-    hidden : number of 1 or more, optional
+    max_odds_ratio : number of 1 or more, optional
         As for :func:`felicific.solve`: the frontier is then one of worst cases.
 
     Returns
@@ -104,12 +104,12 @@ def frontier(
     if prediction is not None or is_of_amounts(source):
         # What decides amounts stands above this module.
         return import_module("felicific._amounts.doors").frontier_of_amounts(
-            source, gap=gap, constraints=constraints, change_cost=change_cost, group_at_predict=group_at_predict,
+            source, gap=gap, constraints=constraints, change_cost=change_cost, sees_group=sees_group,
             random_state=random_state, policy=policy, prediction=prediction, proba=proba, y=y,
             sensitive_features=sensitive_features, happiness=happiness, loss=loss, classes=classes,
             decisions=decisions, favourable=favourable, predicted=predicted, today=today, sample_weight=sample_weight,
             missing_group=missing_group, group_proba=group_proba, missing_labels=missing_labels,
-            hidden=hidden, move=move,
+            max_odds_ratio=max_odds_ratio, move=move,
         )  # fmt: skip
     said = Said(
         policy,
@@ -130,15 +130,15 @@ def frontier(
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     cost = check_change_cost(change_cost)
-    if isinstance(source, Moments):
-        said.refuse_beside_moments()
-        source = source.completed(hidden)
+    if isinstance(source, Aggregates):
+        said.refuse_beside_aggregates()
+        source = source.completed(max_odds_ratio)
         check_sums(source)
         joined = source.joined()
         closing = Closing.of(gap, listed, joined.components, move)
-        return _cells(joined, closing, group_at_predict, salt, cost)
-    kind = said.kind(source, group_at_predict)
-    with said.people(source, kind, constraints=listed, see_group=group_at_predict) as (people, problem):
+        return _cells(joined, closing, sees_group, salt, cost)
+    kind = said.kind(source, sees_group)
+    with said.people(source, kind, constraints=listed, sees_group=sees_group) as (people, problem):
         # All that is measured is closed, not what only a constraint speaks of.
         everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap
@@ -147,15 +147,15 @@ def frontier(
         closing = Closing.of(closed, listed, problem.components, move)
         if kind.sees_x:
             return _individual(people, problem, cast(Individual, kind), salt, closing, cost)
-        joined = compute_moments(people, problem, cast(Signal, kind)).completed(hidden).joined()
+        joined = compute_aggregates(people, problem, cast(Signal, kind)).completed(max_odds_ratio).joined()
         joined.check_complete()
-        return _cells(joined, closing, group_at_predict, salt, cost, favourable=problem.favourable)
+        return _cells(joined, closing, sees_group, salt, cost, favourable=problem.favourable)
 
 
 def _cells(
-    joined: Moments,
+    joined: Aggregates,
     closing: Closing,
-    see_group: bool,
+    sees_group: bool,
     salt: str,
     cost: ChangeCost,
     **about: Any,
@@ -163,8 +163,8 @@ def _cells(
     """The frontier of policies that see a signal."""
     found = cost_of_changes(joined, cost)
     # What is wrong with the requirements is said at once.
-    check_asked(joined, rows_of(closing.requirements, joined), see_group=see_group)
-    return cell_frontier(joined, closing, see_group=see_group, salt=salt, change_cost=found, **about)
+    check_asked(joined, rows_of(closing.requirements, joined), sees_group=sees_group)
+    return cell_frontier(joined, closing, sees_group=sees_group, salt=salt, change_cost=found, **about)
 
 
 def _individual(
@@ -181,7 +181,7 @@ def _individual(
             "The frontier of individual policies needs the people in memory.",
             "Collect the table first, or use policy='score'.",
         )
-    sums = compute_moments(people, problem, Label())
+    sums = compute_aggregates(people, problem, Label())
     sums.check_complete()
     known = people.with_scores
     fitted = _seed(problem, known, kind, salt, closing, cost)

@@ -199,23 +199,23 @@ def normalised_row(row: list[float]) -> list[float] | None:
     return [number / total for number in row]
 
 
-def check_label_odds(odds: Any, labelled: Truths, rows: Codes) -> Floats:
+def check_label_proba(label_proba: Any, labelled: Truths, rows: Codes) -> Floats:
     """Chances of having a label, each from 0 to 1, and not 0 for anybody who has one."""
-    chances = as_vector(odds, "odds")
+    chances = as_vector(label_proba, "label_proba")
     if chances.dtype.kind not in "biuf":
-        raise DataError(f"The odds are {chances.dtype}, not numbers.", "Pass chances from 0 to 1.")
+        raise DataError(f"The label_proba are {chances.dtype}, not numbers.", "Pass chances from 0 to 1.")
     chances = chances.astype(np.float64)
     wrong = ~((chances >= 0.0) & (chances <= 1.0))
     if wrong.any():
         i = int(np.argmax(wrong))
         raise DataError(
-            f"The odds of row {rows[i]} are {chances[i]}.",
-            "Odds are the chance, from 0 to 1, with which somebody was to have a label.",
+            f"The label_proba of row {rows[i]} is {chances[i]}.",
+            "It is the chance, from 0 to 1, with which somebody was to have a label.",
         )
     wrong = labelled & (chances == 0.0)
     if wrong.any():
         raise DataError(
-            f"Row {rows[int(np.argmax(wrong))]} has a label, and its odds are 0: that cannot be.",
+            f"Row {rows[int(np.argmax(wrong))]} has a label, and its label_proba is 0: that cannot be.",
             "Pass the chance with which a label was to be seen, as it was written down with the decision.",
         )
     return chances

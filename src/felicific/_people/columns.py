@@ -40,7 +40,7 @@ PURPOSES = {
     "weight": "sample_weight",
     "cluster": "cluster",
     "group_proba": "group_proba",
-    "odds": "odds",
+    "label_proba": "label_proba",
 }
 
 #: How the probabilities of groups are named.
@@ -77,7 +77,7 @@ class Columns:
         What people whose group is missing are called; None where none may be.
     missing_labels : MissingLabels, or None
         What is known of missing labels; None where none may be missing.
-    odds : tuple of column names or arrays
+    label_proba : tuple of column names or arrays
         The chances of having a label, which are added up; those of ``missing_labels``.
     listed : bool
         Whether decisions are listed, so that what is decided today says nothing of the classes.
@@ -96,14 +96,14 @@ class Columns:
     weight_kind: WeightKind = None
     missing_group: str | None = None
     missing_labels: MissingLabels | None = None
-    odds: tuple[Any, ...] = ()
+    label_proba: tuple[Any, ...] = ()
     listed: bool = False
 
     def __post_init__(self) -> None:
         check_weight_kind(self.weight_kind)
         check_missing_group(self.missing_group)
         if self.missing_labels is not None:
-            object.__setattr__(self, "odds", self.missing_labels.columns)
+            object.__setattr__(self, "label_proba", self.missing_labels.columns)
 
     # -----------------------------------------------------------------------------------------------------
     # Names
@@ -229,25 +229,29 @@ class Columns:
             return {}
         if self.missing_labels.estimates:
             raise DataError(
-                "MissingLabels(odds=...) is a classifier, and here there are scores only.",
+                "MissingLabels(label_proba=...) is a classifier, and here there are scores only.",
                 "Name the column of the chances that it gives, or use FairClassifier, which asks it.",
             )
         known = column_names(table) if is_frame(table) else []
         if (
             y is not None
             and not len(null_rows(y))
-            and any(type(n) is str and n not in known for n in self.odds)
+            and any(type(n) is str and n not in known for n in self.label_proba)
         ):
-            return {"missing": self.missing_labels}  # nobody lacks a label, so nobody has to know the odds
-        return {"missing": self.missing_labels, "label_odds": self.label_odds_in(table)}
+            return {
+                "missing": self.missing_labels
+            }  # nobody lacks a label, so nobody has to know the probabilities
+        return {"missing": self.missing_labels, "label_proba": self.label_proba_in(table)}
 
-    def label_odds_in(self, table: Table) -> Array | None:
+    def label_proba_in(self, table: Table) -> Array | None:
         """The known chances of having a label; None where they are not known."""
         parts = [
-            take_column(table, name, "odds") if isinstance(name, str) else as_vector(name, "odds")
-            for name in self.odds
+            take_column(table, name, "label_proba")
+            if isinstance(name, str)
+            else as_vector(name, "label_proba")
+            for name in self.label_proba
         ]
-        return added_odds(parts)
+        return added_label_proba(parts)
 
     def _groups(self, table: Table, weight: Floats | None) -> Entries:
         return groups_of_present(table, self.group, weight, self.columns_only, self.missing_group, fresh=True)
@@ -272,11 +276,11 @@ class Columns:
                     f"{what} is a {type(value).__name__}, and the table is not in memory.",
                     f"Name a column of the table in {what}=, or collect the table first.",
                 )
-        for name in self.odds:
+        for name in self.label_proba:
             if not isinstance(name, str):
                 raise DataError(
-                    f"odds is a {type(name).__name__}, and the table is not in memory.",
-                    "Name a column of the table, MissingLabels(odds=column), or collect the table first.",
+                    f"label_proba is a {type(name).__name__}, and the table is not in memory.",
+                    "Name a column of the table, MissingLabels(label_proba=column), or collect the table first.",
                 )
         check_by_group(self.group_proba)
         for group, name in (self.group_proba or {}).items():
@@ -324,7 +328,7 @@ def without_missing(labels: Entries | None, weight: Floats | None) -> Entries | 
     return held.astype(np.int64) if whole else held
 
 
-def added_odds(parts: Sequence[Array]) -> Array | None:
+def added_label_proba(parts: Sequence[Array]) -> Array | None:
     """The chances of several columns together; None without any."""
     if not parts:
         return None

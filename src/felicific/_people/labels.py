@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from felicific._people.people import People
-from felicific._statistics.labels import LabelCurve, OddsCurve, fit_curve, fit_odds, standing_of
+from felicific._statistics.labels import LabelCurve, LabelProbaCurve, fit_curve, fit_label_curve, standing_of
 from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError, GroupError
 
@@ -26,7 +26,7 @@ class LabelBeliefs:
     groups : tuple
     chances : tuple of LabelCurve, or array of shape (groups, predicted labels, labels)
         From what the model says to the chances of the labels: along its probabilities, or by the label it predicts.
-    odds : tuple of OddsCurve, array of shape (groups, predicted labels), or None
+    label_proba : tuple of LabelProbaCurve, array of shape (groups, predicted labels), or None
         Likewise to the chance of having a label; None where that is known person by person.
     clip : float
         Estimated chances of having a label are at least this.
@@ -34,7 +34,7 @@ class LabelBeliefs:
 
     groups: tuple[Any, ...]
     chances: tuple[LabelCurve, ...] | Floats
-    odds: tuple[OddsCurve, ...] | Floats | None
+    label_proba: tuple[LabelProbaCurve, ...] | Floats | None
     clip: float
 
     @classmethod
@@ -47,10 +47,10 @@ class LabelBeliefs:
         """
         said = people.missing
         assert said is not None, "labels may be missing"
-        odds: tuple[OddsCurve, ...] | Floats | None = None
-        if people.label_odds is None:
-            odds = _by_score(people) if people.proba is not None else _shares(people)
-        beliefs = cls(people.groups, (), odds, said.clip)
+        label_proba: tuple[LabelProbaCurve, ...] | Floats | None = None
+        if people.label_proba is None:
+            label_proba = _by_score(people) if people.proba is not None else _shares(people)
+        beliefs = cls(people.groups, (), label_proba, said.clip)
         stands = people.labelled.astype(np.float64) if alike else beliefs.standing_of(people)
         weight = people.weights * stands
         if people.proba is None:
@@ -61,9 +61,9 @@ class LabelBeliefs:
     def of_people(self, people: People) -> People:
         """The people with the chances of their labels, and of having one."""
         people = people.with_scores
-        by_score = people.by_score or people.label_odds is None
-        odds, chances = self.odds_of(people), self.chances_of(people)
-        return replace(people, chances=chances, label_odds=odds, by_score=by_score)
+        by_score = people.by_score or people.label_proba is None
+        label_proba, chances = self.proba_of(people), self.chances_of(people)
+        return replace(people, chances=chances, label_proba=label_proba, by_score=by_score)
 
     def chances_of(self, people: People) -> Floats:
         """Chances of every label, of shape (n, labels)."""
@@ -80,28 +80,28 @@ class LabelBeliefs:
             found[rows] = curve.chances(proba[rows])
         return found
 
-    def odds_of(self, people: People) -> Floats:
+    def proba_of(self, people: People) -> Floats:
         """The chance of having a label: as it is known of them, else as it is believed."""
-        if people.label_odds is not None:
-            return people.label_odds
-        if self.odds is None:
+        if people.label_proba is not None:
+            return people.label_proba
+        if self.label_proba is None:
             raise DataError(
                 "The chance of having a label was known person by person at the fit, and is not said of these people.",
-                "Name its column: missing_labels=MissingLabels(odds=column).",
+                "Name its column: missing_labels=MissingLabels(label_proba=column).",
             )
-        if isinstance(self.odds, np.ndarray):
-            return np.asarray(self.odds[self._groups(people), people.predictions()])
+        if isinstance(self.label_proba, np.ndarray):
+            return np.asarray(self.label_proba[self._groups(people), people.predictions()])
         proba = people.with_scores.proba
         assert proba is not None, "there are probabilities"
         found = np.empty(len(proba))
-        for z, curve in enumerate(self.odds):
+        for z, curve in enumerate(self.label_proba):
             rows = np.flatnonzero(self._groups(people) == z)
-            found[rows] = curve.odds(proba[rows])
+            found[rows] = curve.label_proba(proba[rows])
         return found
 
     def standing_of(self, people: People) -> Floats:
         """How many people without a label each with one stands for."""
-        return stands_for(people, self.odds_of(people))
+        return stands_for(people, self.proba_of(people))
 
     def _groups(self, people: People) -> Codes:
         if people.groups == self.groups:
@@ -116,29 +116,34 @@ class LabelBeliefs:
         return np.asarray(place[people.codes])
 
 
-def stands_for(people: People, odds: Floats, *, whole: bool = True) -> Floats:
-    """How many people without a label each with one stands for; estimated odds are clipped, known ones are not.
+def stands_for(people: People, label_proba: Floats, *, whole: bool = True) -> Floats:
+    """How many people without a label each with one stands for; what is estimated is clipped, what is known is not.
 
     Of a ``whole`` table, nobody where everybody of the group has one.
     """
     said = people.missing
     assert said is not None, "labels may be missing"
-    found = standing_of(odds if said.columns else np.maximum(odds, said.clip), people.labelled)
+    found = standing_of(label_proba if said.columns else np.maximum(label_proba, said.clip), people.labelled)
     if not whole:
         return found
     others = np.bincount(people.codes[~people.labelled], minlength=len(people.groups)) > 0
     return np.where(others[people.codes], found, 0.0)
 
 
-def odds_by_group(people: People) -> Floats:
+def label_proba_by_group(people: People) -> Floats:
     """By group sums of the chances of having a label, and of their variances; and weights of people.
 
     Of shape (groups, 4); the last are people whose chance is below ``clip``, and those without a label whose is 0.
     """
     said, weight, g = people.missing, people.weights, len(people.groups)
     assert said is not None, "labels may be missing"
-    odds, twice = np.asarray(people.label_odds), weight if people.weight_kind == "sampling" else 1.0
-    columns = (odds, twice * odds * (1.0 - odds), odds < said.clip, (odds == 0.0) & ~people.labelled)
+    label_proba, twice = np.asarray(people.label_proba), weight if people.weight_kind == "sampling" else 1.0
+    columns = (
+        label_proba,
+        twice * label_proba * (1.0 - label_proba),
+        label_proba < said.clip,
+        (label_proba == 0.0) & ~people.labelled,
+    )
     return np.stack([np.bincount(people.codes, weight * one, minlength=g) for one in columns], axis=1)
 
 
@@ -146,29 +151,31 @@ def odds_by_group(people: People) -> Floats:
 SURPRISE, APART = 4.5, 0.05
 
 
-def refuse_labelled_otherwise(people: People, odds: Floats) -> None:
+def refuse_labelled_otherwise(people: People, label_proba: Floats) -> None:
     """Refuse chances of a label that were learnt from others, where these people were labelled in another way."""
     g, weight = len(people.groups), people.weights
 
     def total(numbers: Any) -> Floats:
         return np.asarray(np.bincount(people.codes, weight * numbers, minlength=g), dtype=np.float64)
 
-    have, expected, everyone = total(people.labelled), total(odds), total(1.0)
-    apart = np.abs(have - expected) - SURPRISE * np.sqrt(total(odds * (1.0 - odds)))
+    have, expected, everyone = total(people.labelled), total(label_proba), total(1.0)
+    apart = np.abs(have - expected) - SURPRISE * np.sqrt(total(label_proba * (1.0 - label_proba)))
     for z in np.flatnonzero(apart > APART * everyone)[:1].tolist():
         raise DataError(
             f"In the group {people.groups[z]!r} {have[z]:,.6g} of {everyone[z]:,.6g} people have a label, and by what "
             f"was learnt at the fit {expected[z]:,.6g} would: these people were labelled in another way.",
-            "Say how: missing_labels=MissingLabels(odds=...), a column of the chances or a classifier that learns them "
-            "from these people.",
+            "Say how: missing_labels=MissingLabels(label_proba=...), a column of the chances or a classifier that "
+            "learns them from these people.",
         )
 
 
-def _by_score(people: People) -> tuple[OddsCurve, ...]:
+def _by_score(people: People) -> tuple[LabelProbaCurve, ...]:
     """The chance of having a label along the score, in every group."""
     proba, have = np.asarray(people.with_scores.proba), people.weights * people.labelled
     parts = [np.flatnonzero(people.codes == z) for z in range(len(people.groups))]
-    return tuple(fit_odds(proba[rows], have[rows], people.weights[rows] - have[rows]) for rows in parts)
+    return tuple(
+        fit_label_curve(proba[rows], have[rows], people.weights[rows] - have[rows]) for rows in parts
+    )
 
 
 def _shares(people: People) -> Floats:

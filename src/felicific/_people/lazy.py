@@ -114,7 +114,7 @@ class LazyPeople:
             groups=self.groups,
             first_row=0,
             missing=columns.missing_labels,
-            label_odds=np.empty(0) if columns.odds else None,
+            label_proba=np.empty(0) if columns.label_proba else None,
         )
 
 
@@ -187,7 +187,7 @@ def no_rows(weight: Any = None) -> DataError:
 def check_kind(engine: Engine, name: str, purpose: str) -> None:
     """Refuse a column that is not there, or that holds no numbers where these are needed."""
     kind = engine.kind(name, purpose)
-    if purpose in ("proba", "sample_weight", "group_proba", "odds") and kind not in NUMERIC:
+    if purpose in ("proba", "sample_weight", "group_proba", "label_proba") and kind not in NUMERIC:
         raise DataError(
             f"The column {name!r}, needed for {purpose}, holds {'text' if kind == 'text' else 'no numbers'}.",
             "Name a column of numbers.",

@@ -13,7 +13,7 @@ from felicific._people.checks import (
     as_columns,
     check_amounts,
     check_group_proba,
-    check_label_odds,
+    check_label_proba,
     check_proba,
     check_weights,
     encode_labels,
@@ -64,13 +64,13 @@ class People:
         The model's probabilities; those of :meth:`scores` are checked.
     predicted, today : array of shape (n,), or None
         Positions of the label that the model predicts, where it says so itself, and of what is decided today.
-    odds : array of shape (n, D), or None
+    probabilities : array of shape (n, D), or None
         Probability of each decision, where the decisions themselves are measured.
     drawn : bool
         Whether some of these may be drawn by lot, of these people or of others.
     amounts, amounts_today : array of shape (n,), or None
-        What is decided about each, and what is today, where decisions are amounts; ``odds`` are then ones, and labels
-        are numbers that have no position.
+        What is decided about each, and what is today, where decisions are amounts; ``probabilities`` are then ones, and
+        labels are numbers that have no position.
     group_proba : array of shape (n, groups), or None
         p(group given x), checked, for individual policies that do not see the group.
     checked : bool
@@ -85,7 +85,7 @@ class People:
         What those are called whose group is missing.
     missing : MissingLabels, or None
         What is known of missing labels; None where none may be missing.
-    label_odds : array of shape (n,), or None
+    label_proba : array of shape (n,), or None
         With which chance each was to have a label, where that is known person by person.
     by_score : bool
         Whether that is what score and group tell.
@@ -109,7 +109,7 @@ class People:
     proba: Array | None = None
     predicted: Codes | None = None
     today: Codes | None = None
-    odds: Floats | None = None
+    probabilities: Floats | None = None
     drawn: bool = False
     amounts: Floats | None = None
     amounts_today: Floats | None = None
@@ -120,7 +120,7 @@ class People:
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
     missing: MissingLabels | None = None
-    label_odds: Floats | None = None
+    label_proba: Floats | None = None
     by_score: bool = False
     chances: Floats | None = None
     supposed: frozenset[str] = frozenset()
@@ -147,7 +147,7 @@ class People:
         attributes: tuple[Attribute, ...] = (),
         unknown: str | None = None,
         missing: MissingLabels | None = None,
-        label_odds: Any = None,
+        label_proba: Any = None,
     ) -> People:
         """Check everything that is said about some rows.
 
@@ -167,7 +167,7 @@ class People:
             As in the class.
         groups : sequence, optional
             All groups there are; by default those that occur.
-        attributes, unknown, missing, label_odds :
+        attributes, unknown, missing, label_proba :
             As in the class.
         first_row : int, optional
             When these rows are a part of a larger table: what messages call the first of them.
@@ -186,7 +186,7 @@ class People:
             "decisions": None if decided is None else _decisions(decided),
             "clusters": None if cluster is None else _vector(cluster, "cluster"),
             "group probabilities": None if group_proba is None else _by_group(group_proba),
-            "odds": None if label_odds is None else _vector(label_odds, "odds"),
+            "label_proba": None if label_proba is None else _vector(label_proba, "label_proba"),
         }
         for what, column in given.items():
             if column is not None and len(column) != n:
@@ -213,8 +213,8 @@ class People:
         if problem.of_amounts:
             labels, given = None, given | {"decisions": None, "decisions of today": None}
         decisions, truths = problem.decisions, problem.labels
-        odds, flat = _odds(given["decisions"], decisions, rows)
-        known_labels = _Labels.of(labels, problem, values, rows, missing, given["odds"])
+        probabilities, flat = _probabilities(given["decisions"], decisions, rows)
+        known_labels = _Labels.of(labels, problem, values, rows, missing, given["label_proba"])
         labels, missing = known_labels.y, known_labels.missing
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
         seen: dict[str, Any] = {"group": values} | ({} if labels is None else {"y": np.asarray(labels)})
@@ -233,7 +233,7 @@ class People:
             proba=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
             predicted=coded("predictions", truths, "prediction"),
             today=coded("decisions of today", decisions, "decision of today", "decisions"),
-            odds=odds if amounts.decided is None else np.ones((len(rows), 1)),
+            probabilities=probabilities if amounts.decided is None else np.ones((len(rows), 1)),
             drawn=not flat,
             amounts=amounts.decided,
             amounts_today=amounts.today,
@@ -243,7 +243,7 @@ class People:
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
             unknown=unknown,
             missing=missing,
-            label_odds=known_labels.odds,
+            label_proba=known_labels.probabilities,
         )
         if missing is not None and problem.listed and not people.knows_today:
             raise DataError(
@@ -278,11 +278,11 @@ class People:
             "proba",
             "predicted",
             "today",
-            "odds",
+            "label_proba",
             "amounts",
             "amounts_today",
             "group_proba",
-            "label_odds",
+            "label_proba",
             "chances",
         )
         parts: dict[str, Any] = {
@@ -326,7 +326,7 @@ class People:
     @cached_property
     def with_labels(self) -> People:
         """Those who have a label, as people of whom none is missing."""
-        plain = replace(self, missing=None, label_odds=None, chances=None)
+        plain = replace(self, missing=None, label_proba=None, chances=None)
         return (
             plain
             if self.missing is None or self.labelled.all()
@@ -336,7 +336,9 @@ class People:
     @cached_property
     def without_labels(self) -> People:
         """The others; their labels have to be supposed."""
-        return replace(self, missing=None, label_odds=None, chances=None).take(np.flatnonzero(~self.labelled))
+        return replace(self, missing=None, label_proba=None, chances=None).take(
+            np.flatnonzero(~self.labelled)
+        )
 
     def supposing(self, k: int, classes: Array) -> People:
         """The same as if everybody had the label of this position."""
@@ -481,7 +483,7 @@ class _Labels:
     y: Entries | None = None
     codes: Codes | None = None
     missing: MissingLabels | None = None
-    odds: Floats | None = None
+    probabilities: Floats | None = None
 
     @classmethod
     def of(
@@ -491,7 +493,7 @@ class _Labels:
         group: Entries,
         rows: Codes,
         missing: MissingLabels | None,
-        odds: Array | None,
+        probabilities: Array | None,
     ) -> _Labels:
         """Insist on labels that are known, or of which it is said why they are missing."""
         if y is None:
@@ -507,7 +509,7 @@ class _Labels:
         known[lost] = False
         codes = np.full(len(y), -1, dtype=np.intp)
         codes[known] = encode_labels(y[known], problem.labels, "label", rows[known])
-        checked = None if odds is None else check_label_odds(odds, known, rows)
+        checked = None if probabilities is None else check_label_proba(probabilities, known, rows)
         return cls(problem.labels[codes.clip(min=0)] if len(lost) else y, codes, missing, checked)
 
 
@@ -537,7 +539,7 @@ def _present(column: Entries | None, rows: Codes, numbers: bool) -> Entries | No
     return np.array(held.tolist()) if numbers and held.dtype.kind == "O" else held
 
 
-def _odds(decided: Entries | None, decisions: Array, rows: Codes) -> tuple[Floats | None, bool]:
+def _probabilities(decided: Entries | None, decisions: Array, rows: Codes) -> tuple[Floats | None, bool]:
     """The probability of each decision, and whether each person's was one of them and not drawn."""
     if decided is None or decided.ndim == 1:
         return None if decided is None else one_hot(decided, decisions, rows), True

@@ -200,7 +200,7 @@ def find_aim(policy: Policy, gap: GapLike) -> tuple[int, Aim]:
     if policy.explore:
         raise ConstraintError(
             f"The policy keeps people a {policy.explore[0].chance.words}, which controls that move would not keep.",
-            "Fit it without Explore, or decide by the policy as it is.",
+            "Fit it without Exploration, or decide by the policy as it is.",
         )
     if gap is None:
         return _own_aim(policy)
@@ -319,5 +319,5 @@ def check_steered(component: Component, *, looks_at_y: bool) -> None:
     if component.over:
         raise HappinessError(
             f"The happiness {component.name!r} is a fraction: whom it counts depends on the decision.",
-            "Steer what everybody has, such as who is approved; watch the fraction.",
+            "Steer what everybody has, such as who is approved; monitor the fraction.",
         )

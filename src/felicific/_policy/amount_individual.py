@@ -112,7 +112,7 @@ class IndividualAmountPolicy(AmountPolicy):
         if x is not None and count_rows(x) != n:
             raise DataError(f"There are {n} predictions for {count_rows(x)} people.", "Pass one for each.")
         chances = None
-        if not self.see_group:
+        if not self.sees_group:
             if group_proba is None:
                 raise DataError(
                     "This policy does not see the group and weighs how likely each is, which was not said.",
@@ -162,11 +162,11 @@ class IndividualAmountPolicy(AmountPolicy):
 
     def rules(self, digits: int = 12) -> list[str]:
         """Sentences that say who gets what."""
-        sentences = [] if self.see_group else [INFERS]
+        sentences = [] if self.sees_group else [INFERS]
         low, high = (written(bound, min(digits, 6)) for bound in self.bounds)
         ends = f"at least {low} and at most {high}"
-        for z in range(len(self.groups) if self.see_group else 1):
-            whom = f"In group {self.groups[z]!r}" if self.see_group else "In any group"
+        for z in range(len(self.groups) if self.sees_group else 1):
+            whom = f"In group {self.groups[z]!r}" if self.sees_group else "In any group"
             for k in np.flatnonzero(self.shares[z]).tolist():
                 share = self.shares[z, k]
                 part = "" if share == 1.0 else f", {share:.2%} of the amount"
@@ -188,9 +188,9 @@ class IndividualAmountPolicy(AmountPolicy):
     def _moved(self, k: int, z: int, digits: int) -> str:
         parts = []
         for y, group in enumerate(self.groups):
-            if self.see_group and y != z:
+            if self.sees_group and y != z:
                 continue
-            whose = "" if self.see_group else f", times how likely the person is of group {group!r}"
+            whose = "" if self.sees_group else f", times how likely the person is of group {group!r}"
             for j, component in enumerate(self.components):
                 weight = float(self.weights[k, y, j])
                 if weight:

@@ -38,7 +38,7 @@ def loss_sentence(name: str, loss: float) -> str:
 
 def headline(policy: AmountPolicy) -> str:
     """What it is, in one line."""
-    seen = "sees" if policy.see_group else "does not see"
+    seen = "sees" if policy.sees_group else "does not see"
     low, high = policy.bounds
     what = f"any amount from {written(low)} to {written(high)}"
     if policy.listed is not None:
@@ -52,13 +52,13 @@ def rules(policy: AmountPolicy, digits: int) -> list[str]:
     """One sentence for every group, of at most nine corners; one more where lots are drawn."""
     sentences = []
     for z, line in enumerate(policy.lines):
-        whom = f"In group {policy.groups[z]!r}, a" if policy.see_group else "A"
+        whom = f"In group {policy.groups[z]!r}, a" if policy.sees_group else "A"
         if policy.listed is not None or _is_stairs(line):
             sentences.append(f"{whom} {_steps(line, digits)}")
         else:
             sentences.append(f"{whom} {_corners(line, digits)}")
         if policy.randomize:
-            sentences += _lots(line, f"In group {policy.groups[z]!r}, " if policy.see_group else "", digits)
+            sentences += _lots(line, f"In group {policy.groups[z]!r}, " if policy.sees_group else "", digits)
     return sentences
 
 
@@ -168,7 +168,7 @@ def _far(policy: AmountPolicy, outcome: AmountOutcome) -> str:
     )
 
 
-def story(policy: AmountPolicy) -> list[str]:
+def impact(policy: AmountPolicy) -> list[str]:
     """From today to the least loss without requirements, and on to this policy; and who gets more or less."""
     points = policy.outcomes
     steps = (

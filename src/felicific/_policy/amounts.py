@@ -27,7 +27,7 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.checks import as_amounts
 from felicific._policy.amount_outcome import AmountOutcome
-from felicific._policy.amount_words import achieved, headline, rules, story
+from felicific._policy.amount_words import achieved, headline, impact, rules
 from felicific._policy.apply_amounts import AmountRoles, give_table
 from felicific._policy.lines import Line
 from felicific._policy.lottery import (
@@ -82,7 +82,7 @@ class AmountPolicy(Displayed):
         What distributional parity is called, where it is measured.
     salt, randomize :
         Of the lottery among people who are predicted the same; without it, they get the amount in their middle.
-    see_group : bool
+    sees_group : bool
         False when the policy does not need the group.
     expected : bool
         True when the outcome is what is expected of people without labels.
@@ -108,7 +108,7 @@ class AmountPolicy(Displayed):
     parity: str
     salt: str = field(repr=False)
     randomize: bool = True
-    see_group: bool = True
+    sees_group: bool = True
     expected: bool = False
     share_randomized: float = 0.0
     out_of_fold: bool = False
@@ -169,7 +169,7 @@ class AmountPolicy(Displayed):
     @property
     def infers_group(self) -> bool:
         """Whether amounts go by how likely a person is of each group."""
-        return self.sees_x and not self.see_group
+        return self.sees_x and not self.sees_group
 
     @property
     def draws_lots(self) -> bool:
@@ -247,9 +247,9 @@ class AmountPolicy(Displayed):
         roles = AmountRoles.of(self, prediction, sensitive_features, key)
         return amount_expression(self, dialect, roles.placed(dialect.quote_name))
 
-    def odds(self, *said: Any, **more: Any) -> NoReturn:
-        """Refused: an amount has no odds."""
-        raise not_among_classes("odds(...)")
+    def probabilities(self, *said: Any, **more: Any) -> NoReturn:
+        """Refused: an amount has no probabilities."""
+        raise not_among_classes("probabilities(...)")
 
     def decide(self, *said: Any, **more: Any) -> NoReturn:
         """Refused: :meth:`amounts` says what people get."""
@@ -264,7 +264,7 @@ class AmountPolicy(Displayed):
         raise not_among_classes("steer(...)")
 
     def _codes(self, group: Any, n: int) -> Codes:
-        if not self.see_group:
+        if not self.sees_group:
             return np.zeros(n, dtype=np.intp)
         if group is None:
             raise GroupError("This policy sees the group, and none was given.", "Pass group=.")
@@ -321,9 +321,9 @@ class AmountPolicy(Displayed):
         """Spell the policy out in plain sentences, and what it achieved."""
         return [*self.rules(digits), *achieved(self), *self.notes]
 
-    def story(self) -> list[str]:
+    def impact(self) -> list[str]:
         """What calibration did and what fairness did, apart, and who gets more or less than today."""
-        return story(self)
+        return impact(self)
 
     def cautions(self) -> list[str]:
         """What whoever fitted it should be warned of, the worst first."""
@@ -343,7 +343,7 @@ class AmountPolicy(Displayed):
             Lines(self.notes, self._whole),
             *([] if picture is None else [picture]),
             Lines(self.rules(digits=4), self._whole, listed=True),
-            Lines([*achieved(self), *self.story()], self._whole),
+            Lines([*achieved(self), *self.impact()], self._whole),
         ]
 
     # -----------------------------------------------------------------------------------------------------
@@ -371,7 +371,7 @@ class AmountPolicy(Displayed):
             "parity": self.parity,
             "salt": self.salt,
             "randomize": self.randomize,
-            "see_group": self.see_group,
+            "sees_group": self.sees_group,
             "expected": self.expected,
             "share_randomized": self.share_randomized,
             "out_of_fold": self.out_of_fold,
@@ -452,7 +452,7 @@ class AmountPolicy(Displayed):
             "parity": content["parity"],
             "salt": content["salt"],
             "randomize": content["randomize"],
-            "see_group": content["see_group"],
+            "sees_group": content["sees_group"],
             "expected": content["expected"],
             "share_randomized": read_number(content["share_randomized"], "share_randomized"),
             "out_of_fold": content["out_of_fold"],
@@ -472,9 +472,9 @@ class AmountPolicy(Displayed):
         self._check_lines()
         if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):
             raise refused("its salt is not 32 hexadecimal digits")
-        flags = (self.randomize, self.see_group, self.expected, self.out_of_fold)
+        flags = (self.randomize, self.sees_group, self.expected, self.out_of_fold)
         if not all(isinstance(flag, bool) for flag in flags):
-            raise refused("randomize, see_group, expected or out_of_fold is neither true nor false")
+            raise refused("randomize, sees_group, expected or out_of_fold is neither true nor false")
         texts: Sequence[Any] = (
             self.loss_name,
             self.parity,
@@ -486,7 +486,7 @@ class AmountPolicy(Displayed):
 
     def _check_lines(self) -> None:
         """Refuse lines that do not fit groups and bounds."""
-        if len(self.lines) != (len(self.groups) if self.see_group else 1):
+        if len(self.lines) != (len(self.groups) if self.sees_group else 1):
             raise refused("it has not one line for every group")
         slack = 1e-9 * (self.bounds[1] - self.bounds[0])
         for line in self.lines:
@@ -515,14 +515,14 @@ def picture_of_lines(policy: AmountPolicy) -> Picture | None:
     if not policy.lines:  # who looks at people themselves has none
         return None
     means = policy.today.amounts.tolist()
-    shown = sorted(extremes(means, LANES)) if policy.see_group else [0]
+    shown = sorted(extremes(means, LANES)) if policy.sees_group else [0]
     lines = [tuple(part.tolist() for part in policy.lines[z].typical) for z in shown]
     kept = [(z, xs, ys) for z, (xs, ys) in zip(shown, lines, strict=True) if len(xs) > 1]
     if not kept:
         return None
-    names = [short(str(policy.groups[z]), LETTERS) if policy.see_group else "any group" for z, _, _ in kept]
+    names = [short(str(policy.groups[z]), LETTERS) if policy.sees_group else "any group" for z, _, _ in kept]
     some = ""
-    if policy.see_group and len(kept) < len(means):
+    if policy.sees_group and len(kept) < len(means):
         some = f", {len(kept)} of {len(means):,} groups, least and largest means today"
     drawn = curves(
         names,

@@ -55,13 +55,13 @@ class Roles:
         """Check the names against what the policy sees."""
         group = () if sensitive_features is None else sensitive_features
         group = tuple(group) if isinstance(group, list | tuple) else (group,)
-        if policy.see_group and not group:
+        if policy.sees_group and not group:
             raise GroupError("This policy sees the group.", "Name its column in sensitive_features=.")
         policy.check_group_proba(group_proba)
         roles = cls(
             _ordered(proba, policy.classes.tolist()),
             predicted,
-            group if policy.see_group else (),
+            group if policy.sees_group else (),
             key,
             None if group_proba is None else ordered_groups(group_proba, policy.groups),
         )
@@ -149,14 +149,16 @@ class _PolicyDecisions(Decisions):
 
     def decide(self, rows: Table, group: Codes | None = None) -> Array:
         known = self._looked_up(rows, group)
-        return self.taken(self.odds(rows), rows) if known is None else known
+        return self.taken(self.probabilities(rows), rows) if known is None else known
 
-    def taken(self, odds: Floats, rows: Table) -> Array:
-        """The decisions about rows in memory that have these odds."""
+    def taken(self, probabilities: Floats, rows: Table) -> Array:
+        """The decisions about rows in memory that have these probabilities."""
         policy = self.policy
         if not self._draws:
-            return np.asarray(policy.decisions[odds.argmax(axis=1)])
-        return np.asarray(policy.decisions[draw(odds, checked_keys(rows, str(self.roles.key)), policy.salt)])
+            return np.asarray(policy.decisions[probabilities.argmax(axis=1)])
+        return np.asarray(
+            policy.decisions[draw(probabilities, checked_keys(rows, str(self.roles.key)), policy.salt)]
+        )
 
     @property
     def _draws(self) -> bool:
@@ -175,7 +177,7 @@ class _PolicyDecisions(Decisions):
         scores = [take_column(rows, name, "proba") for name in names]
         if any(column.dtype.kind not in "biuf" for column in scores):
             return None
-        if policy.see_group and group is None:
+        if policy.sees_group and group is None:
             group = encode_groups(self._groups(rows), policy.groups)
         return self._lookup.decide(scores, group, partial(self._lots, rows))
 
@@ -184,7 +186,7 @@ class _PolicyDecisions(Decisions):
         keys = checked_keys(rows, str(self.roles.key)) if self._draws else None
         return np.empty(0) if keys is None or not len(some) else uniforms(self.policy.salt, keys(some))
 
-    def odds(self, rows: Table) -> Floats:
+    def probabilities(self, rows: Table) -> Floats:
         """Probability of every decision about rows in memory."""
         policy, roles = self.policy, self.roles
         if policy.needs_proba or roles.predicted is None:
@@ -192,10 +194,10 @@ class _PolicyDecisions(Decisions):
         else:
             scores = take_column(rows, roles.predicted, "predicted")
         group = None
-        if policy.see_group:
+        if policy.sees_group:
             group = self._groups(rows)
         chances = None if roles.group_proba is None else stacked(rows, roles.group_proba)
-        return policy.odds(scores, group, rows, chances)
+        return policy.probabilities(scores, group, rows, chances)
 
     def _groups(self, rows: Table) -> Entries:
         """The groups of rows in memory."""
@@ -226,14 +228,14 @@ class _PolicyDecisions(Decisions):
         dialect: Dialect,
         place: Callable[[str], str],
         ahead: tuple[str, ...],
-        odds_of: int | None = None,
+        probabilities_of: int | None = None,
     ) -> str | None:
-        """As an expression: the decision, or the odds of one."""
+        """As an expression: the decision, or the probabilities of one."""
         write = self.policy.sql_writer()
         wanted = self.roles.kinds(self.policy)
         if write is None or not all(engine.kind(name, "the policy") in wanted[name] for name in wanted):
             return None
-        return write(dialect, replace(self.roles.placed(place), shares=ahead), odds_of)
+        return write(dialect, replace(self.roles.placed(place), shares=ahead), probabilities_of)
 
     def columns(self, engine: Engine) -> tuple[str, ...] | None:
         seen = self.policy.columns_seen(engine, self.roles.group)
@@ -251,7 +253,7 @@ class _PolicyOdds(_PolicyDecisions):
         return np.array([0.0, 1.0])  # the column holds numbers
 
     def decide(self, rows: Table, group: Codes | None = None) -> Array:
-        return np.ascontiguousarray(self.odds(rows)[:, self.position])
+        return np.ascontiguousarray(self.probabilities(rows)[:, self.position])
 
     def sql(
         self, engine: Engine, dialect: Dialect, place: Callable[[str], str], ahead: tuple[str, ...] = ()
@@ -259,12 +261,12 @@ class _PolicyOdds(_PolicyDecisions):
         return self.written(engine, dialect, place, ahead, self.position)
 
 
-def odds_columns(policy: Policy) -> dict[str, int]:
-    """Names of the columns of odds, and the decision of each: of two the favourable one alone."""
+def proba_columns(policy: Policy) -> dict[str, int]:
+    """Names of the columns of probabilities, and the decision of each: of two the favourable one alone."""
     known = policy.decisions.tolist()
     if len(known) == 2:
-        return {"odds": policy.best}
-    return {f"odds_{choice}": position for position, choice in enumerate(known)}
+        return {"proba": policy.best}
+    return {f"proba_{choice}": position for position, choice in enumerate(known)}
 
 
 def refuse_taken(names: Sequence[Any], column: str, remedy: str, *, ignores_case: bool = False) -> None:
@@ -274,8 +276,10 @@ def refuse_taken(names: Sequence[Any], column: str, remedy: str, *, ignores_case
             raise DataError(f"The table has a column {name!r} already.", remedy)
 
 
-def decide_table(table: Table, policy: Policy, roles: Roles, column: str, *, odds: bool = False) -> Table:
-    """The table with the decisions as one more column, and their odds as others; a lazy table stays lazy."""
+def decide_table(
+    table: Table, policy: Policy, roles: Roles, column: str, *, with_proba: bool = False
+) -> Table:
+    """The table with the decisions as one more column, and their probabilities as others; a lazy table stays lazy."""
     engine = find_engine(table)
     names = column_names(table) if engine is None else engine.names
     refuse_missing_columns(names, roles.names, "the policy")
@@ -286,14 +290,16 @@ def decide_table(table: Table, policy: Policy, roles: Roles, column: str, *, odd
         )
     ignores_case = engine is not None and engine.ignores_case
     refuse_taken(names, column, "Choose another name in column=.", ignores_case=ignores_case)
-    positions = odds_columns(policy) if odds else {}
+    positions = proba_columns(policy) if with_proba else {}
     for name in positions:
-        refuse_taken([*names, column], name, "Rename it, or leave odds= out.", ignores_case=ignores_case)
+        refuse_taken(
+            [*names, column], name, "Rename it, or leave with_proba= out.", ignores_case=ignores_case
+        )
     decisions = _PolicyDecisions(policy, roles)
     if engine is None and not positions:
         return add_column(table, column, decisions.decide(table))
     if engine is None:
-        chances = decisions.odds(table)
+        chances = decisions.probabilities(table)
         table = add_column(table, column, decisions.taken(chances, table))
         for name, position in positions.items():
             table = add_column(table, name, np.ascontiguousarray(chances[:, position]))

@@ -48,9 +48,9 @@ class AmountRoles:
                 "The column that holds the model's predictions is not named.",
                 "Name it in prediction=.",
             )
-        if policy.see_group and not group:
+        if policy.sees_group and not group:
             raise GroupError("This policy sees the group.", "Name its column in sensitive_features=.")
-        roles = cls(prediction, group if policy.see_group else (), key)
+        roles = cls(prediction, group if policy.sees_group else (), key)
         wrong = [name for name in roles.names if not isinstance(name, str)]
         if wrong:
             raise DataError(
@@ -102,7 +102,7 @@ class _Amounts(Decisions):
     def decide(self, rows: Table, group: Codes | None = None) -> Array:
         policy, roles = self.policy, self.roles
         prediction = as_amounts(take_column(rows, roles.prediction, "prediction"), "prediction")
-        if not policy.see_group:
+        if not policy.sees_group:
             group = np.zeros(count_rows(rows), dtype=np.intp)
         elif group is None:
             named = resolve_groups(

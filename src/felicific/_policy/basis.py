@@ -25,8 +25,8 @@ from felicific._lazy import Lazy
 from felicific._problem.change import NEGLIGIBLE, every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._problem.rows import MEASURES, Asked
+from felicific._program.aggregates import Outcome
 from felicific._program.evidence import Evidence
-from felicific._program.moments import Outcome
 from felicific._typing import Floats
 
 #: What is assumed of people without labels.

@@ -23,13 +23,13 @@ from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression
 from felicific._problem.asked import gaps_asked
-from felicific._problem.explore import JUST, Explored
+from felicific._problem.exploration import JUST, Explored
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Chance, Requirement, chances_of
+from felicific._program.aggregates import Aggregates
 from felicific._program.chances import cells_of, explored_in
 from felicific._program.change_cost import ChangeCost, cost_of_changes
 from felicific._program.evidence import Evidence
-from felicific._program.moments import Moments
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
 from felicific._program.signals import Score, Signal, Spread
 from felicific._program.solution import solve_beside_free, solve_program
@@ -155,11 +155,14 @@ class CellPolicy(Policy):
         return self.favourable is None or bool(self.favourable == self.classes[-1])
 
     def sure_of(self, scores: Array, group: Entries | None) -> int | None:
-        """By the table; probabilities that are none, and groups that are not known, are left to :meth:`odds`."""
+        """By the table; probabilities that are none, and groups that are not known.
+
+        Are left to :meth:`probabilities`.
+        """
         if not self.signal.needs_proba or self.of_values or scores.ndim != 2 or scores.dtype not in FLOATS:
             return None
         z: int | None = 0
-        if self.see_group:
+        if self.sees_group:
             name = group.tolist() if isinstance(group, np.ndarray) else []
             if len(name) != 1 or type(name[0]) not in (str, int, bool):
                 return None
@@ -258,7 +261,7 @@ class CellPolicy(Policy):
         """Along the score of two classes, or for every label of the model along its probability."""
         k, boundary = len(self.classes), self.signal.line(len(self.classes))
         ranges, rows = self.signal.ranges(k), []
-        for z in range(len(self.groups) if self.see_group else 1):
+        for z in range(len(self.groups) if self.sees_group else 1):
             for owner in range(k if boundary is None else 1):
                 own = [s for s in range(len(ranges)) if boundary is not None or ranges[s][0] == owner]
                 starts = _changes([(ranges[s][1], self.q[z, s].tolist()) for s in own])
@@ -284,7 +287,7 @@ class CellPolicy(Policy):
         names = one.wording if wording is None else wording
         k = len(one.classes)
         today, runs = one.signal.today(k), one.signal.runs(k)
-        tables = range(len(one.groups) if one.see_group else 1)
+        tables = range(len(one.groups) if one.sees_group else 1)
         alike = [[treated_alike(policy.q[z], runs) for z in tables] for policy in policies]
         stretches = sorted({stretch for tables in alike for table in tables for stretch in table})
         if not one.randomize and one.signal.drawn:
@@ -307,9 +310,9 @@ class CellPolicy(Policy):
         """A sentence for each of the stretches of every group; ``who`` says whom a stretch is about."""
         sentences = []
         for z, stretches in enumerate(alike):
-            mass = self.mass[z] if self.see_group else self.mass.sum(axis=0)
-            where = f"In group {names.groups[z]}" if self.see_group else "In any group"
-            weight, whole = mass.sum(), "of the group" if self.see_group else "of all"
+            mass = self.mass[z] if self.sees_group else self.mass.sum(axis=0)
+            where = f"In group {names.groups[z]}" if self.sees_group else "In any group"
+            weight, whole = mass.sum(), "of the group" if self.sees_group else "of all"
             for first, last in stretches:
                 held = mass[first : last + 1].sum()
                 share = f"{held / weight:.1%} {whole}" if weight > 0 else "nobody"
@@ -325,12 +328,12 @@ class CellPolicy(Policy):
             return f"is always decided {decisions[d]}{note}"
         open_to = np.flatnonzero(q).tolist()
         chances = (f"{q[d]:.2%}" for d in open_to)
-        odds = [
+        probabilities = [
             f"{decisions[d]} with probability {NEARLY.get(chance, chance)}"
             for d, chance in zip(open_to, chances, strict=True)
         ]
         how = "by lottery" if self.randomize else "rounded to the most probable one"
-        return f"is decided {' and '.join(odds)}, {how}"
+        return f"is decided {' and '.join(probabilities)}, {how}"
 
     def _achieved(self) -> list[str]:
         return self._told_apart() + self._collapsed() + super()._achieved()
@@ -341,7 +344,7 @@ class CellPolicy(Policy):
 
     def _collapsed(self) -> list[str]:
         """Whether a score tells no more than the label, because all people of a label are in one cell."""
-        k, mass = len(self.classes), self.mass if self.see_group else self.mass.sum(axis=0, keepdims=True)
+        k, mass = len(self.classes), self.mass if self.sees_group else self.mass.sum(axis=0, keepdims=True)
         alike, today = self.signal.alike(mass, k), self.signal.today(k)
         if not self.signal.ordered:
             return []
@@ -349,21 +352,19 @@ class CellPolicy(Policy):
             places = np.arange(len(held)) if alike is None else alike[z]
             if any(len({*places[held & (today == d)].tolist()}) > 1 for d in range(k)):
                 return []
-        return [
-            "This policy is the label policy: in every group all people of a label are in one cell of the score."
-        ]
+        return ["This policy is the label policy: in every group all people of a label are in one score bin."]
 
     def _told_apart(self) -> list[str]:
         """How many cells are left in each group, where those of few people are treated alike."""
-        mass = self.mass if self.see_group else self.mass.sum(axis=0, keepdims=True)
+        mass = self.mass if self.sees_group else self.mass.sum(axis=0, keepdims=True)
         alike, size = self.signal.alike(mass, len(self.classes)), mass.shape[1]
         counts = [] if alike is None else [len(set(places)) for places in alike.tolist()]
         if min(counts, default=size) == size:
             return []
-        where = [f"group {group!r}" for group in self.groups] if self.see_group else ["any group"]
+        where = [f"group {group!r}" for group in self.groups] if self.sees_group else ["any group"]
         each = ", ".join(f"{count} in {group}" for count, group in zip(counts, where, strict=True))
         few = f"neighbours with fewer than {self.signal.least} people are treated alike"
-        return [f"Of {size} cells of the score, {each} are told apart: {few}."]
+        return [f"Of {size} score bins, {each} are told apart: {few}."]
 
     def grounds(self, person: Person, without: Mapping[str, Floats]) -> Grounds:
         """The signal, and the cuts around it."""
@@ -440,19 +441,19 @@ Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))
 
 
 def solve_cells(
-    joined: Moments,
+    joined: Aggregates,
     requirements: Sequence[Requirement],
     *,
-    see_group: bool,
+    sees_group: bool,
     salt: str,
     change_cost: ChangeCost = 0.0,
     favourable: Any = None,
 ) -> CellPolicy:
-    """The policy of least loss that sees the cells of some moments."""
+    """The policy of least loss that sees the cells of some aggregates."""
     cost = cost_of_changes(joined, change_cost)
     if favourable is None and joined.rising is False:  # sums know which way decisions get better, and no more
         favourable = joined.classes.tolist()[0]
-    solution, free = solve_beside_free(joined, requirements, see_group=see_group, change_cost=cost)
+    solution, free = solve_beside_free(joined, requirements, sees_group=sees_group, change_cost=cost)
     decisions, chances = (
         joined.decisions.tolist(),
         chances_of(requirements, joined.decisions.tolist(), joined.groups),
@@ -460,7 +461,7 @@ def solve_cells(
     losses = []
     for chance in chances:
         others = [one for one in requirements if chance not in one.chances(decisions, joined.groups)]
-        without = solve_program(joined, others, see_group=see_group, change_cost=cost)
+        without = solve_program(joined, others, sees_group=sees_group, change_cost=cost)
         losses.append(solution.outcome.loss - without.outcome.loss)
     return CellPolicy(
         classes=joined.classes,
@@ -475,7 +476,7 @@ def solve_cells(
         outcome=solution.outcome,
         prices=solution.prices,
         salt=salt,
-        see_group=see_group,
+        sees_group=sees_group,
         attributes=joined.attributes,
         unknown=joined.unknown,
         favourable=favourable,
@@ -503,18 +504,18 @@ def _look_up(
     """
     g, size, k = policies[0].q.shape
     tables = [policy.q.reshape(g * size, k) for policy in policies]
-    odds = np.zeros((len(policies), n, k))
+    probabilities = np.zeros((len(policies), n, k))
     for start in range(0, n, CHUNK):  # what stays in the processor's cache is faster
         part = slice(start, start + CHUNK)
         group, spread = part_of(part)
         for cell, share in spread:
             place = cell if group is None else group * size + cell
-            for table, mixed in zip(tables, odds, strict=True):
+            for table, mixed in zip(tables, probabilities, strict=True):
                 if share is None:
                     table.take(place, axis=0, out=mixed[part], mode="clip")
                 else:
                     mixed[part] += share[:, None] * table.take(place, axis=0)
-    return odds
+    return probabilities
 
 
 def treated_alike(table: Floats, runs: list[range]) -> list[tuple[int, int]]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class RankControls(Controls):
-    """The controls of a policy of cells that decides between two classes."""
+    """The controls of a policy of score bins that decides between two classes."""
 
     def __init__(self, policy: CellPolicy, j: int, happiness: HappinessLike | None) -> None:
         _check_cells(policy)
@@ -163,7 +163,7 @@ class _Ranked(Seen):
 
 def _check_cells(policy: CellPolicy) -> None:
     """Refuse cells that no threshold could stand for."""
-    if not policy.see_group:
+    if not policy.sees_group:
         raise DataError(
             "The policy decides without the group, and every group has a control of its own.",
             "Fit a policy that sees the group, or audit the decisions.",

@@ -128,7 +128,7 @@ class _Weighed(Seen):
 def _slopes(policy: IndividualPolicy, j: int) -> Slopes:
     """How means follow weights; refused where nobody knows."""
     check_steered(policy.components[j], looks_at_y=False)
-    if not policy.see_group:
+    if not policy.sees_group:
         raise DataError(
             "The policy decides without the group, and every group has a control of its own.",
             "Fit a policy that sees the group, or audit the decisions.",

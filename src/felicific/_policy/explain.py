@@ -36,8 +36,8 @@ def explain_person(
     content. ``today`` is ``unsaid`` if the model stands in for a system that the fit was told of; ``without`` are the
     tables of policies that lack one requirement, by its name in prices.
     """
-    odds = odds_of_all(policy, person)
-    own = odds[0 if person.group is None else person.group]
+    probabilities = probabilities_of_all(policy, person)
+    own = probabilities[0 if person.group is None else person.group]
     grounds = policy.grounds(person, without or {})
     decisions, labels = policy.decisions.tolist(), policy.classes.tolist()
     drawn = bool(faces_lottery(own[None, :])[0])
@@ -49,11 +49,11 @@ def explain_person(
     lot = None
     if number is not None:
         lot = Lot(number, _limits(own, decisions), text if named else None)
-    others = {} if person.group is None else dict(zip(policy.groups, odds, strict=True))
+    others = {} if person.group is None else dict(zip(policy.groups, probabilities, strict=True))
     nearest = sorted(grounds.cuts, key=lambda cut: abs(cut[1] - float(grounds.score or 0.0)))
     found = Explanation(
         decision=None if taken is None else decisions[taken],
-        odds=_named(own, decisions),
+        probabilities=_named(own, decisions),
         today=None if now is None else decisions[now],
         kind=policy.kind,
         group=None if person.group is None else policy.groups[person.group],
@@ -74,7 +74,7 @@ def explain_person(
         otherwise={group: _named(q, decisions) for group, q in others.items() if differ(q, own)},
         unconstrained=None
         if grounds.unconstrained is None
-        else _named(grounds.unconstrained.odds, decisions),
+        else _named(grounds.unconstrained.probabilities, decisions),
         requirements=tuple(_paid(policy, grounds, own)),
     )
     told = Words(policy, person, grounds, found, own, now)
@@ -83,8 +83,11 @@ def explain_person(
     )
 
 
-def odds_of_all(policy: Policy, person: Person) -> Floats:
-    """The odds of the person in every group, everything else being as it is; once, where the group is not seen."""
+def probabilities_of_all(policy: Policy, person: Person) -> Floats:
+    """The probabilities of the person in every group, everything else being as it is.
+
+    Once, where the group is not seen.
+    """
     if person.group is None:
         return policy.rounded(policy._mixed(person.scores, None, person.x, person.group_proba))
     rows = np.zeros(len(policy.groups), dtype=np.intp)
@@ -92,22 +95,22 @@ def odds_of_all(policy: Policy, person: Person) -> Floats:
     return policy.rounded(policy._mixed(person.scores[rows], np.arange(len(rows)), x, None))
 
 
-def _named(odds: Floats, decisions: Sequence[Any]) -> dict[Any, float]:
-    return dict(zip(decisions, odds.tolist(), strict=True))
+def _named(probabilities: Floats, decisions: Sequence[Any]) -> dict[Any, float]:
+    return dict(zip(decisions, probabilities.tolist(), strict=True))
 
 
-def _taken(odds: Floats, number: float | None) -> int | None:
+def _taken(probabilities: Floats, number: float | None) -> int | None:
     """Position of what is decided; None where a lot is not drawn."""
-    if not faces_lottery(odds[None, :])[0]:
-        return int(odds.argmax())
-    return None if number is None else int((number >= cumulate(odds[None, :])[0, :-1]).sum())
+    if not faces_lottery(probabilities[None, :])[0]:
+        return int(probabilities.argmax())
+    return None if number is None else int((number >= cumulate(probabilities[None, :])[0, :-1]).sum())
 
 
-def _limits(odds: Floats, decisions: Sequence[Any]) -> dict[Any, tuple[float, float]]:
+def _limits(probabilities: Floats, decisions: Sequence[Any]) -> dict[Any, tuple[float, float]]:
     """From which number on, up to which, each possible decision is drawn."""
-    ends = cumulate(odds[None, :])[0].tolist()
+    ends = cumulate(probabilities[None, :])[0].tolist()
     starts = [0.0, *ends[:-1]]
-    return {decisions[d]: (starts[d], ends[d]) for d in np.flatnonzero(odds > 0).tolist()}
+    return {decisions[d]: (starts[d], ends[d]) for d in np.flatnonzero(probabilities > 0).tolist()}
 
 
 def _position(today: object, decisions: Sequence[Any]) -> int:
@@ -125,7 +128,7 @@ def _position(today: object, decisions: Sequence[Any]) -> int:
 def _paid(policy: Policy, grounds: Grounds, own: Floats) -> list[Paid]:
     """Every requirement, its price, and whether it changes anything for the person."""
     free, without, known = grounds.unconstrained, grounds.without, required(policy)
-    differs = free is not None and differ(free.odds, own)
+    differs = free is not None and differ(free.probabilities, own)
     prices = {words: policy.prices.get(name) for words, (name, _) in known.items()}
     unmoved = idle(policy)
     live = [words for words in known if words not in unmoved]

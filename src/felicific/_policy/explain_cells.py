@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._people.checks import encode_labels
-from felicific._policy.grounds import ALIKE, Counterfactual, Grounds, Person, odds_words, percent
+from felicific._policy.grounds import ALIKE, Counterfactual, Grounds, Person, percent, probability_words
 from felicific._typing import Floats
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _NOBODY = (
-    "Of the people on whom the policy was fitted, nobody is in this cell of the score: there it keeps to what the "
+    "Of the people on whom the policy was fitted, nobody is in this score bin: there it keeps to what the "
     "model decides, as far as its neighbours allow."
 )
 
@@ -40,7 +40,7 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
     likely = int(policy.label_decisions[label_there])
 
     def mixed(table: Floats) -> Floats:
-        """The odds by another table."""
+        """The probabilities by another table."""
         rows = [table[z, cell] if share == 1.0 else share * table[z, cell] for cell, share in shares]
         return policy.rounded(np.asarray(sum(rows)))
 
@@ -148,11 +148,11 @@ def _signal_words(policy: CellPolicy, person: Person, shares: list[tuple[int, fl
             f"What decides is the label that the model gives, {label!r}{where}, and no score: there is no cut."
         ]
     parts = [
-        f"label {labels[cell]!r} ({percent(share)}) is decided {odds_words(named(cell))}"
+        f"label {labels[cell]!r} ({percent(share)}) is decided {probability_words(named(cell))}"
         for cell, share in shares
         if share > 0
     ]
     return [
         f"What decides is a label that is drawn from the model's probabilities{where}: {'; '.join(parts)}.",
-        "The odds move with every change of the probabilities: there is no cut.",
+        "The probabilities move with every change of the probabilities: there is no cut.",
     ]

@@ -28,7 +28,7 @@ def grounds_of_individual(policy: IndividualPolicy, person: Person) -> Grounds:
         score=None if seen.score is None else float(seen.score[0]),
         weighed=rules,
         words=_words(policy, seen, rules),
-        unconstrained=Counterfactual(_odds(policy.unrequired, seen)),
+        unconstrained=Counterfactual(_probabilities(policy.unrequired, seen)),
         without=_without(policy, seen),
     )
 
@@ -37,13 +37,13 @@ def _shares(policy: IndividualPolicy, seen: Seen) -> Floats:
     return np.asarray(policy.mixture.share[int(seen.group[0])])
 
 
-def _odds(other: IndividualPolicy, seen: Seen) -> Floats:
+def _probabilities(other: IndividualPolicy, seen: Seen) -> Floats:
     """What another policy of the same sight decides about the person."""
     return np.asarray(other.rounded(type(other).follow([other], seen)[0])[0])
 
 
 def _without(policy: IndividualPolicy, seen: Seen) -> dict[str, Floats]:
-    """The odds without the prices of what one requirement speaks of; a rule that is left without any goes by the loss.
+    """The chances without the prices of what one requirement speaks of; a rule left without any goes by the loss.
 
     Not of several that speak of the same, whose prices are one; and of none but chances where somebody follows a rule
     that decides alike about everybody, as no price is behind it.
@@ -54,12 +54,14 @@ def _without(policy: IndividualPolicy, seen: Seen) -> dict[str, Floats]:
     for name, known in asked.values():
         if not known:  # a chance that people keep
             kept = tuple(one for one in policy.explore if one.chance.words != name)
-            found[name] = _odds(replace(policy, explore=kept), seen)
+            found[name] = _probabilities(replace(policy, explore=kept), seen)
         elif not alike and not any(known & others for other, others in costly.items() if other != name):
             kappa = mixture.kappa.copy()
             kappa[:, :, sorted(known)] = 0.0
             alpha = np.where(kappa.any(axis=(1, 2)), mixture.alpha, 1.0)
-            found[name] = _odds(replace(policy, mixture=replace(mixture, kappa=kappa, alpha=alpha)), seen)
+            found[name] = _probabilities(
+                replace(policy, mixture=replace(mixture, kappa=kappa, alpha=alpha)), seen
+            )
     return found
 
 
@@ -69,7 +71,7 @@ def _weighed(policy: IndividualPolicy, seen: Seen, m: int) -> Weighed:
     share, fixed, alpha = float(mixture.share[z, m]), int(mixture.fixed[m]), float(mixture.alpha[m])
     if fixed != CHOOSES:
         return Weighed(share, decisions[int(fixed_decisions(fixed, seen.likely)[0])])
-    kappa = mixture.kappa[m, z : z + 1] if policy.see_group else mixture.kappa[m]
+    kappa = mixture.kappa[m, z : z + 1] if policy.sees_group else mixture.kappa[m]
     ledger = seen.ledger
     chosen = int(choose(alpha, kappa, ledger.cost, ledger.value)[0])
     gains = (kappa * ledger.value[0]).sum(axis=(1, 2))
@@ -99,7 +101,7 @@ def _by_decision(decisions: list[Any], numbers: Floats) -> dict[Any, float]:
 
 def _words(policy: IndividualPolicy, seen: Seen, rules: list[Weighed]) -> list[str]:
     """What decides: one sentence, and one or two for every rule."""
-    where = "" if not policy.see_group else f" in group {policy.groups[int(seen.group[0])]!r}"
+    where = "" if not policy.sees_group else f" in group {policy.groups[int(seen.group[0])]!r}"
     told = [
         f"What decides is all of the person's row and the model's probabilities{where}, and no score alone."
     ]

@@ -16,12 +16,12 @@ from felicific._policy.grounds import (
     Person,
     differ,
     idle,
-    odds_words,
     percent,
+    probability_words,
     required,
 )
 from felicific._policy.lottery import SEEDED
-from felicific._problem.explore import JUST, keeps
+from felicific._problem.exploration import JUST, keeps
 from felicific._typing import Floats
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _listed(requirements: Iterable[Paid]) -> str:
 class Words:
     """The sentences of what was ``found`` of one person.
 
-    ``own`` are the person's odds, and ``now`` is the position of what is decided today.
+    ``own`` are the person's probabilities, and ``now`` is the position of what is decided today.
     """
 
     policy: Policy
@@ -68,13 +68,14 @@ class Words:
         now = f"Today: {found.today!r}" if said_today else f"Today, by the model alone: {found.today!r}"
         if self.now is None:
             now = "Nobody said what is decided today"
-        lot = sum(p > 0 for p in found.odds.values()) > 1
+        lot = sum(p > 0 for p in found.probabilities.values()) > 1
         if not lot:
             first = f"Decision: {found.decision!r}."
         elif found.decision is None:
-            first = f"Decision: by lot, {odds_words(found.odds)}. No key says who the person is, so no lot is drawn."
+            words = probability_words(found.probabilities)
+            first = f"Decision: by lot, {words}. No key says who the person is, so no lot is drawn."
         else:
-            first = f"Decision: {found.decision!r}, by lot: {odds_words(found.odds)}."
+            first = f"Decision: {found.decision!r}, by lot: {probability_words(found.probabilities)}."
         same = found.decision is not None and found.decision == found.today
         ending = ", the same" if same else ", which the policy changes"
         ending = "" if found.decision is None or self.now is None else ending
@@ -107,15 +108,17 @@ class Words:
                 if cut.distance
                 else f"on the cut at {cut.at:.6g}"
             )
-            told.append(f"It is {far}. {where}, the decision is {odds_words(cut.odds)}{self._by_lot(cut)}.")
+            told.append(
+                f"It is {far}. {where}, the decision is {probability_words(cut.probabilities)}{self._by_lot(cut)}."
+            )
         if found.score is not None and not found.cuts and found.kind == "score":
-            of = "" if len(found.odds) == 2 else " of this label"
+            of = "" if len(found.probabilities) == 2 else " of this label"
             told.append(f"There is no cut: any {self._what}{of} is decided so{self._in_group()}.")
         return told
 
     @staticmethod
     def _by_lot(cut: Cut) -> str:
-        drawn = sum(p > 0 for p in cut.odds.values()) > 1
+        drawn = sum(p > 0 for p in cut.probabilities.values()) > 1
         return f", and by the same lot {cut.decision!r}" if drawn and cut.decision is not None else ""
 
     @property
@@ -172,11 +175,11 @@ class Words:
             return [
                 "The group makes no difference to this person: with all else as it is, every group is decided so."
             ]
-        by_odds: dict[str, list[Any]] = {}
-        for group, odds in found.otherwise.items():
-            by_odds.setdefault(odds_words(odds), []).append(group)
+        by_proba: dict[str, list[Any]] = {}
+        for group, probabilities in found.otherwise.items():
+            by_proba.setdefault(probability_words(probabilities), []).append(group)
         parts = []
-        for words, groups in by_odds.items():
+        for words, groups in by_proba.items():
             names = ", ".join(repr(group) for group in groups[:GROUPS])
             more = f" and {len(groups) - GROUPS} more" if len(groups) > GROUPS else ""
             parts.append(f"in {'group' if len(groups) == 1 else 'groups'} {names}{more} it would be {words}")
@@ -197,10 +200,10 @@ class Words:
             ]
         by = "the loss alone" if self.policy.sees_x else "the best policy of this kind"
         pays = [one for one in found.requirements if one.changes]
-        if not differ(free.odds, self.own):
+        if not differ(free.probabilities, self.own):
             return self._unmoved(by, pays, free)
         told = [
-            f"Without requirements, {by} would decide {odds_words(found.unconstrained)}.{self._favoured(free)}"
+            f"Without requirements, {by} would decide {probability_words(found.unconstrained)}.{self._favoured(free)}"
         ]
         costly = [one for one in found.requirements if one.price is None or one.price > 0]
         unmoved = idle(self.policy)
@@ -244,7 +247,7 @@ class Words:
     def _favoured(self, free: Counterfactual) -> str:
         """Who pays: this person, or others for this person."""
         best = self.policy.best
-        chance, before = float(self.own[best]), float(free.odds[best])
+        chance, before = float(self.own[best]), float(free.probabilities[best])
         if abs(chance - before) <= ALIKE:
             return ""
         return f" By what is required this person {'gains' if chance > before else 'loses'}."

@@ -21,18 +21,18 @@ NOT_LEGAL_REASONS = (
 
 @dataclass(frozen=True)
 class Cut:
-    """A score at which a person's odds change, next to the person's own.
+    """A score at which a person's probabilities change, next to the person's own.
 
     Attributes
     ----------
     side : {"below", "above"}
         Where it lies, seen from the person.
     at : float
-        The score. Odds change above it: somebody with exactly this score is still below.
+        The score. Probabilities change above it: somebody with exactly this score is still below.
     distance : float
         How far the person's own score is from it, in the score's own unit.
-    odds : dict of decision to float
-        The odds beyond it.
+    probabilities : dict of decision to float
+        The probabilities beyond it.
     decision : decision, or None
         What would be decided there, by the same lot; None where a lot decides and was not drawn.
     """
@@ -40,7 +40,7 @@ class Cut:
     side: str
     at: float
     distance: float
-    odds: dict[Any, float]
+    probabilities: dict[Any, float]
     decision: Any = None
 
 
@@ -102,8 +102,8 @@ class Paid:
     price : float, or None
         Loss given up per unit by which it is tightened, of all people; 0 where it costs nothing, None where not kept.
     changes : bool, or None
-        Whether the person would have other odds without it (by an individual policy: without its price, those of the
-        others being as they are); None where that is not kept.
+        Whether the person would have other probabilities without it (by an individual policy: without its price, those
+        of the others being as they are); None where that is not kept.
     """
 
     words: str
@@ -122,7 +122,7 @@ class Explanation(Displayed):
     ----------
     decision : decision, or None
         What the policy decides; None where a lot decides and no key says who the person is.
-    odds : dict of decision to float
+    probabilities : dict of decision to float
         Its probabilities.
     today : decision
         What the existing system decides.
@@ -135,15 +135,16 @@ class Explanation(Displayed):
     score : float, or None
         Of two classes the score of the second; of more, the probability of the model's label.
     cuts : tuple of Cut
-        The nearest scores below and above at which the odds change, the nearest first.
+        The nearest scores below and above at which the probabilities change, the nearest first.
     weighed : tuple of Weighed
         How an individual policy weighs the decisions.
     lot : Lot, or None
         What was drawn, if a lot decides and somebody said who the person is.
-    otherwise : dict of group to odds
-        Groups that have other odds, everything else being as it is; empty where the policy does not see the group.
+    otherwise : dict of group to probabilities
+        Groups that have other probabilities, everything else being as it is; empty where the policy does not see the
+        group.
     unconstrained : dict of decision to float, or None
-        The odds by the best policy of this kind of which nothing is required; None where they are not kept.
+        The probabilities by the best policy of this kind of which nothing is required; None where they are not kept.
     requirements : tuple of Paid
         What was required of the policy.
     sentences : tuple of str
@@ -153,7 +154,7 @@ class Explanation(Displayed):
     """
 
     decision: Any
-    odds: dict[Any, float]
+    probabilities: dict[Any, float]
     today: Any
     kind: str
     group: Any = None
@@ -195,7 +196,7 @@ class Explanation(Displayed):
         """All of it as plain data that JSON can hold: what belongs to decisions and groups is a list of pairs."""
         return {
             "decision": _plain(self.decision),
-            "odds": _pairs(self.odds),
+            "probabilities": _pairs(self.probabilities),
             "today": _plain(self.today),
             "kind": self.kind,
             "group": _plain(self.group),
@@ -208,7 +209,7 @@ class Explanation(Displayed):
                     "side": cut.side,
                     "at": cut.at,
                     "distance": cut.distance,
-                    "odds": _pairs(cut.odds),
+                    "probabilities": _pairs(cut.probabilities),
                     "decision": _plain(cut.decision),
                 }
                 for cut in self.cuts
@@ -233,7 +234,9 @@ class Explanation(Displayed):
                 ],
                 "key": self.lot.key,
             },
-            "otherwise": [[_plain(group), _pairs(odds)] for group, odds in self.otherwise.items()],
+            "otherwise": [
+                [_plain(group), _pairs(probabilities)] for group, probabilities in self.otherwise.items()
+            ],
             "unconstrained": None if self.unconstrained is None else _pairs(self.unconstrained),
             "requirements": [
                 {"words": one.words, "price": one.price, "changes": one.changes} for one in self.requirements

@@ -37,7 +37,7 @@ class Expression(ABC):
         self, policy: CellPolicy | AmountPolicy, dialect: Dialect, group: tuple[str, ...], key: str | None
     ) -> None:
         self.sight, self.dialect, self.group, self.key = policy, dialect, group, key
-        if policy.see_group and not group:
+        if policy.sees_group and not group:
             raise DataError("This policy sees the group.", "Name its column in sensitive_features=.")
 
     @abstractmethod
@@ -55,7 +55,7 @@ class Expression(ABC):
             group or shown,
             "Fit on data that holds every group, or decide those people otherwise.",
         )
-        if not self.sight.see_group:
+        if not self.sight.sees_group:
             return case_of([*guards, *rules(0, never, "  ")], never)
         branches = list(guards)
         for z, name in enumerate(self.sight.groups):
@@ -68,7 +68,7 @@ class Expression(ABC):
     def type_guards(self, used: Sequence[Used]) -> list[Branch]:
         """Columns of other types than Python takes: a database would cast them, and 1 be the group '01'."""
         wanted = list(used)
-        if self.sight.see_group:
+        if self.sight.sees_group:
             kinds = self._kinds(self.sight.groups, "group") if len(self.group) == 1 else SEVERAL
             wanted.append((self.group, kinds, "group"))
         if self.key is not None and self.sight.randomize:
@@ -87,7 +87,7 @@ class Expression(ABC):
 
     def group_guards(self) -> list[Branch]:
         """People one of whose several groups is missing."""
-        if not self.sight.see_group or len(self.group) < 2 or self.sight.unknown is not None:
+        if not self.sight.sees_group or len(self.group) < 2 or self.sight.unknown is not None:
             return []
         # One alone that is missing equals no group; text that is joined with it may.
         remedy = "Fill it in, give those people a group of their own, or leave the rows out."
@@ -148,7 +148,7 @@ class Expression(ABC):
 
     def _group(self) -> str:
         """The group; of several columns the name of their intersection, escaped as Python escapes it."""
-        if not self.sight.see_group or len(self.group) == 1:
+        if not self.sight.sees_group or len(self.group) == 1:
             return self._known(self.group[0]) if self.group else ""
         back, text = "chr(92)", self.dialect.as_text
         parts = [

@@ -36,12 +36,12 @@ def fit_individual(
     calibration = Calibration(())
     check_calibration(problem, individual)
     people, labels = _believed(problem, people)
-    if problem.see_group:
+    if problem.sees_group:
         calibration = calibrated(individual, people)
     cost = 0.0 if change_cost == "auto" else change_cost
     ground = ground_of(problem, people, calibration, change_cost=cost)
     policy = _policy(problem, ground, calibration, salt, labels)
-    if labels is not None and labels.hidden > 1 and problem.loss.looks_at_y:
+    if labels is not None and labels.max_odds_ratio > 1 and problem.loss.looks_at_y:
         policy = replace(
             policy, basis=replace(policy.basis, least_loss=_least_loss(problem, people, ground, policy))
         )
@@ -52,8 +52,8 @@ def _least_loss(problem: Problem, people: People, ground: Ledgers, policy: Indiv
     """The loss at its best, where hidden reasons leave open what labels people have who have none."""
     assert people.missing is not None, "labels are missing"
     cost = ground.real.cost.copy()
-    cost[~people.labelled] = worst_cost(problem, people, people.missing.hidden, -1.0)
-    each = np.einsum("id,id->i", policy.odds_of(people), cost)
+    cost[~people.labelled] = worst_cost(problem, people, people.missing.max_odds_ratio, -1.0)
+    each = np.einsum("id,id->i", policy.probabilities_of(people), cost)
     return float(np.average(each, weights=people.weights))
 
 
@@ -61,12 +61,13 @@ def _believed(problem: Problem, people: People) -> tuple[People, KnownLabels | N
     """Where labels are missing, people with the chances of theirs, and who has one; others as they are."""
     if people.missing is None or people.labelled.all():
         return people.with_labels, None
-    hidden = people.missing.hidden
+    max_odds_ratio = people.missing.max_odds_ratio
     for part in problem.happiness:
-        if hidden > 1 and part.looks_at_y:
+        if max_odds_ratio > 1 and part.looks_at_y:
             raise DataError(
-                f"hidden={hidden:g}, and the happiness {part.name!r} of an individual policy looks at the label.",
-                "Use policy='score', or hidden=1; of individual policies only the loss can be the worst case.",
+                f"max_odds_ratio={max_odds_ratio:g}, and the happiness {part.name!r} of an individual policy looks at "
+                "the label.",
+                "Use policy='score', or max_odds_ratio=1; of individual policies only the loss can be the worst case.",
             )
     counted = replace(
         problem, happiness=(), requirements=(), loss=Loss.of("error", problem.decisions, problem.labels)
@@ -99,7 +100,7 @@ def calibrated(individual: Individual, people: People) -> Calibration:
 
 def check_calibration(problem: Problem, individual: Individual) -> None:
     """Refuse a calibration by group where the group is not seen."""
-    if not problem.see_group and individual != Individual():
+    if not problem.sees_group and individual != Individual():
         raise DataError(
             f"Individual(calibration={individual.calibration!r}) calibrates group by group, and the group is not seen.",
             "Leave the calibration out, or let the policy see the group.",
@@ -135,7 +136,7 @@ def ground_of(
     """
     groups, codes, scores = people.groups, people.codes, _scores(people)
     seen: Array | None = people.group
-    if problem.see_group:
+    if problem.sees_group:
         belief = scores if calibration is None else calibration.apply(scores, codes)
     else:
         seen, joint = None, people.joint
@@ -156,11 +157,11 @@ def ground_of(
     plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows, now)
     if people.labels is not None:
         known = real_ledger(problem, people, origin, plug_in)
-        if people.missing is not None and people.missing.hidden > 1 and problem.loss.looks_at_y:
-            known.cost[~people.labelled] = worst_cost(problem, people, people.missing.hidden)
+        if people.missing is not None and people.missing.max_odds_ratio > 1 and problem.loss.looks_at_y:
+            known.cost[~people.labelled] = worst_cost(problem, people, people.missing.max_odds_ratio)
     else:
         refuse_large(problem, people, plug_in)
-    if people.labels is None and not problem.see_group:
+    if people.labels is None and not problem.sees_group:
         known = expected_ledger(
             problem, groups, people.x, _given_group(belief, codes), None, origin, people.rows, now
         )
@@ -174,7 +175,7 @@ def ground_of(
         own=plug_in.cost.argmin(axis=1) if own is None else own,
         knows_today=own is not None,
         likely=likely,
-        see_group=problem.see_group,
+        sees_group=problem.sees_group,
         attributes=people.attributes,
         unknown=people.unknown,
         change_cost=change_cost,
@@ -242,7 +243,7 @@ def make_policy(
         outcome=generated.outcome,
         prices=generated.prices,
         salt=salt,
-        see_group=problem.see_group,
+        sees_group=problem.sees_group,
         mixture=generated.mixture,
         calibration=calibration,
         origin=crowd.origin,

@@ -27,7 +27,7 @@ from felicific._program.change_cost import ChangeCost
 from felicific._program.crowd import Choice, Crowd, Ledgers, Mixture, Sums, add_sums
 from felicific._program.generation import generate
 from felicific._program.signals import Individual, Label
-from felicific._program.sums import compute_moments
+from felicific._program.sums import compute_aggregates
 from felicific._tables.progress import shown
 from felicific._typing import Floats
 from felicific.exceptions import DataError
@@ -47,14 +47,14 @@ def fit_lazily(
     check_calibration(problem, individual)
     with shown():  # one line for all passes
         # One query looks at every row, finds the groups and a typical value of every component.
-        moments = compute_moments(people, problem, Label())
-        moments.check_complete()
-        known = people.columns.for_groups(moments.groups)
-        people = replace(people, groups=moments.groups, columns=known)
+        aggregates = compute_aggregates(people, problem, Label())
+        aggregates.check_complete()
+        known = people.columns.for_groups(aggregates.groups)
+        people = replace(people, groups=aggregates.groups, columns=known)
         calibration = Calibration(())
-        if problem.see_group:
+        if problem.sees_group:
             calibration = _calibrated(people, individual.calibration)
-        ground = _Table(people, calibration, moments.origin, cost, problem.chances(moments.groups))
+        ground = _Table(people, calibration, aggregates.origin, cost, problem.chances(aggregates.groups))
         generated = generate(ground, problem.requirements)
     return make_policy(problem, ground.crowd, generated, calibration, salt)
 
@@ -82,7 +82,7 @@ class _Table:
             weight=np.empty(0),
             group=nobody,
             own=nobody,
-            see_group=self.people.problem.see_group,
+            sees_group=self.people.problem.sees_group,
             likely=nobody if self.people.problem.takes_labels else None,
             knows_today=self.knows_today,
             attributes=self.people.columns.attributes,

@@ -21,7 +21,7 @@ from felicific.exceptions import DataError
 if TYPE_CHECKING:
     from felicific._policy.policy import Policy
 
-#: Odds that differ by less are the same odds.
+#: Probabilities that differ by less are the same probabilities.
 ALIKE = 1e-9
 
 
@@ -60,15 +60,18 @@ def one_key(key: object) -> str:
 
 
 class Counterfactual(NamedTuple):
-    """What a policy would do without requirements: the odds, and the cuts that those move, if that is all they do."""
+    """What a policy would do without requirements: the probabilities, and the cuts that those move.
 
-    odds: Floats
+    If that is all they do.
+    """
+
+    probabilities: Floats
     cuts: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grounds:
-    """What a kind of policy knows of why it decides about a person: positions and odds, not yet in words.
+    """What a kind of policy knows of why it decides about a person: positions and probabilities, not yet in words.
 
     Attributes
     ----------
@@ -78,8 +81,8 @@ class Grounds:
         Position of the model's label, where the policy goes by it.
     score : float, or None
         The score that the policy goes by.
-    cuts : list of (side, score, odds)
-        Where the odds change.
+    cuts : list of (side, score, probabilities)
+        Where the probabilities change.
     own_cuts : tuple of float
         All cuts of the person's group along the score.
     weighed : list of Weighed
@@ -88,7 +91,7 @@ class Grounds:
         What decides, in sentences.
     unconstrained : Counterfactual, or None
         Without any requirement; None where it is not kept.
-    without : dict of str to odds
+    without : dict of str to probabilities
         Without one requirement, by its name in prices, as far as that is known.
     """
 
@@ -144,7 +147,7 @@ def _apart(number: float, side: float) -> bool:
 
 
 def differ(one: Floats, other: Floats) -> bool:
-    """Whether odds are not the same."""
+    """Whether probabilities are not the same."""
     return bool((np.abs(one - other) > ALIKE).any())
 
 
@@ -154,9 +157,12 @@ def percent(chance: float) -> str:
     return text if chance in (0.0, 1.0) else NEARLY.get(text, text)
 
 
-def odds_words(odds: Mapping[Any, float]) -> str:
-    """Odds as a sentence has them, the likeliest first: "1 with probability 70.00% and 0 with probability 30.00%"."""
-    held = sorted(((d, p) for d, p in odds.items() if p > 0), key=lambda one: -one[1])
+def probability_words(probabilities: Mapping[Any, float]) -> str:
+    """Probabilities as a sentence has them, the likeliest first.
+
+    "1 with probability 70.00% and 0 with probability 30.00%".
+    """
+    held = sorted(((d, p) for d, p in probabilities.items() if p > 0), key=lambda one: -one[1])
     if len(held) == 1:
         return repr(held[0][0])
     return " and ".join(f"{d!r} with probability {percent(p)}" for d, p in held)

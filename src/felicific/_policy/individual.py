@@ -20,7 +20,7 @@ from felicific._policy.grounds import Grounds, Person
 from felicific._policy.ledger import expected_ledger
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Wording
-from felicific._problem.explore import floors_of
+from felicific._problem.exploration import floors_of
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
     Happiness,
@@ -173,7 +173,7 @@ class IndividualPolicy(Policy):
             raise DataError(f"There are {len(rows)} scores for {count_rows(x)} people.", "Pass one for each.")
         k, g = len(self.problem.labels), len(self.groups)
         names, scores = None, check_proba(scores, k, rows)
-        if self.see_group:
+        if self.sees_group:
             names = names_at(self.groups, np.asarray(group))
             belief = self.calibration.apply(scores, np.asarray(group))
         else:
@@ -190,15 +190,15 @@ class IndividualPolicy(Policy):
     def follow(cls, policies: Sequence[Self], seen: Seen) -> Floats:
         """What each policy that is mixed decides, with its share; one that several mix decides once for all."""
         ledger = seen.ledger
-        odds = np.zeros((len(policies), *ledger.cost.shape))
-        for z in range(len(policies[0].groups) if policies[0].see_group else 1):
+        probabilities = np.zeros((len(policies), *ledger.cost.shape))
+        for z in range(len(policies[0].groups) if policies[0].sees_group else 1):
             rows = np.flatnonzero(seen.group == z)
             cost, value, likely = ledger.cost[rows], ledger.value[rows], seen.likely[rows]
             decided: dict[tuple[int, float, bytes], Codes] = {}
-            for policy, mixed in zip(policies, odds, strict=True):
+            for policy, mixed in zip(policies, probabilities, strict=True):
                 mixture = policy.mixture
                 for m in np.flatnonzero(mixture.share[z]):
-                    kappa = mixture.kappa[m, z : z + 1] if policy.see_group else mixture.kappa[m]
+                    kappa = mixture.kappa[m, z : z + 1] if policy.sees_group else mixture.kappa[m]
                     fixed, alpha = int(mixture.fixed[m]), float(mixture.alpha[m])
                     key = fixed, alpha, kappa.tobytes()
                     if key not in decided:
@@ -207,13 +207,13 @@ class IndividualPolicy(Policy):
                             choose(alpha, kappa, cost, value) if free else fixed_decisions(fixed, likely)
                         )
                     mixed[rows, decided[key]] += mixture.share[z, m]
-        for policy, mixed in zip(policies, odds, strict=True):
+        for policy, mixed in zip(policies, probabilities, strict=True):
             if policy.explore:
                 chances = [one.chance for one in policy.explore]
                 floors = floors_of(chances, seen.score, seen.group, mixed.shape[1])
                 mixed *= 1.0 - floors.sum(axis=1, keepdims=True)
                 mixed += floors
-        return odds
+        return probabilities
 
     def controls(self, j: int, happiness: HappinessLike | None) -> WeightControls:
         """Weights of happiness."""
@@ -234,11 +234,11 @@ class IndividualPolicy(Policy):
         return [policy._rules(digits, names) for policy in policies]
 
     def _rules(self, digits: int, names: Wording) -> list[str]:
-        sentences = [] if self.see_group else [INFERS]
+        sentences = [] if self.sees_group else [INFERS]
         for one in self.explore:
             sentences.append(f"By lottery, people keep a {one.chance.words}; what follows decides the rest.")
-        for z in range(len(self.groups) if self.see_group else 1):
-            who = f"In group {names.groups[z]}" if self.see_group else "In any group"
+        for z in range(len(self.groups) if self.sees_group else 1):
+            who = f"In group {names.groups[z]}" if self.sees_group else "In any group"
             shares = self.mixture.share[z]
             for m in np.flatnonzero(shares).tolist():
                 chance = f"{shares[m]:.2%}"
@@ -264,9 +264,9 @@ class IndividualPolicy(Policy):
             cost = f"{self.change_cost:.{digits}g}"
             parts.append(f"plus {cost} if it is not the class that the model finds likeliest")
         for y, group in enumerate(names.groups):
-            if self.see_group and y != z:
+            if self.sees_group and y != z:
                 continue
-            whose = "" if self.see_group else f" if the person is of group {group}"
+            whose = "" if self.sees_group else f" if the person is of group {group}"
             for j, component in enumerate(self.components):
                 weight = self.mixture.kappa[m, y, j]
                 if weight:
@@ -338,7 +338,7 @@ class IndividualPolicy(Policy):
                 common["classes"],
                 tuple(happiness),
                 Loss.of(loss, decisions, common["classes"]),
-                see_group=common["see_group"],
+                sees_group=common["sees_group"],
                 closed=tuple(component.name for component in common["components"] if not component.aside),
                 favourable=common["favourable"] if "decisions" in common else None,
                 listed="decisions" in common,
@@ -363,7 +363,7 @@ class IndividualPolicy(Policy):
             raise refused("some mixture weights are negative or do not sum to one")
         if (mixture.fixed >= len(self.decisions)).any() or (mixture.alpha < 0).any():
             raise refused("a policy of the mixture is none")
-        if len(self.calibration.knots) != (g if self.see_group else 0):
+        if len(self.calibration.knots) != (g if self.sees_group else 0):
             raise refused("a group has no calibration")
         for curves in self.calibration.knots:
             if len(curves) != k:

@@ -53,26 +53,26 @@ def expected_ledger(
     ``rows`` are the numbers of the rows in the user's table, for messages; ``today`` what is decided today, where
     somebody asks.
     """
-    supposed = frozenset({"y"} if problem.see_group else {"y", "group"})
+    supposed = frozenset({"y"} if problem.sees_group else {"y", "group"})
     labels = tuple(problem.labels.tolist())
 
     def cases(some: slice, look_at_y: bool) -> Iterator[_Case]:
         part = belief[some]
         n = len(part)
         slots = [(0, group[some])] if group is not None else []
-        if not problem.see_group:
+        if not problem.sees_group:
             slots = [(z, _filled(n, value, groups)) for z, value in enumerate(groups)]
         for slot, names in slots:
-            chance = part if problem.see_group else part[:, :, slot]
+            chance = part if problem.sees_group else part[:, :, slot]
             if look_at_y:
                 for k, label in enumerate(problem.labels.tolist()):
                     codes = np.full(n, k, dtype=np.intp)
                     yield _Case(_filled(n, label, labels), codes, names, chance[:, k], slot, supposed)
             else:
-                weight = np.ones(n) if problem.see_group else chance.sum(axis=1)
+                weight = np.ones(n) if problem.sees_group else chance.sum(axis=1)
                 yield _Case(None, None, names, weight, slot, supposed)
 
-    slots = 1 if problem.see_group else len(groups)
+    slots = 1 if problem.sees_group else len(groups)
     return _ledger(problem, slots, x, rows, cases, origin, today)
 
 
@@ -86,14 +86,14 @@ def real_ledger(problem: Problem, people: People, origin: Floats, expected: Ledg
     """
     y, labels, chances = people.y, people.labels, people.chances
     partly = people.missing is not None and chances is not None
-    stands = stands_for(people, np.asarray(people.label_odds)) if partly else None
+    stands = stands_for(people, np.asarray(people.label_proba)) if partly else None
     beside_x = partly and (
         problem.loss.label_beside_x or any(part.label_beside_x for part in problem.happiness)
     )
 
     def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
         codes = people.codes[rows]
-        slot = 0 if problem.see_group else codes
+        slot = 0 if problem.sees_group else codes
         known = None if y is None else y[rows]
         truth = None if labels is None else labels[rows]
         everyone = np.ones(len(codes))
@@ -112,8 +112,8 @@ def real_ledger(problem: Problem, people: People, origin: Floats, expected: Ledg
             if beside_x:
                 yield _Case(*told, -stand * chance, slot, frozenset({"y"}), beside_x=True)
 
-    slots = 1 if problem.see_group else len(people.groups)
-    shares = problem.see_group and not any(part.looks_at_y for part in problem.happiness)
+    slots = 1 if problem.sees_group else len(people.groups)
+    shares = problem.sees_group and not any(part.looks_at_y for part in problem.happiness)
     known = expected if shares else None
     ledger = _ledger(
         problem, slots, people.x, people.rows, cases, origin, people.today_of(slice(None)), known
@@ -122,7 +122,7 @@ def real_ledger(problem: Problem, people: People, origin: Floats, expected: Ledg
     return ledger
 
 
-def worst_cost(problem: Problem, people: People, hidden: float, sign: float = 1.0) -> Floats:
+def worst_cost(problem: Problem, people: People, max_odds_ratio: float, sign: float = 1.0) -> Floats:
     """Loss of every decision about those without a label, where hidden reasons may tilt their chances so far.
 
     At its worst, or with a ``sign`` of -1 at its best.
@@ -133,7 +133,7 @@ def worst_cost(problem: Problem, people: People, hidden: float, sign: float = 1.
     for k in range(len(problem.labels)):
         for part, batch in others.supposing(k, problem.labels).batches():
             found[part, :, k] = worth_of(problem, batch).cost.T
-    worst, _ = tilted(np.broadcast_to(chances[:, None, :], found.shape), sign * found, hidden)
+    worst, _ = tilted(np.broadcast_to(chances[:, None, :], found.shape), sign * found, max_odds_ratio)
     return np.asarray((worst * found).sum(axis=2))
 
 

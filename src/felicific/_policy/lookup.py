@@ -1,8 +1,8 @@
 """Decisions by looking up: what is decided in a group at a fine bin of the score is known before anybody comes.
 
-A policy that sees a score is a table; nobody's odds have to be written down to decide, and only those who face a
-lottery need a lot. The decisions are those of the odds, bit by bit; where anything is wrong with the numbers there are
-none, and whoever asked goes the long way, on which the row is named.
+A policy that sees a score is a table; nobody's probabilities have to be written down to decide, and only those who face
+a lottery need a lot. The decisions are those of the probabilities, bit by bit; where anything is wrong with the numbers
+there are none, and whoever asked goes the long way, on which the row is named.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from felicific._typing import Array, Codes, Floats, Truths
 if TYPE_CHECKING:
     from felicific._policy.cells import CellPolicy
 
-#: Fewer rows than this are as quick by their odds.
+#: Fewer rows than this are as quick by their probabilities.
 LEAST = 4096
 
 NOBODY = np.empty(0, dtype=np.intp)

@@ -168,7 +168,7 @@ def content_keys(table: Table, positions: NDArray[np.intp]) -> list[str]:
     if len(keys) >= 20 and 2 * len(set(keys)) < len(keys):
         warnings.warn(
             f"Only {len(set(keys))} different rows among {len(keys)} people who face a lottery: equal rows get "
-            "equal decisions, so the intended odds are not reached. Name a `key` column that tells people apart.",
+            "equal decisions, so the intended chances are not reached. Name a `key` column that tells people apart.",
             LotteryWarning,
             stacklevel=5,
         )
@@ -176,9 +176,10 @@ def content_keys(table: Table, positions: NDArray[np.intp]) -> list[str]:
 
 
 #: What is to be said where people keep a chance, and no key says who they are.
-ODDS_REPEAT = (
-    "Explore keeps people a chance, and no key says who a person is: equal rows draw equal lots, so the odds that are "
-    "written down may not be those with which people were drawn. Name the column that identifies people in key=."
+PROBA_REPEAT = (
+    "Exploration keeps people a chance, and no key says who a person is: equal rows draw equal lots, so the "
+    "probabilities that are written down may not be those with which people were drawn. "
+    "Name the column that identifies people in key=."
 )
 
 
@@ -235,7 +236,7 @@ def moves_between(was: Floats, then: Floats, *, same_lots: bool) -> Floats:
     """
     if not same_lots:
         return np.asarray(was[:, :, None] * then[:, None, :])
-    ends = [cumulate(odds) for odds in (was, then)]
+    ends = [cumulate(probabilities) for probabilities in (was, then)]
     starts = [np.column_stack([np.zeros(len(end)), end[:, :-1]]) for end in ends]
     upper = np.minimum(ends[0][:, :, None], ends[1][:, None, :])
     lower = np.maximum(starts[0][:, :, None], starts[1][:, None, :])

@@ -29,8 +29,8 @@ def picture_of(policy: Policy) -> Picture | None:
 
 
 def _of_scores(policy: Policy, stretches: Stretches) -> Picture:
-    shown, some = _shown_groups(policy) if policy.see_group else ([0], "")
-    names = [short(str(policy.groups[z]), LETTERS) for z in shown] if policy.see_group else ["any group"]
+    shown, some = _shown_groups(policy) if policy.sees_group else ([0], "")
+    names = [short(str(policy.groups[z]), LETTERS) for z in shown] if policy.sees_group else ["any group"]
     value, ends = stretches.scale()
     one = policy.best if policy.listed else 1
     steps = [

@@ -37,7 +37,7 @@ from felicific._files import write_whole
 from felicific._people.columns import ordered_groups
 from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy, not_among_classes
-from felicific._policy.apply import Roles, decide_table, odds_columns, refuse_taken
+from felicific._policy.apply import Roles, decide_table, proba_columns, refuse_taken
 from felicific._policy.basis import (
     OUT_OF_FOLD,
     SHARES,
@@ -64,7 +64,7 @@ from felicific._policy.lottery import (
 from felicific._policy.picture import picture_of
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
 from felicific._problem.decisions import positions
-from felicific._problem.explore import Explored
+from felicific._problem.exploration import Explored
 from felicific._problem.happiness import (
     Component,
     HappinessLike,
@@ -75,8 +75,8 @@ from felicific._problem.happiness import (
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute, known_groups, read_attributes
+from felicific._program.aggregates import Outcome
 from felicific._program.known_labels import KnownLabels
-from felicific._program.moments import Outcome
 from felicific._shown.parts import Displayed, Lines, Part
 from felicific._tables.codes import Entries
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
@@ -160,7 +160,7 @@ class Policy(Displayed, ABC):
         ``seed-`` comes from ``random_state``, so anybody can.
     randomize : bool
         False when each person gets the most probable decision instead of a draw.
-    see_group : bool
+    sees_group : bool
         False when the policy does not need the group to decide.
     expected : bool
         True when the outcome is what is expected of people without labels, not what was measured.
@@ -177,7 +177,7 @@ class Policy(Displayed, ABC):
         The favourable class, where it was said; else it is the last. Of listed decisions the last is the favourable
         one, and this is a label.
     explore : tuple of Explored
-        Chances that people keep, see :class:`felicific.Explore`.
+        Chances that people keep, see :class:`felicific.Exploration`.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class Policy(Displayed, ABC):
     ... }
     >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
     ...                gap=0.0, random_state=0)
-    >>> policy.odds([0.6, 0.6], group=["f", "m"]).tolist()  # probability of 0 and of 1
+    >>> policy.probabilities([0.6, 0.6], group=["f", "m"]).tolist()  # probability of 0 and of 1
     [[0.0, 1.0], [1.0, 0.0]]
     >>> policy.apply({"id": ["a", "b"], "sex": ["f", "m"], "score": [0.6, 0.6]},
     ...              proba="score", sensitive_features="sex", key="id")["decision"].tolist()
@@ -205,7 +205,7 @@ class Policy(Displayed, ABC):
     prices: dict[str, float]
     salt: str = field(repr=False)
     randomize: bool = True
-    see_group: bool = True
+    sees_group: bool = True
     expected: bool = False
     basis: Basis = field(default_factory=Basis)
     attributes: tuple[Attribute, ...] = ()
@@ -260,7 +260,7 @@ class Policy(Displayed, ABC):
     @property
     def infers_group(self) -> bool:
         """Whether it decides by how likely a person is of each group, because it does not see the group."""
-        return self.sees_x and not self.see_group
+        return self.sees_x and not self.sees_group
 
     @property
     def sums_suffice(self) -> bool:
@@ -310,7 +310,7 @@ class Policy(Displayed, ABC):
 
     def decided(self, people: People) -> People:
         """The people with what it decides about each."""
-        return replace(people, odds=self.odds_of(people), drawn=self.draws_lots)
+        return replace(people, probabilities=self.probabilities_of(people), drawn=self.draws_lots)
 
     def sure_of(self, scores: Array, group: Entries | None) -> int | None:
         """Position of the decision about the one person there is; None where lots decide, or it takes longer to say."""
@@ -355,13 +355,13 @@ class Policy(Displayed, ABC):
 
     def _groups_of(self, people: People) -> Codes | None:
         """Positions of people's groups among those of the policy, if it sees them."""
-        if not self.see_group:
+        if not self.sees_group:
             return None
         if people.groups == self.groups:
             return people.codes
         return encode_groups(people.group_entries, self.groups, people.rows)
 
-    def odds_of(self, people: People) -> Floats:
+    def probabilities_of(self, people: People) -> Floats:
         """Probability of every decision about people who were checked."""
         return self.rounded(self.follow([self], self.look_at(people))[0])
 
@@ -523,7 +523,9 @@ class Policy(Displayed, ABC):
     # -----------------------------------------------------------------------------------------------------
     # Use
 
-    def odds(self, scores: Any, group: Any = None, x: Table = None, group_proba: Any = None) -> Floats:
+    def probabilities(
+        self, scores: Any, group: Any = None, x: Table = None, group_proba: Any = None
+    ) -> Floats:
         """Probability of every decision for every person, from arrays.
 
         Parameters
@@ -553,7 +555,7 @@ class Policy(Displayed, ABC):
             )
         array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
         codes = None
-        if self.see_group:
+        if self.sees_group:
             if group is None:
                 raise GroupError("This policy sees the group, and none was given.", "Pass group=.")
             vector = as_entries(group, "group")
@@ -570,7 +572,7 @@ class Policy(Displayed, ABC):
 
     def name_of_unknown(self, given: str | None) -> str | None:
         """What people are called whose group is missing; if it sees the group, ``given`` has to be that name."""
-        if given is not None and self.see_group and given != self.unknown:
+        if given is not None and self.sees_group and given != self.unknown:
             called = "knows none" if self.unknown is None else f"calls them {self.unknown!r}"
             raise GroupError(
                 f"missing_group is {given!r}, of people whose group is missing, and this policy {called}.",
@@ -589,7 +591,7 @@ class Policy(Displayed, ABC):
                 "(group_model_ of a FairClassifier).",
             )
         if given is not None and not self.infers_group:
-            what = "sees the group" if self.see_group else "sees a signal alone"
+            what = "sees the group" if self.sees_group else "sees a signal alone"
             raise DataError(f"This policy {what}, and group_proba= has no use.", "Leave group_proba= out.")
 
     def apply(
@@ -602,7 +604,7 @@ class Policy(Displayed, ABC):
         key: str | None = None,
         group_proba: Mapping[Any, str] | None = None,
         column: str = "decision",
-        odds: bool = False,
+        with_proba: bool = False,
     ) -> Any:
         """The table with the decisions as one more column; a lazy table stays lazy.
 
@@ -619,9 +621,9 @@ class Policy(Displayed, ABC):
             Where it is said how likely each group is, for an individual policy that does not see the group.
         column : str
             How the column of decisions is called.
-        odds : bool, default=False
-            Whether to add the chance that everybody had: of two classes a column ``odds``, of the favourable decision;
-            of more, a column ``odds_<class>`` of each.
+        with_proba : bool, default=False
+            Whether to add the chance that everybody had: of two classes a column ``probabilities``, of the favourable
+            decision; of more, a column ``proba_<class>`` of each.
         """
         if proba is None and predicted is None:
             raise DataError(
@@ -629,7 +631,7 @@ class Policy(Displayed, ABC):
                 "Name them: proba={class: column}, or predicted=.",
             )
         roles = Roles.of(self, proba, predicted, sensitive_features, key, group_proba)
-        return decide_table(table, self, roles, column, odds=odds)
+        return decide_table(table, self, roles, column, with_proba=with_proba)
 
     def rounded(self, decisions: Floats) -> Floats:
         """Decision probabilities as they are, or the most probable decision when the policy draws no lots.
@@ -647,16 +649,18 @@ class Policy(Displayed, ABC):
 
         Parameters
         ----------
-        scores, group, x, group_proba : as in :meth:`odds`
+        scores, group, x, group_proba : as in :meth:`probabilities`
         key : array of shape (n,)
             Strings or integers that identify the people.
         """
         if key is None:
             raise DataError("There are no keys.", "Pass key=, one string or integer per person.")
-        keys, odds = check_keys(key), self.odds(scores, group, x, group_proba)
-        if len(keys) != len(odds):
-            raise DataError(f"There are {len(keys)} keys for {len(odds)} people.", "Pass one key per person.")
-        codes = draw(odds, lambda rows: keys_as_text(keys[rows]), self.salt)
+        keys, probabilities = check_keys(key), self.probabilities(scores, group, x, group_proba)
+        if len(keys) != len(probabilities):
+            raise DataError(
+                f"There are {len(keys)} keys for {len(probabilities)} people.", "Pass one key per person."
+            )
+        codes = draw(probabilities, lambda rows: keys_as_text(keys[rows]), self.salt)
         return np.asarray(self.decisions[codes])
 
     def steer(
@@ -745,8 +749,8 @@ class Policy(Displayed, ABC):
         Returns
         -------
         Explanation
-            Print it; ``.decision``, ``.odds``, ``.cuts``, ``.distance``, ``.lot``, ``.otherwise`` (groups that would be
-            decided otherwise), ``.unconstrained``, ``.requirements``, and ``.to_dict()`` for all of it.
+            Print it; ``.decision``, ``.probabilities``, ``.cuts``, ``.distance``, ``.lot``, ``.otherwise`` (groups that
+            would be decided otherwise), ``.unconstrained``, ``.requirements``, and ``.to_dict()`` for all of it.
 
         Examples
         --------
@@ -791,7 +795,7 @@ class Policy(Displayed, ABC):
         predicted: str | None = None,
         sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
-        odds: bool = False,
+        with_proba: bool = False,
     ) -> str:
         """Write the policy as one SQL ``CASE`` expression that draws the same lots.
 
@@ -810,9 +814,9 @@ class Policy(Displayed, ABC):
             Snowflake and BigQuery is parsed in its dialect and computed by what is documented of its functions.
         proba, predicted, sensitive_features, key : column(s)
             As in :meth:`apply`.
-        odds : bool, default=False
-            Whether to write a select list: the expression ``AS decision``, and the columns of odds that :meth:`apply`
-            adds, each an expression of its own.
+        with_proba : bool, default=False
+            Whether to write a select list: the expression ``AS decision``, and the columns of probabilities that
+            :meth:`apply` adds, each an expression of its own.
 
         Examples
         --------
@@ -825,22 +829,22 @@ class Policy(Displayed, ABC):
         ('CASE', 'END', True)
         """
         spoken, named = dialect_of(dialect), (proba, predicted, sensitive_features, key)
-        columns = self.sql_columns(spoken, *named, odds=odds)
-        if not odds:
+        columns = self.sql_columns(spoken, *named, with_proba=with_proba)
+        if not with_proba:
             return columns["decision"]
         return ", ".join(f"{text} AS {spoken.quote_name(name)}" for name, text in columns.items())
 
     def sql_columns(
-        self, dialect: Dialect, *named: object, column: str = "decision", odds: bool = False
+        self, dialect: Dialect, *named: object, column: str = "decision", with_proba: bool = False
     ) -> dict[str, str]:
-        """The decision as an expression, and with it the odds, by the name of its column."""
+        """The decision as an expression, and with it the probabilities, by the name of its column."""
         write = self.sql_writer()
         if write is None:
             raise no_sql()
         names = Roles.of(self, *named).placed(dialect.quote_name)
-        chances = odds_columns(self) if odds else {}
+        chances = proba_columns(self) if with_proba else {}
         for name in chances:
-            refuse_taken([column], name, "Choose another name in column=, or leave odds= out.")
+            refuse_taken([column], name, "Choose another name in column=, or leave with_proba= out.")
         positions: dict[str, int | None] = {column: None, **chances}
         return {name: write(dialect, names, position) for name, position in positions.items()}
 
@@ -851,7 +855,8 @@ class Policy(Displayed, ABC):
     def sql_writer(self) -> Callable[..., str] | None:
         """How the policy is written as SQL; None where functions of x decide.
 
-        It is called with a dialect, the columns as they are called there, and for odds the position of a decision.
+        It is called with a dialect, the columns as they are called there, and for probabilities the position of a
+        decision.
         """
         return None
 
@@ -908,10 +913,10 @@ class Policy(Displayed, ABC):
             found.append(f"Asked for: {one.chance.words}." + (f" {_sentence(told)}." if told else ""))
         return found
 
-    def story(self) -> list[str]:
+    def impact(self) -> list[str]:
         """What tuning did and what fairness did, apart: from today to the best without requirements, and on to this."""
         told = three_points(self.components, self.wording.groups, self.basis.loss_name, self.outcomes)
-        if self.labels is None or self.labels.hidden == 1:
+        if self.labels is None or self.labels.max_odds_ratio == 1:
             return told
         return [*told, f"What looks at the label is said at worst, {self.labels.condition}."]
 
@@ -943,7 +948,7 @@ class Policy(Displayed, ABC):
     def _headline(self) -> str:
         decisions = self.wording.decisions
         shown = ", ".join(decisions[:-1][:4]) + (f" or {decisions[-1]}" if len(decisions) <= 5 else ", ...")
-        seen = "sees" if self.see_group else "does not see"
+        seen = "sees" if self.sees_group else "does not see"
         share = self.share_drawn
         lots = (
             f", by lottery about {share:.2%} of them" if share else ", by no lottery" if share == 0.0 else ""
@@ -970,7 +975,7 @@ class Policy(Displayed, ABC):
             "prices": [[name, price] for name, price in self.prices.items()],
             "salt": self.salt,
             "randomize": self.randomize,
-            "see_group": self.see_group,
+            "sees_group": self.sees_group,
             "expected": self.expected,
             "basis": self.basis.to_json(),
             "attributes": list(self.attributes),
@@ -1063,8 +1068,8 @@ class Policy(Displayed, ABC):
             raise refused("its salt is not 32 hexadecimal digits")
         if k < 2:
             raise refused("it has fewer than two classes")
-        if not all(isinstance(flag, bool) for flag in (self.randomize, self.see_group, self.expected)):
-            raise refused("randomize, see_group or expected is neither true nor false")
+        if not all(isinstance(flag, bool) for flag in (self.randomize, self.sees_group, self.expected)):
+            raise refused("randomize, sees_group or expected is neither true nor false")
 
 
 def policy_of(decides: object) -> Policy | None:
@@ -1136,7 +1141,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "prices": read_prices(content["prices"]),
         "salt": content["salt"],
         "randomize": content["randomize"],
-        "see_group": content["see_group"],
+        "sees_group": content["sees_group"],
         "expected": content["expected"],
         "basis": basis,
         "attributes": read_attributes(content.get("attributes", [])),

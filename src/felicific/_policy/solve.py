@@ -24,25 +24,25 @@ from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem, asked_of
 from felicific._problem.rows import Requirement
+from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost, check_change_cost
-from felicific._program.moments import Moments
 from felicific._program.signal_names import SignalLike, resolve_kind
 from felicific._program.signals import Individual, Label, Signal
-from felicific._program.sums import compute_moments
+from felicific._program.sums import compute_aggregates
 from felicific._typing import GapLike, LossLike, RandomState, Table
-from felicific.exceptions import DataError, MomentsError
+from felicific.exceptions import AggregatesError, DataError
 
 #: What ``policy=`` may say.
 Kind: TypeAlias = SignalLike | Literal["individual"] | Individual
 
 
 def solve(
-    source: Moments | Table,
+    source: Aggregates | Table,
     *,
     gap: GapLike = None,
     constraints: Iterable[Requirement] = (),
     change_cost: ChangeCost = 0.0,
-    group_at_predict: bool = True,
+    sees_group: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
     prediction: Any = None,
@@ -60,7 +60,7 @@ def solve(
     missing_group: str | None = None,
     group_proba: Mapping[Any, Any] | None = None,
     missing_labels: MissingLabelsLike = None,
-    hidden: float | None = None,
+    max_odds_ratio: float | None = None,
 ) -> Policy | Any:
     """Find the policy of least loss that meets every requirement: one linear program.
 
@@ -69,19 +69,19 @@ def solve(
 
     Parameters
     ----------
-    source : Moments, or table
-        The sums over the labelled people, see :func:`felicific.moments`; or the people themselves. An individual policy
-        of a table that is not in memory is found in passes inside its engine; its columns are then named, and
+    source : Aggregates, or table
+        The sums over the labelled people, see :func:`felicific.aggregate`; or the people themselves. An individual
+        policy of a table that is not in memory is found in passes inside its engine; its columns are then named, and
         calibration counts scores in 4096 bins.
     gap : number, or dict of component or criterion to number
         Largest allowed gap, in the unit of happiness; components that a dict does not name are measured and not
         constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
-    constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
+    constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
         Further requirements. Of several gaps of a component between all groups the smallest counts.
     change_cost : number or "auto"
         What a decision that is not today's costs beside the loss, in its unit, per person. "auto" is 0.1 for the score
         of two classes and the error rate; 0 otherwise.
-    group_at_predict : bool
+    sees_group : bool
         False for a policy that decides alike in all groups, because the group is not known when it decides.
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
@@ -93,15 +93,15 @@ def solve(
         of :class:`felicific.FairRegressor`; of a table that is not in memory it is found from sums in fine bins.
     proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today, sample_weight,
     missing_group :
-        Of a table: as for :func:`felicific.moments`.
+        Of a table: as for :func:`felicific.aggregate`.
     group_proba : {group: column}, optional
         Of a table: how likely each person is of each group, by a model of the group that was fitted on other people.
-        An individual policy with ``group_at_predict=False`` infers the group from it.
-    missing_labels : "explained", "unknown" or MissingLabels(...), optional
-        Of a table: what is known of why some labels are missing, as for :func:`felicific.moments`.
-    hidden : number of 1 or more, optional
-        Instead of the ``hidden`` of ``missing_labels``: how many fold reasons outside the table may have changed the
-        odds of having a label. The loss, and what looks at the label, are then the worst case.
+        An individual policy with ``sees_group=False`` infers the group from it.
+    missing_labels : "at_random", "unknown" or MissingLabels(...), optional
+        Of a table: what is known of why some labels are missing, as for :func:`felicific.aggregate`.
+    max_odds_ratio : number of 1 or more, optional
+        Instead of the ``max_odds_ratio`` of ``missing_labels``: how many fold reasons outside the table may have
+        changed the odds of having a label. The loss, and what looks at the label, are then the worst case.
 
     Returns
     -------
@@ -129,12 +129,12 @@ def solve(
     if prediction is not None or is_of_amounts(source):
         # What decides amounts stands above this module.
         return import_module("felicific._amounts.doors").solve_amounts(
-            source, gap=gap, constraints=constraints, change_cost=change_cost, group_at_predict=group_at_predict,
+            source, gap=gap, constraints=constraints, change_cost=change_cost, sees_group=sees_group,
             random_state=random_state, policy=policy, prediction=prediction, proba=proba, y=y,
             sensitive_features=sensitive_features, happiness=happiness, loss=loss, classes=classes,
             decisions=decisions, favourable=favourable, predicted=predicted, today=today, sample_weight=sample_weight,
             missing_group=missing_group, group_proba=group_proba, missing_labels=missing_labels,
-            hidden=hidden,
+            max_odds_ratio=max_odds_ratio,
         )  # fmt: skip
     said = Said(
         policy,
@@ -155,25 +155,23 @@ def solve(
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
-    if isinstance(source, Moments):
-        said.refuse_beside_moments()
-        source = source.completed(hidden)
+    if isinstance(source, Aggregates):
+        said.refuse_beside_aggregates()
+        source = source.completed(max_odds_ratio)
         check_sums(source)
         check_gaps(gap, listed, source.components)
         requirements = requirements_of(gap, listed, source.components)
-        return solve_cells(
-            source.joined(), requirements, see_group=group_at_predict, salt=salt, change_cost=cost
-        )
-    kind = said.kind(source, group_at_predict)
-    asked: dict[str, Any] = {"gap": gap, "constraints": listed, "see_group": group_at_predict}
+        return solve_cells(source.joined(), requirements, sees_group=sees_group, salt=salt, change_cost=cost)
+    kind = said.kind(source, sees_group)
+    asked: dict[str, Any] = {"gap": gap, "constraints": listed, "sees_group": sees_group}
     with said.people(source, kind, **asked) as (people, problem):
         if not kind.sees_x:
-            moments = compute_moments(people, problem, cast(Signal, kind)).completed(hidden)
-            moments.check_complete()
+            aggregates = compute_aggregates(people, problem, cast(Signal, kind)).completed(max_odds_ratio)
+            aggregates.check_complete()
             return solve_cells(
-                moments.joined(),
+                aggregates.joined(),
                 problem.requirements,
-                see_group=group_at_predict,
+                sees_group=sees_group,
                 salt=salt,
                 change_cost=cost,
                 favourable=problem.favourable,
@@ -182,16 +180,16 @@ def solve(
         if isinstance(people, LazyPeople):
             return fit_lazily(people, individual, salt, cost)
         # As on an engine, one look at every row before any search.
-        compute_moments(people, problem, Label()).check_complete()
+        compute_aggregates(people, problem, Label()).check_complete()
         return fit_individual(problem, people.with_scores, individual, salt, cost)[0]
 
 
 def is_of_amounts(source: object) -> bool:
     """Whether something is the sums of people who are to be given amounts, whose class stands above this module."""
-    return type(source).__module__ == "felicific._amounts.moments"
+    return type(source).__module__ == "felicific._amounts.aggregates"
 
 
-def check_sums(sums: Moments) -> None:
+def check_sums(sums: Aggregates) -> None:
     """Raise unless sums are complete, and some decision changes every component."""
     sums.check_complete()
     for component, moves in zip(sums.components, sums.moves, strict=True):
@@ -199,20 +197,20 @@ def check_sums(sums: Moments) -> None:
             raise idle(component.name, sums.decisions.tolist())
 
 
-def check_inference(group_proba: Any, *, sees_x: bool, group_at_predict: bool) -> None:
+def check_inference(group_proba: Any, *, sees_x: bool, sees_group: bool) -> None:
     """Refuse probabilities of groups for a policy that does not infer the group."""
-    if group_proba is None or (sees_x and not group_at_predict):
+    if group_proba is None or (sees_x and not sees_group):
         return
-    why = "the policy sees the group" if group_at_predict else "only an individual policy infers the group"
+    why = "the policy sees the group" if sees_group else "only an individual policy infers the group"
     raise DataError(
         f"group_proba= has no use: {why}.",
-        "Leave group_proba= out, or use policy='individual' with group_at_predict=False.",
+        "Leave group_proba= out, or use policy='individual' with sees_group=False.",
     )
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a user says of a table; see :func:`felicific.moments`."""
+    """What a user says of a table; see :func:`felicific.aggregate`."""
 
     policy: Kind | None
     proba: Any
@@ -230,29 +228,29 @@ class Said:
     missing_labels: MissingLabelsLike = None
     decisions: Sequence[Any] | None = None
 
-    def refuse_beside_moments(self) -> None:
-        """Refuse what belongs to a table beside moments, which were summed up already."""
+    def refuse_beside_aggregates(self) -> None:
+        """Refuse what belongs to a table beside aggregates, which were summed up already."""
         for part in fields(self):
             value = getattr(self, part.name)
             if value is None or (part.name == "loss" and isinstance(value, str) and value == "error"):
                 continue
-            raise MomentsError(
-                f"Moments were summed up already, so {part.name}= comes too late.",
-                (f"Pass {part.name}= to moments(...), or p" if part.name != "group_proba" else "P")
-                + "ass the table instead of its moments.",
+            raise AggregatesError(
+                f"Aggregates were summed up already, so {part.name}= comes too late.",
+                (f"Pass {part.name}= to aggregate(...), or p" if part.name != "group_proba" else "P")
+                + "ass the table instead of its aggregates.",
             )
 
-    def kind(self, table: Table, group_at_predict: bool) -> Signal | Individual:
+    def kind(self, table: Table, sees_group: bool) -> Signal | Individual:
         """What the policy is to see; of a table of which nothing is said, that is refused first."""
         if self.happiness is None and self.y is None and self.proba is None and self.predicted is None:
-            raise MomentsError(
-                f"This is a {type(table).__name__}, not moments.",
+            raise AggregatesError(
+                f"This is a {type(table).__name__}, not aggregates.",
                 "Name its columns: proba=..., y=..., sensitive_features=..., happiness=...; "
-                "or pass moments(table, ...).",
+                "or pass aggregate(table, ...).",
             )
         kind = resolve_kind(self.policy, self.proba)
-        check_inference(self.group_proba, sees_x=kind.sees_x, group_at_predict=group_at_predict)
-        if kind.sees_x and not group_at_predict and self.group_proba is None:
+        check_inference(self.group_proba, sees_x=kind.sees_x, sees_group=sees_group)
+        if kind.sees_x and not sees_group and self.group_proba is None:
             raise DataError(
                 "An individual policy that decides without the group infers it, and nobody said how likely each is.",
                 "Name its columns, group_proba={group: column}; or use policy='score', or FairClassifier, which fits a "

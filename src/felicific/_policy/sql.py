@@ -47,14 +47,16 @@ class Names:
     shares: tuple[str, ...] = ()
 
 
-def case_expression(policy: CellPolicy, dialect: Dialect, names: Names, odds_of: int | None = None) -> str:
-    """The decision of a policy as one expression; or the odds that people have of one of its decisions.
+def case_expression(
+    policy: CellPolicy, dialect: Dialect, names: Names, probabilities_of: int | None = None
+) -> str:
+    """The decision of a policy as one expression; or the probabilities that people have of one of its decisions.
 
     Unknown groups, impossible probabilities and missing keys raise inside the database; they never fall into an
     ``ELSE``.
     """
-    if odds_of is not None:
-        return _Odds(policy, dialect, names, odds_of).text()
+    if probabilities_of is not None:
+        return _Odds(policy, dialect, names, probabilities_of).text()
     return _Case(policy, dialect, names).text()
 
 
@@ -162,31 +164,35 @@ class _Case(Expression):
 
     def _soft(self, z: int) -> str:
         """A distribution that depends on the person: probabilities of the labels times what follows on each."""
-        odds = self._soft_odds(z)
+        probabilities = self._soft_probabilities(z)
         if not self.policy.randomize:
-            return self._likeliest(odds)
-        cumulative, edges = odds[0], []
+            return self._likeliest(probabilities)
+        cumulative, edges = probabilities[0], []
         for d in range(len(self.decisions)):
-            cumulative = odds[0] if d == 0 else f"({cumulative} + {odds[d]})"
-            after = odds[-1]
+            cumulative = probabilities[0] if d == 0 else f"({cumulative} + {probabilities[d]})"
+            after = probabilities[-1]
             for e in range(len(self.decisions) - 2, d - 1, -1):
-                after = f"({after} + {odds[e]})"
-            edges.append(f"CASE WHEN {after} - {odds[d]} <= 0 THEN {self.number(1.0)} ELSE {cumulative} END")
-        open_to_more = " + ".join(f"CASE WHEN {p} > 0 THEN 1 ELSE 0 END" for p in odds)
-        return f"CASE WHEN {open_to_more} > 1 THEN {self._lottery(edges)} ELSE {self._likeliest(odds)} END"
+                after = f"({after} + {probabilities[e]})"
+            edges.append(
+                f"CASE WHEN {after} - {probabilities[d]} <= 0 THEN {self.number(1.0)} ELSE {cumulative} END"
+            )
+        open_to_more = " + ".join(f"CASE WHEN {p} > 0 THEN 1 ELSE 0 END" for p in probabilities)
+        return f"CASE WHEN {open_to_more} > 1 THEN {self._lottery(edges)} ELSE {self._likeliest(probabilities)} END"
 
-    def _soft_odds(self, z: int) -> list[str]:
+    def _soft_probabilities(self, z: int) -> list[str]:
         """The probability of every decision."""
         shares, q = self.shares, self.policy.q[z]
-        odds = []
+        probabilities = []
         for d in range(len(self.decisions)):
             terms = [f"{share} * {self.number(q[s, d])}" for s, share in enumerate(shares)]
-            odds.append(f"({self.number(0.0)} + {' + '.join(terms)})")
-        return odds
+            probabilities.append(f"({self.number(0.0)} + {' + '.join(terms)})")
+        return probabilities
 
-    def _likeliest(self, odds: list[str]) -> str:
-        most = f"greatest({', '.join(odds)})"
-        lines = [f"WHEN {p} >= {most} THEN {self._said(choice)}" for choice, p in enumerate(odds[:-1])]
+    def _likeliest(self, probabilities: list[str]) -> str:
+        most = f"greatest({', '.join(probabilities)})"
+        lines = [
+            f"WHEN {p} >= {most} THEN {self._said(choice)}" for choice, p in enumerate(probabilities[:-1])
+        ]
         return f"CASE {' '.join(lines)} ELSE {self._said(len(self.decisions) - 1)} END"
 
     def _said(self, choice: int) -> str:
@@ -196,7 +202,7 @@ class _Case(Expression):
     def _has_lottery(self) -> bool:
         if self.signal.drawn:
             return True
-        q = self.policy.q if self.policy.see_group else self.policy.q[:1]
+        q = self.policy.q if self.policy.sees_group else self.policy.q[:1]
         return bool(((q > 0).sum(axis=2) > 1).any())
 
     # -----------------------------------------------------------------------------------------------------
@@ -242,21 +248,23 @@ class _Case(Expression):
 
 
 class _Odds(_Case):
-    """The odds of one of the decisions instead of the decision."""
+    """The probabilities of one of the decisions instead of the decision."""
 
-    def __init__(self, policy: CellPolicy, dialect: Dialect, names: Names, odds_of: int) -> None:
+    def __init__(self, policy: CellPolicy, dialect: Dialect, names: Names, probabilities_of: int) -> None:
         super().__init__(policy, dialect, names)
-        self.odds_of = odds_of
+        self.probabilities_of = probabilities_of
 
     def _kind(self) -> str:
         return "real"
 
     def _drawn(self, q: Floats) -> str:
-        return self.number(float(self.policy.rounded(q)[self.odds_of]))
+        return self.number(float(self.policy.rounded(q)[self.probabilities_of]))
 
     def _soft(self, z: int) -> str:
-        odds = self._soft_odds(z)
-        return odds[self.odds_of] if self.policy.randomize else self._likeliest(odds)
+        probabilities = self._soft_probabilities(z)
+        return (
+            probabilities[self.probabilities_of] if self.policy.randomize else self._likeliest(probabilities)
+        )
 
     def _said(self, choice: int) -> str:
-        return self.number(float(choice == self.odds_of))
+        return self.number(float(choice == self.probabilities_of))

@@ -96,7 +96,7 @@ class Steering(Displayed):
 
         Parameters
         ----------
-        scores, group, x : as in :meth:`felicific.Policy.odds`
+        scores, group, x : as in :meth:`felicific.Policy.probabilities`
             ``x`` wherever the happiness looks at it.
         key : array of shape (n,)
             Strings or integers that identify the people, in the order in which they came. Not needed where no lots are
@@ -142,15 +142,15 @@ class Steering(Displayed):
         if not len(strangers):
             return [0] * len(group)
         policy = self._policy
-        odds = policy.rounded(policy._mixed(scores, group, x, None))[strangers]
-        if keys is None and faces_lottery(odds).any():
+        probabilities = policy.rounded(policy._mixed(scores, group, x, None))[strangers]
+        if keys is None and faces_lottery(probabilities).any():
             raise DataError(
                 "The policy decides by lottery about people whose group is missing, and there are no keys.",
                 "Pass key=, one string or integer per person.",
             )
         found = np.zeros(len(group), dtype=np.intp)
         found[strangers] = draw(
-            odds, lambda some: keys_as_text(np.asarray(keys)[strangers[some]]), policy.salt
+            probabilities, lambda some: keys_as_text(np.asarray(keys)[strangers[some]]), policy.salt
         )
         return list(found.tolist())
 
@@ -303,7 +303,7 @@ class Steering(Displayed):
 
     @property
     def history(self) -> tuple[Point, ...]:
-        """Moments of the past, at most 256: people decided about, the gap, the bound and the controls then."""
+        """Aggregates of the past, at most 256: people decided about, the gap, the bound and the controls then."""
         return tuple(self._state.history.points)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 
 from felicific._documents import check_shape, read_number, read_numbers, read_whole, refused
 
-#: Moments of the past that are remembered; of more, every second one is forgotten.
+#: Aggregates of the past that are remembered; of more, every second one is forgotten.
 POINTS = 256
 
 #: Files that were decided about and are remembered, so that nobody gives one twice.
@@ -91,7 +91,7 @@ class Point:
 
 @dataclass
 class History:
-    """Moments of the past, one after every so many people."""
+    """Aggregates of the past, one after every so many people."""
 
     every: int = 1
     points: list[Point] = field(default_factory=list)

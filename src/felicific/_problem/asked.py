@@ -12,7 +12,7 @@ from felicific._problem.rows import Requirement
 from felicific.exceptions import ConstraintError
 
 #: What may be required.
-FAMILY = "Gap(...), Ratio(...), Floor(...), Budget(...), Losers(...) or Explore(...)"
+FAMILY = "Gap(...), Ratio(...), Floor(...), Budget(...), WorseOff(...) or Exploration(...)"
 
 
 def requirements_of(gap: Any, constraints: Any, components: tuple[Component, ...]) -> tuple[Requirement, ...]:

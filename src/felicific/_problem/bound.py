@@ -237,7 +237,7 @@ class RatioRow(Bound):
 class MeanRow(Bound):
     """A mean of component ``j``, of one group or of all people together, between two sides.
 
-    The sides are relative to the component's origin, as the moments are, and per person; ``people`` is how many the
+    The sides are relative to the component's origin, as the aggregates are, and per person; ``people`` is how many the
     numbers that were asked for were counted for.
     """
 

@@ -118,7 +118,7 @@ _QUOTED = re.compile(r"^(['\"])(.*)\1", re.DOTALL)
 
 @dataclass(frozen=True)
 class Component:
-    """What moments, policies and files remember of a happiness: everything but the function.
+    """What aggregates, policies and files remember of a happiness: everything but the function.
 
     Attributes
     ----------

@@ -122,7 +122,7 @@ class Loss:
     Attributes
     ----------
     name : str
-        How moments and frontiers call it; "error" for the error rate, "changes" for the share of changed decisions.
+        How aggregates and frontiers call it; "error" for the error rate, "changes" for the share of changed decisions.
     written : object
         What the user wrote.
     matrix : array of shape (labels, decisions), or None

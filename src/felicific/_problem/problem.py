@@ -20,7 +20,7 @@ from felicific._problem.asked import (
 )
 from felicific._problem.criteria import CRITERIA, Choices
 from felicific._problem.decisions import as_decisions, positions
-from felicific._problem.explore import refuse_chances
+from felicific._problem.exploration import refuse_chances
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
     LOSES,
@@ -30,10 +30,10 @@ from felicific._problem.happiness import (
     resolve_happiness,
     with_counted,
 )
-from felicific._problem.losers import Losers, can_be_lost
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import constraint_name
 from felicific._problem.rows import Chance, Comparison, Requirement, chances_of
+from felicific._problem.worse_off import WorseOff, can_be_lost
 from felicific._tables.memory import exact_array
 from felicific._typing import Array, Codes
 from felicific.exceptions import DataError, HappinessError
@@ -56,7 +56,7 @@ class Problem:
         What a decision costs the decision maker.
     requirements : tuple of Requirement
         What a policy has to meet: a Gap for every component that has one, then the others.
-    see_group : bool
+    sees_group : bool
         Whether deciding may look at the group.
     closed : tuple of str
         Components that are closed along a frontier when no gap is asked for.
@@ -72,7 +72,7 @@ class Problem:
     happiness: tuple[Happiness, ...]
     loss: Loss
     requirements: tuple[Requirement, ...] = ()
-    see_group: bool = True
+    sees_group: bool = True
     closed: tuple[str, ...] = ()
     favourable: Any = None
     listed: bool = False
@@ -88,7 +88,7 @@ class Problem:
         gap: Any = None,
         constraints: Any = (),
         favourable: Any = None,
-        see_group: bool = True,
+        sees_group: bool = True,
     ) -> Problem:
         """Read what the user wrote; what is wrong with it is said here, before any row is looked at.
 
@@ -110,7 +110,7 @@ class Problem:
         asked_loss = Loss.of(loss, decisions, truths)
         if choices.listed and favourable is None:
             asked_loss.refuse_other_way(choices)
-        made = cls(decisions, truths, every, asked_loss, (), see_group, names, said, choices.listed)
+        made = cls(decisions, truths, every, asked_loss, (), sees_group, names, said, choices.listed)
         components = made.components
         made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
         if len(truths):
@@ -156,7 +156,7 @@ class Problem:
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
-        """What moments, policies and files remember of the happiness."""
+        """What aggregates, policies and files remember of the happiness."""
         aside = [str(happiness.name) not in self.closed for happiness in self.happiness]
         return tuple(
             replace(part.component, aside=one) for part, one in zip(self.happiness, aside, strict=True)
@@ -204,7 +204,7 @@ class Problem:
     def chances(self, groups: Sequence[Any]) -> tuple[Chance, ...]:
         """The chances that people keep, whose groups are these."""
         found = chances_of(self.requirements, self.decisions.tolist(), groups)
-        refuse_chances(found, len(groups), see_group=self.see_group)
+        refuse_chances(found, len(groups), sees_group=self.sees_group)
         return found
 
     @property
@@ -247,12 +247,12 @@ class Problem:
         return "today" in self.loss.asks or any(happiness.looks_at_today for happiness in self.happiness)
 
     @property
-    def with_losers(self) -> Problem:
+    def with_worse_off(self) -> Problem:
         """The same with who gets less than from today's decision, measured and not asked for; if anybody can."""
         own = tuple(happiness for happiness in self.happiness if happiness.name in self.closed)
         if LOSES in (happiness.name for happiness in self.happiness) or not any(map(can_be_lost, own)):
             return self
-        return replace(self, happiness=(*self.happiness, Losers().speaks_of(own, self.choices)))
+        return replace(self, happiness=(*self.happiness, WorseOff().speaks_of(own, self.choices)))
 
     @property
     def lossless(self) -> Problem:
@@ -274,7 +274,7 @@ class Problem:
     @property
     def seeing(self) -> Problem:
         """The same for a policy that sees the group."""
-        return replace(self, see_group=True)
+        return replace(self, sees_group=True)
 
     def check_groups(self, groups: Sequence[Any]) -> None:
         """Refuse expressions that compare the group with what is none of the groups there are."""

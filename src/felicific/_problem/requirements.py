@@ -524,7 +524,7 @@ def refuse_open(component: Component, asked: str, *, plain: bool) -> None:
         raise ConstraintError(
             f"{asked} speaks of {component.name!r}, which hidden reasons leave open (hidden above 1): of it only a "
             "Gap of all groups, a Floor at a number, or a Budget with one limit can be asked.",
-            "Ask for one of these, or fit with hidden=1.",
+            "Ask for one of these, or fit with max_odds_ratio=1.",
         )
 
 
@@ -582,7 +582,7 @@ def component_of(sums: Sums, happiness: Any) -> int:
     names = [component.name for component in sums.components]
     if name not in names:
         raise ConstraintError(
-            f"A constraint speaks of {name!r}, which is no component of these moments.",
+            f"A constraint speaks of {name!r}, which is no component of these aggregates.",
             f"The components are {', '.join(map(repr, names))}.",
         )
     return names.index(name)

@@ -17,7 +17,7 @@ from felicific._typing import Array, Codes, Floats
 
 
 class Sums(Protocol):
-    """What a requirement sees of the people: sums over them, as moments have them."""
+    """What a requirement sees of the people: sums over them, as aggregates have them."""
 
     @property
     def decisions(self) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from felicific._problem.explore import Explored, chances_in
+from felicific._problem.exploration import Explored, chances_in
 from felicific._problem.rows import Chance, Row
 from felicific._program.signals import Signal
 from felicific._typing import Floats, Truths
@@ -29,7 +29,7 @@ def cells_of(chance: Chance, signal: Signal, n_groups: int, n_classes: int) -> T
     if signal.line(n_classes) is None or signal.of_values:
         seen = "a decision function, whose values are no scores" if signal.of_values else "no score"
         raise ConstraintError(
-            f"Explore speaks of scores ({chance.words}), and this policy sees {seen}.",
+            f"Exploration speaks of scores ({chance.words}), and this policy sees {seen}.",
             "Leave scores= out, or use policy='score' or policy='individual'.",
         )
     low, high = chance.scores
@@ -68,6 +68,6 @@ def lifted(q: Floats, floors: Floats) -> Floats:
 def explored_in(
     chances: Sequence[Chance], losses: Sequence[float | None] | None = None
 ) -> tuple[Explored, ...]:
-    """What a policy of cells remembers of chances, with what each adds to the loss where that is known."""
+    """What a policy of score bins remembers of chances, with what each adds to the loss where that is known."""
     known = [None] * len(chances) if losses is None else losses
     return tuple(Explored(chance, loss=loss) for chance, loss in zip(chances, known, strict=True))

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from felicific._problem.loss import is_accuracy
-from felicific._program.moments import Moments
+from felicific._program.aggregates import Aggregates
 from felicific.exceptions import DataError
 
 #: What ``change_cost=`` takes.
@@ -36,7 +36,7 @@ def check_change_cost(cost: Any) -> ChangeCost:
     return float(cost)
 
 
-def cost_of_changes(moments: Moments, cost: ChangeCost) -> float:
+def cost_of_changes(aggregates: Aggregates, cost: ChangeCost) -> float:
     """What a change costs a policy that sees the signal of some sums.
 
     "auto" charges nothing where nobody has measured what a cost does to new people: listed decisions, other signals,
@@ -44,5 +44,5 @@ def cost_of_changes(moments: Moments, cost: ChangeCost) -> float:
     """
     if cost != "auto":
         return cost
-    measured = moments.signal.weighs_changes(len(moments.classes)) and is_accuracy(moments.loss_name)
-    return AUTO if measured and not moments.listed and moments.labels is None else 0.0
+    measured = aggregates.signal.weighs_changes(len(aggregates.classes)) and is_accuracy(aggregates.loss_name)
+    return AUTO if measured and not aggregates.listed and aggregates.labels is None else 0.0

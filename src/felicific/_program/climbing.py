@@ -136,9 +136,7 @@ class Climbing:
             if not len(better) or not self._take(chosen, better):
                 return
             solved(self.solver)
-        raise SolverError(
-            f"No end of staircases was found in {MOST} rounds.", "Use fewer cells of the score."
-        )
+        raise SolverError(f"No end of staircases was found in {MOST} rounds.", "Use fewer score bins.")
 
     def run(self) -> bool:
         """Solve; False where the rows cannot be met."""
@@ -173,7 +171,7 @@ class Climbing:
         # Staircases that come now stand after these columns, until they are deleted.
         if not solved(self.solver):
             raise SolverError(
-                "The rows cannot even be missed.", "Please report it, with the moments if you can."
+                "The rows cannot even be missed.", "Please report it, with the aggregates if you can."
             )
         charged, self.charged = self.charged, none
         self._improve(none)

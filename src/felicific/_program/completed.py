@@ -12,12 +12,12 @@ import numpy as np
 from felicific._problem.happiness import Component
 from felicific._program.known_labels import EXPLORE, KnownLabels
 from felicific._program.sum_names import ADDED, SUMS
-from felicific._statistics.labels import fit_curve, fit_odds, tilted
+from felicific._statistics.labels import fit_curve, fit_label_curve, tilted
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, DataError
 
 if TYPE_CHECKING:
-    from felicific._program.moments import Moments
+    from felicific._program.aggregates import Aggregates
     from felicific._program.unlabelled import Unlabelled
 
 #: Sums that no label changes.
@@ -32,10 +32,10 @@ class Completed:
     """The sums of labelled and unlabelled people on their way to one."""
 
     unlabelled: Unlabelled
-    labelled: Moments
-    hidden: float
+    labelled: Aggregates
+    max_odds_ratio: float
 
-    def moments(self) -> Moments:
+    def aggregates(self) -> Aggregates:
         """All together."""
         un, labelled = self.unlabelled, self.labelled
         origin = _origin([labelled, *un.supposed])
@@ -60,7 +60,7 @@ class Completed:
             unlabelled=None,
             labels=labels,
         )
-        return found if self.hidden == 1.0 else self._bounded(found, base, parts, chances, stand)
+        return found if self.max_odds_ratio == 1.0 else self._bounded(found, base, parts, chances, stand)
 
     def _mixed(self, name: str, arrays: Sequence[Floats], chances: Floats) -> Floats:
         """What is supposed of the unlabelled: sums over labels, of those that look at them."""
@@ -78,7 +78,7 @@ class Completed:
         """Add what labelled people say of how far off the chances are, to what looks at the label and at x."""
         un = self.unlabelled
         assert un.standing is not None, "something looks at both"
-        real, *supposed = (part.around(origin) for part in un.standing.moments)
+        real, *supposed = (part.around(origin) for part in un.standing.aggregates)
         both = np.array(un.beside_x)
         for name in CORRECTED:
             off = getattr(real, name) - self._mixed(name, [getattr(part, name) for part in supposed], chances)
@@ -97,15 +97,15 @@ class Completed:
         mass, others = labelled.mass, un.supposed[0].mass
         mean = self._mean_proba(mass + others)
         stand, below = np.ones_like(mass), np.zeros(len(mass))
-        if un.odds is None:
-            odds = self._odds(mass, others, mean)
-            below = ((mass + others) * (odds < un.clip)).sum(axis=1) / np.maximum(
+        if un.label_proba is None:
+            label_proba = self._label_proba(mass, others, mean)
+            below = ((mass + others) * (label_proba < un.clip)).sum(axis=1) / np.maximum(
                 (mass + others).sum(axis=1), 1e-300
             )
-            odds = np.maximum(odds, un.clip)
-            stand = (1.0 - odds) / odds
+            label_proba = np.maximum(label_proba, un.clip)
+            stand = (1.0 - label_proba) / label_proba
         else:
-            below = un.odds[:, 2] / np.maximum((mass + others).sum(axis=1), 1e-300)
+            below = un.label_proba[:, 2] / np.maximum((mass + others).sum(axis=1), 1e-300)
         counts, squares = un.seen * stand[:, :, None], (un.squares * stand**2).sum(axis=1)
         total = counts.sum(axis=(1, 2))
         effective = np.divide(total**2, squares, out=np.zeros_like(total), where=squares > 0)
@@ -114,7 +114,7 @@ class Completed:
             groups=labelled.groups,
             classes=tuple(un.classes.tolist()),
             source=un.source,
-            hidden=self.hidden,
+            max_odds_ratio=self.max_odds_ratio,
             clip=un.clip,
             people=people,
             labelled=mass.sum(axis=1),
@@ -125,7 +125,7 @@ class Completed:
             seen=self._seen_shares(),
             imputed=np.full((len(mass), len(un.classes)), np.nan),
         )
-        known = un.odds if un.source == "odds" else None
+        known = un.label_proba if un.source == "label_proba" else None
         labels.check(self._lowest(mass, mean), known, labelled.known)
         chances = self._chances(counts, others, mean, effective)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -133,7 +133,7 @@ class Completed:
         return chances, replace(labels, imputed=imputed), stand
 
     def _mean_proba(self, mass: Floats) -> Floats | None:
-        """Mean probabilities by group and signal, where signals are cells of a score."""
+        """Mean probabilities by group and signal, where signals are bins of a score."""
         un = self.unlabelled
         if un.proba is None or not self.labelled.signal.ordered:
             return None
@@ -141,14 +141,14 @@ class Completed:
         flat = np.full(un.proba.shape, 1.0 / un.proba.shape[2])
         return np.where(held[:, :, None], un.proba / np.where(held, mass, 1.0)[:, :, None], flat)
 
-    def _odds(self, mass: Floats, others: Floats, mean: Floats | None) -> Floats:
+    def _label_proba(self, mass: Floats, others: Floats, mean: Floats | None) -> Floats:
         """The chance of a label by score and group; without scores, by signal and group."""
         if mean is None:
             whole = mass + others
             return np.divide(mass, whole, out=np.ones_like(mass), where=whole > 0)
         return np.stack(
             [
-                fit_odds(p, have, have_not).odds(p)
+                fit_label_curve(p, have, have_not).label_proba(p)
                 for p, have, have_not in zip(mean, mass, others, strict=True)
             ]
         )
@@ -166,14 +166,14 @@ class Completed:
             )
         total = counts.sum(axis=2)
         alone = (total <= 0) & (others > 0)
-        if alone.any() and not math.isinf(self.hidden):
+        if alone.any() and not math.isinf(self.max_odds_ratio):
             z, s = np.argwhere(alone)[0].tolist()
-            moments = self.labelled
-            names = [repr(value) for value in moments.classes.tolist()]
-            who = moments.signal.describe_all([(s, s)], names)[0]
+            aggregates = self.labelled
+            names = [repr(value) for value in aggregates.classes.tolist()]
+            who = aggregates.signal.describe_all([(s, s)], names)[0]
             raise DataError(
-                f"In the group {moments.groups[z]!r} nobody alike has a label for {others[z, s]:,.6g} people without "
-                f"one: {who}.",
+                f"In the group {aggregates.groups[z]!r} nobody alike has a label for {others[z, s]:,.6g} people "
+                f"without one: {who}.",
                 EXPLORE,
             )
         found = counts / np.where(total > 0, total, 1.0)[:, :, None]
@@ -195,13 +195,13 @@ class Completed:
     # What is hidden
 
     def _bounded(
-        self, found: Moments, base: Moments, parts: list[Moments], chances: Floats, stand: Floats
-    ) -> Moments:
+        self, found: Aggregates, base: Aggregates, parts: list[Aggregates], chances: Floats, stand: Floats
+    ) -> Aggregates:
         """With the worst loss of every decision, the best beside it, and both ends of happiness that looks at y."""
         un, both = self.unlabelled, self.unlabelled.beside_x
         self._refuse_unbounded(found.components)
         rises = un.standing
-        standing = [] if rises is None else [part.around(base.origin) for part in rises.moments]
+        standing = [] if rises is None else [part.around(base.origin) for part in rises.aggregates]
 
         def ends(name: str, j: int | None, sign: float) -> Floats:
             arrays = [getattr(part, name) if j is None else getattr(part, name)[..., j] for part in parts]
@@ -255,23 +255,23 @@ class Completed:
             if component.looks_at_y and (component.by_label or component.over):
                 raise ConstraintError(
                     f"Who is counted by {component.name!r} depends on the label"
-                    f"{' or the decision' if component.over else ''}, so with hidden={self.hidden:g} its group means "
-                    "are fractions of what is not known.",
-                    "Bound them by an audit with MissingLabels(hidden=...), or learn the labels by Explore and fit "
-                    "with hidden=1 and MissingLabels(odds=...).",
+                    f"{' or the decision' if component.over else ''}, so with max_odds_ratio={self.max_odds_ratio:g} "
+                    "its group means are fractions of what is not known.",
+                    "Bound them by an audit with MissingLabels(max_odds_ratio=...), or learn the labels by Exploration "
+                    "and fit with max_odds_ratio=1 and MissingLabels(label_proba=...).",
                 )
         if any(self.unlabelled.beside_x) and len(self.unlabelled.classes) > 2:
             raise DataError(
-                f"hidden={self.hidden:g}, and something looks at the label and at x: of more than two labels the worst "
-                "case is not known from sums.",
-                "Use hidden=1, or a happiness and a loss of the decision and the label alone.",
+                f"max_odds_ratio={self.max_odds_ratio:g}, and something looks at the label and at x: of more than two "
+                "labels the worst case is not known from sums.",
+                "Use max_odds_ratio=1, or a happiness and a loss of the decision and the label alone.",
             )
 
     def _extreme(self, arrays: Sequence[Floats], chances: Floats, sign: float) -> Floats:
         """The largest sum (or, of sign -1, the least) over chances that hidden reasons may tilt."""
         worth = np.stack(arrays, axis=-1)
         m = chances.reshape(*chances.shape[:2], *(1,) * (worth.ndim - 3), chances.shape[2])
-        worst, _ = tilted(np.broadcast_to(m, worth.shape), sign * worth, self.hidden)
+        worst, _ = tilted(np.broadcast_to(m, worth.shape), sign * worth, self.max_odds_ratio)
         return np.asarray((worst * worth).sum(axis=-1))
 
     def _off(self, stood: Floats, good: Floats, chances: Floats, up: bool) -> Floats:
@@ -280,42 +280,47 @@ class Completed:
         The second label is raised (``up``) or the first: with :math:`S = \sum m t` the derivative of the tilted chance
         is :math:`G / S^2`.
         """
-        if math.isinf(self.hidden):
+        if math.isinf(self.max_odds_ratio):
             return np.zeros_like(stood)  # the worst label, whatever the chances are
         m = chances[..., 1]
-        size = self.hidden * m + 1.0 - m if up else m + self.hidden * (1.0 - m)
-        return np.asarray(_wide(self.hidden / size**2, stood) * (good - _wide(m, stood) * stood))
+        size = self.max_odds_ratio * m + 1.0 - m if up else m + self.max_odds_ratio * (1.0 - m)
+        return np.asarray(_wide(self.max_odds_ratio / size**2, stood) * (good - _wide(m, stood) * stood))
 
     def _between(self, arrays: Sequence[Floats], rise: Floats, chances: Floats, sign: float) -> Floats:
         """The same of two labels where people of a signal differ: the second label raises some, and lowers others."""
         fall = arrays[1] - arrays[0] - rise
         m = chances[..., 1]
-        if math.isinf(self.hidden):
+        if math.isinf(self.max_odds_ratio):
             more, less = np.ones_like(m), np.zeros_like(m)
         else:
-            more, less = self.hidden * m / (1.0 + (self.hidden - 1.0) * m), m / (m + self.hidden * (1.0 - m))
+            more, less = (
+                self.max_odds_ratio * m / (1.0 + (self.max_odds_ratio - 1.0) * m),
+                m / (m + self.max_odds_ratio * (1.0 - m)),
+            )
         up, down = (more, less) if sign > 0 else (less, more)
         return np.asarray(arrays[0] + _wide(up, rise) * rise + _wide(down, fall) * fall)
 
 
-def _with_component(moments: Moments, j: int, component: Component, value: Floats, now: Floats) -> Moments:
+def _with_component(
+    aggregates: Aggregates, j: int, component: Component, value: Floats, now: Floats
+) -> Aggregates:
     """With one component more, like that of position ``j`` but for its values."""
     sums: dict[str, Any] = {}
-    for name, array in moments.known_sums.items():
+    for name, array in aggregates.known_sums.items():
         if SUMS[name].endswith("j"):
             new = {"value": value, "today_value": now}.get(name, array[..., j])
             sums[name] = np.concatenate([array, new[..., None]], axis=-1)
     return replace(
-        moments,
-        components=(*moments.components, component),
-        origin=np.append(moments.origin, moments.origin[j]),
-        changed=(*moments.moves, moments.moves[j]),
+        aggregates,
+        components=(*aggregates.components, component),
+        origin=np.append(aggregates.origin, aggregates.origin[j]),
+        changed=(*aggregates.moves, aggregates.moves[j]),
         **sums,
     )
 
 
-def _origin(parts: Sequence[Moments]) -> Floats:
-    """A typical value of every component, of the first of some moments in which somebody is counted."""
+def _origin(parts: Sequence[Aggregates]) -> Floats:
+    """A typical value of every component, of the first of some aggregates in which somebody is counted."""
     found = parts[0].origin.copy()
     for j in range(len(found)):
         found[j] = next((part.origin[j] for part in parts if part.counted[:, j].sum() > 0), found[j])

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from felicific._problem.explore import floors_of, keeps
+from felicific._problem.exploration import floors_of, keeps
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute
@@ -58,7 +58,7 @@ class Crowd:
     weight: Floats
     group: Codes
     own: Codes
-    see_group: bool
+    sees_group: bool
     likely: Codes | None = None
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
@@ -357,7 +357,7 @@ class Ledgers:
         return taken(self.plug_in.cost, self.crowd.own)
 
     def _decide(self, alpha: float, kappa: Floats) -> Codes:
-        if self.crowd.see_group:
+        if self.crowd.sees_group:
             kappa = kappa[self.crowd.group][:, None]
         return choose(alpha, kappa, self.cost, self.plug_in.value)
 
@@ -395,7 +395,7 @@ def taken(table: Floats, decisions: Codes) -> Floats:
 def _per_group(crowd: Crowd, numbers: Floats) -> Floats:
     """Weighted sums of an array of shape (n, Z, J) as (groups, components)."""
     g, n_components = len(crowd.groups), numbers.shape[2]
-    if not crowd.see_group:
+    if not crowd.sees_group:
         return np.asarray(np.einsum("i,izj->zj", crowd.weight, numbers))
     sums = np.zeros((g, n_components))
     for j in range(n_components):

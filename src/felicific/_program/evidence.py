@@ -11,7 +11,7 @@ import numpy as np
 from felicific._documents import check_shape, read_numbers, refused
 from felicific._problem.happiness import Component, fractions_of
 from felicific._problem.rows import Asked
-from felicific._program.moments import NOBODY, Moments
+from felicific._program.aggregates import NOBODY, Aggregates
 from felicific._statistics.expected import EXPECTED, pooled_variance
 from felicific._typing import Floats
 
@@ -62,30 +62,30 @@ class Evidence:
     size: Floats = field(repr=False)
 
     @classmethod
-    def of(cls, moments: Moments, q: Floats) -> Evidence | None:
+    def of(cls, aggregates: Aggregates, q: Floats) -> Evidence | None:
         """What the means of the policy ``q[z, s, d]`` rest on; None where the sums do not tell how values vary."""
-        return cls.along(moments, [q])[0]
+        return cls.along(aggregates, [q])[0]
 
     @classmethod
-    def along(cls, moments: Moments, tables: Sequence[Floats]) -> Sequence[Evidence | None]:
+    def along(cls, aggregates: Aggregates, tables: Sequence[Floats]) -> Sequence[Evidence | None]:
         """What :meth:`of` says of each of some policies."""
-        if moments.square is None:
+        if aggregates.square is None:
             return [None] * len(tables)
-        counted, mass, found = moments.counted, moments.mass.sum(axis=1), []
+        counted, mass, found = aggregates.counted, aggregates.mass.sum(axis=1), []
         # Weights that do not count people: as many as there are rows, as if they weighed alike.
-        scale = np.ones(len(mass)) if moments.counts else moments.rows / np.where(mass > 0, mass, 1.0)
-        people, size, fractions = counted * scale[:, None], mass * scale, fractions_of(moments.components)
-        divisor, told = moments.divisor, np.ones_like(people)
-        if moments.labels is not None:  # what looks at the label is known of those who have one
-            looking = np.array([component.looks_at_y for component in moments.components])
-            told = np.where(looking, moments.labels.evidence[:, None], 1.0)
+        scale = np.ones(len(mass)) if aggregates.counts else aggregates.rows / np.where(mass > 0, mass, 1.0)
+        people, size, fractions = counted * scale[:, None], mass * scale, fractions_of(aggregates.components)
+        divisor, told = aggregates.divisor, np.ones_like(people)
+        if aggregates.labels is not None:  # what looks at the label is known of those who have one
+            looking = np.array([component.looks_at_y for component in aggregates.components])
+            told = np.where(looking, aggregates.labels.evidence[:, None], 1.0)
         for q in tables:
             mean, square = (
-                np.einsum("zsdj,zsd->zj", sums, q) / divisor for sums in (moments.value, moments.square)
+                np.einsum("zsdj,zsd->zj", sums, q) / divisor for sums in (aggregates.value, aggregates.square)
             )
             held = people.copy()
             for j, k in fractions:
-                square[:, j], mean[:, j], share = _among_counted(mean, square, moments.origin, j, k)
+                square[:, j], mean[:, j], share = _among_counted(mean, square, aggregates.origin, j, k)
                 held[:, j] = np.where(people[:, j] > 0, np.maximum(people[:, j] * share, 1.0), 0.0)
             found.append(cls(np.maximum(square - mean**2, 0.0), held * told, held, size))
         return found

@@ -23,9 +23,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._problem.explore import Explored
+from felicific._problem.exploration import Explored
 from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, of_means, rows_of
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.crowd import (
     CHOOSES,
     LIKELY,
@@ -51,7 +52,6 @@ from felicific._program.fractions import (
 )
 from felicific._program.highs import Answer, run_model
 from felicific._program.model import Program, build, multipliers, policy_of, prices_of
-from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import Signal
 from felicific._program.slopes import Slopes, slopes_of
 from felicific._program.solution import (
@@ -139,8 +139,8 @@ class Columns:
                 getattr(self, name).append(sums[name])
         self.square.append(sums.get(f"{self.name} square"))
 
-    def moments(self) -> Moments:
-        """The master's moments: one signal, and columns for decisions."""
+    def aggregates(self) -> Aggregates:
+        """The master's aggregates: one signal, and columns for decisions."""
         crowd, m, mass = self.crowd, len(self.loss), self.totals["mass"]
         squares = [square for square in self.square if square is not None]
         now = [self.totals[f"{self.name} today {what}"] for what in ("loss", "value")]
@@ -173,8 +173,8 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Master(Moments):
-    """Moments whose decisions are columns: what people could get at least is not told by those found so far."""
+class _Master(Aggregates):
+    """Aggregates whose decisions are columns: what people could get at least is not told by those found so far."""
 
     lowest: Floats = field(default_factory=lambda: np.zeros(0))
 
@@ -231,8 +231,8 @@ class Generator:
         self.add_all(
             [(1.0, none, CHOOSES), *((0.0, none, fixed) for fixed in (*own, *range(len(crowd.decisions))))]
         )
-        self.expected.moments().check_complete()
-        self.real.moments().check_complete()
+        self.expected.aggregates().check_complete()
+        self.real.aggregates().check_complete()
 
     def _swing(self, totals: Sums) -> Floats:
         """The largest swing of a mean that decisions can cause: the natural unit of each component.
@@ -265,7 +265,7 @@ class Generator:
         """What each column of the master changes, at most 1."""
         found = np.array(self.changed).T
         held = self.expected.totals["mass"] > 0
-        found = found[held] if self.crowd.see_group else found.sum(axis=0, keepdims=True)
+        found = found[held] if self.crowd.sees_group else found.sum(axis=0, keepdims=True)
         largest = found.max()
         return np.asarray((found / (largest if largest > 0 else 1.0)).ravel())
 
@@ -287,14 +287,14 @@ class Generator:
 
     def rows(self, columns: Columns) -> list[Row]:
         """The requirements, as they read on one ledger."""
-        return rows_of(self.requirements, columns.moments())
+        return rows_of(self.requirements, columns.aggregates())
 
     def master(self, columns: Columns, rows: list[Row]) -> Program:
         """The program that mixes the columns."""
         return build(
-            columns.moments(),
+            columns.aggregates(),
             rows,
-            see_group=self.crowd.see_group,
+            sees_group=self.crowd.sees_group,
             scales=self.swing,
             change_cost=self.crowd.change_cost,
         )
@@ -306,7 +306,7 @@ class Generator:
         if self.crowd.change_cost:
             losses = losses + self.crowd.change_cost * np.array(columns.changed)
         scores = alpha / self.total * losses - happy
-        if not self.crowd.see_group:
+        if not self.crowd.sees_group:
             scores = scores.sum(axis=1, keepdims=True)
         return float((scores[:-1].min(axis=0) - scores[-1]).clip(min=0.0).sum())
 
@@ -361,7 +361,7 @@ class Generator:
         program = self.master(columns, rows)
         answer = _solved(program, self.changes)
         q = policy_of(program, answer.columns)
-        outcome = program.moments.evaluate(q)
+        outcome = program.aggregates.evaluate(q)
         check_solution(program, outcome, q, _objective(program, answer))
         prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
         worth = multipliers(program, answer, program.cost_scale)
@@ -555,16 +555,16 @@ def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Gene
     generated = Generated(
         mixture=mixture,
         outcome=found.outcome,
-        today=search.real.moments().today_if_known,
-        unconstrained=free.moments.evaluate(freely),
-        plug_in=search.expected.moments().evaluate(found.q),
+        today=search.real.aggregates().today_if_known,
+        unconstrained=free.aggregates.evaluate(freely),
+        plug_in=search.expected.aggregates().evaluate(found.q),
         plug_in_optimum=optimum,
         prices=found.prices,
         passes=search.passes,
         stopped=stopped,
         duality_gap=duality_gap,
         asked=found.asked,
-        evidence=Evidence.of(search.real.moments(), found.q),
+        evidence=Evidence.of(search.real.aggregates(), found.q),
         slopes=slopes_of(search, found.outcome),
     )
     worth = found.worth
@@ -581,4 +581,4 @@ def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:
         here = sums_of(part, ledger, np.full(len(decisions), d))
         loss, value = loss + here[0], value + here[1]
     columns.add({"expected loss": loss, "expected value": value})
-    return columns.moments().evaluate(np.ones((len(crowd.groups), 1, 1)))
+    return columns.aggregates().evaluate(np.ones((len(crowd.groups), 1, 1)))

@@ -77,7 +77,7 @@ def run_model(
         return Answer(False, np.empty(0), np.empty(0), model)
     raise SolverError(
         f"HiGHS ended with the status {solver.modelStatusToString(status)!r}.",
-        "Please report it, with the moments if you can share them.",
+        "Please report it, with the aggregates if you can share them.",
     )
 
 
@@ -142,7 +142,7 @@ class Ray:
         if not self.sifted.run():
             raise SolverError(
                 "HiGHS ended with the status 'Infeasible'.",
-                "Please report it, with the moments if you can share them.",
+                "Please report it, with the aggregates if you can share them.",
             )
         return self._answer(np.array(self.solver.getSolution().col_value))
 

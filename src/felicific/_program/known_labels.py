@@ -17,21 +17,21 @@ from felicific.exceptions import DataError
 
 #: Where chances of having a label come from, in words.
 SOURCES = {
-    "odds": "The odds of having one are known",
-    "model": "Who has one is taken to be explained by the columns that it was learnt from (by group, cross-fitted)",
-    "score": "Who has one is taken to be explained by score and group alone",
-    "decision": "Who has one is taken to be explained by decision and group alone",
+    "label_proba": "The odds of having one are known",
+    "model": "Who has one is taken to depend on nothing but the columns that it was learnt from (per group)",
+    "score": "Who has one is taken to depend on nothing but score and group",
+    "decision": "Who has one is taken to depend on nothing but decision and group",
 }
 
 #: Of estimated chances: below this standing ratio, or with fewer effective labels, nothing can be said; below the
 #: second ratio it is doubtful.
 LEAST, DOUBTFUL, FEWEST = 0.6, 0.9, 30.0
 
-#: By how many standard deviations the people with a label may differ from what their odds say.
+#: By how many standard deviations the people with a label may differ from what their probabilities say.
 SURPRISE = 4.5
 
 #: What to do where nobody alike has a label.
-EXPLORE = "Use missing_labels='unknown', or Explore in the next round and MissingLabels(odds=...) after it."
+EXPLORE = "Use missing_labels='unknown', or Exploration in the next round and MissingLabels(label_proba=...) after it."
 
 NUMBERS = ("people", "labelled", "standing", "effective", "below", "evidence")
 
@@ -44,9 +44,9 @@ class KnownLabels:
     ----------
     groups, classes : tuple
         The groups, and the labels that there are.
-    source : {"odds", "model", "score", "decision"}
+    source : {"label_proba", "model", "score", "decision"}
         Where the chances of having a label come from: known, by a model, or by group and score, or decision, alone.
-    hidden, clip : float
+    max_odds_ratio, clip : float
         As :class:`felicific.MissingLabels` has them.
     people, labelled : array of shape (groups,)
         Weight of all, and of those who have a label.
@@ -65,7 +65,7 @@ class KnownLabels:
     groups: tuple[Any, ...]
     classes: tuple[Any, ...]
     source: str
-    hidden: float
+    max_odds_ratio: float
     clip: float
     people: Floats
     labelled: Floats
@@ -94,7 +94,7 @@ class KnownLabels:
                 "source": self.source,
                 "standing_ratio": float(self.standing[z]),
                 "effective_labels": float(self.effective[z]),
-                "odds_below_clip": float(self.below[z]),
+                "proba_below_clip": float(self.below[z]),
                 "seen": dict(zip(self.classes, self.seen[z].tolist(), strict=True)),
                 "imputed": dict(zip(self.classes, self.imputed[z].tolist(), strict=True)),
             }
@@ -119,7 +119,7 @@ class KnownLabels:
             for z in self._some[:6]
         )
         found.append(f"The label is {last!r} for: {shares}{more}.")
-        if self.hidden > 1:
+        if self.max_odds_ratio > 1:
             found.append(
                 f"The loss, and gaps of what looks at the label, are the worst case {self.condition}; means are as if "
                 "nothing were hidden."
@@ -129,7 +129,7 @@ class KnownLabels:
     @property
     def condition(self) -> str:
         """What bounds hold under."""
-        return condition(self.hidden)
+        return condition(self.max_odds_ratio)
 
     def __repr__(self) -> str:
         known, everybody = (f"{part.sum():,.6g}" for part in (self.labelled, self.people))
@@ -139,34 +139,34 @@ class KnownLabels:
     # -----------------------------------------------------------------------------------------------------
     # Whether it can be relied on
 
-    def check(self, lowest: Floats, odds: Floats | None, compared: Collection[int]) -> None:
+    def check(self, lowest: Floats, label_proba: Floats | None, compared: Collection[int]) -> None:
         """Refuse what cannot be known.
 
-        ``lowest`` is by group the least score of somebody with a label (NaN: there are no scores), ``odds`` by group
-        the sum of known odds, their variance, and last the weight of those without a label whose odds are 0;
-        ``compared`` are the positions of the groups that are.
+        ``lowest`` is by group the least score of somebody with a label (NaN: there are no scores), ``label_proba`` by
+        group the sum of known probabilities, their variance, and last the weight of those without a label whose
+        probability is 0; ``compared`` are the positions of the groups that are.
         """
-        if odds is not None:
+        if label_proba is not None:
             for z in np.flatnonzero(self.people > 0).tolist():
-                self._check_odds(z, *odds[z, :2].tolist())
+                self._check_label_proba(z, *label_proba[z, :2].tolist())
         for z in self._some:
             if self.labelled[z] <= 0:
                 raise DataError(
                     f"Nobody of the group {self.groups[z]!r} has a label.",
-                    "Get labels for some of them: Explore in the next round and MissingLabels(odds=...) after it; "
-                    "or merge the group with another.",
+                    "Get labels for some of them: Exploration in the next round and MissingLabels(label_proba=...) "
+                    "after it; or merge the group with another.",
                 )
-        for z in self._some if math.isfinite(self.hidden) else ():
+        for z in self._some if math.isfinite(self.max_odds_ratio) else ():
             group, missing = self.groups[z], float(self.people[z] - self.labelled[z])
-            if odds is not None and (odds[z, -1] > 0 or self.standing[z] <= 0):
-                part = 100.0 * odds[z, -1] / missing if odds[z, -1] > 0 else 100.0
+            if label_proba is not None and (label_proba[z, -1] > 0 or self.standing[z] <= 0):
+                part = 100.0 * label_proba[z, -1] / missing if label_proba[z, -1] > 0 else 100.0
                 share = f"{part:.0f}" if part >= 1.0 else f"{part:.2g}"
-                why = "the odds are 0" if odds[z, -1] > 0 else "nobody was drawn"
+                why = "the probability is 0" if label_proba[z, -1] > 0 else "nobody was drawn"
                 raise DataError(
                     f"For {share} % of the unlabelled of {group!r} {why}: nobody alike has a label.",
                     EXPLORE,
                 )
-            if self.source != "odds" and z in compared:
+            if self.source != "label_proba" and z in compared:
                 self._check_overlap(z, float(lowest[z]))
 
     def _check_overlap(self, z: int, lowest: float) -> None:
@@ -190,7 +190,7 @@ class KnownLabels:
         some = self._some
         worst = min(some, key=lambda z: self.standing[z], default=None)
         found = []
-        if worst is not None and self.source != "odds" and self.standing[worst] < DOUBTFUL:
+        if worst is not None and self.source != "label_proba" and self.standing[worst] < DOUBTFUL:
             found.append(
                 f"Those of the group {self.groups[worst]!r} who have a label stand for "
                 f"{100 * self.standing[worst]:.0f} % of those who have none: of the others nobody alike was seen. "
@@ -213,14 +213,14 @@ class KnownLabels:
                 )
         return found
 
-    def _check_odds(self, z: int, expected: float, variance: float) -> None:
+    def _check_label_proba(self, z: int, expected: float, variance: float) -> None:
         apart = abs(float(self.labelled[z]) - expected)
         if apart > SURPRISE * math.sqrt(variance) + 1e-9 * expected:
             raise DataError(
-                f"In the group {self.groups[z]!r} {self.labelled[z]:,.6g} people have a label, and by their odds "
-                f"{expected:,.6g} would: these are not the odds with which labels were seen.",
-                "Pass the odds that were really drawn with. Were decisions overridden, are labels not yet due, or "
-                "offers declined? Multiply by the chance of that, or leave those people out of both.",
+                f"In the group {self.groups[z]!r} {self.labelled[z]:,.6g} people have a label, and by their "
+                f"label_proba {expected:,.6g} would: these are not the probabilities with which labels were seen.",
+                "Pass the probabilities that were really drawn with. Were decisions overridden, are labels not yet "
+                "due, or offers declined? Multiply by the chance of that, or leave those people out of both.",
             )
 
     # -----------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ class KnownLabels:
         return {
             "classes": plain(list(self.classes), "class"),
             "source": self.source,
-            "hidden": "inf" if math.isinf(self.hidden) else self.hidden,
+            "max_odds_ratio": "inf" if math.isinf(self.max_odds_ratio) else self.max_odds_ratio,
             "clip": self.clip,
             **{name: getattr(self, name).tolist() for name in NUMBERS},
             **shares,
@@ -249,19 +249,23 @@ class KnownLabels:
         """Read what :meth:`to_json` wrote, for some groups."""
         if content is None:
             return None
-        names = {"classes", "source", "hidden", "clip", "seen", "imputed", *NUMBERS}
+        names = {"classes", "source", "max_odds_ratio", "clip", "seen", "imputed", *NUMBERS}
         if not isinstance(content, dict) or set(content) != names or content["source"] not in SOURCES:
             raise refused("it does not say who has a label")
         classes, g = tuple(read_values(content["classes"], "class")), len(groups)
-        hidden = math.inf if content["hidden"] == "inf" else read_number(content["hidden"], "hidden")
+        max_odds_ratio = (
+            math.inf
+            if content["max_odds_ratio"] == "inf"
+            else read_number(content["max_odds_ratio"], "max_odds_ratio")
+        )
         numbers: dict[str, Any] = {
             name: check_shape(name, read_numbers(content[name], name), (g,)) for name in NUMBERS
         }
-        if hidden < 1 or any((part < 0).any() for part in numbers.values()):
-            raise refused("a number of who has a label is negative, or hidden is less than 1")
+        if max_odds_ratio < 1 or any((part < 0).any() for part in numbers.values()):
+            raise refused("a number of who has a label is negative, or max_odds_ratio is less than 1")
         for name in ("seen", "imputed"):
             rows = [[math.nan if share is None else share for share in row] for row in content[name]]
             known = np.array(rows, dtype=np.float64)
             numbers[name] = check_shape(name, known, (g, len(classes)))
         clip = read_number(content["clip"], "clip")
-        return cls(groups, classes, content["source"], hidden, clip, **numbers)
+        return cls(groups, classes, content["source"], max_odds_ratio, clip, **numbers)

@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from felicific._capacity import check_room
-from felicific._problem.explore import chances_in, refuse_chances
+from felicific._problem.exploration import chances_in, refuse_chances
 from felicific._problem.rows import Chance, ModelRow, Row
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.chances import cells_of, floors_in, lifted
 from felicific._program.corners import Corners
-from felicific._program.moments import Moments, Outcome
 from felicific._typing import Codes, Floats, Truths
-from felicific.exceptions import MomentsError
+from felicific.exceptions import AggregatesError
 
 if TYPE_CHECKING:
     from felicific._program.highs import Answer
@@ -61,12 +61,12 @@ class Program:
     Columns are ``q`` of the occupied cells (cell by cell, decision by decision), then the free levels that the
     requirements need, then the excess that the elastic program minimises. There is a table of cells for every group,
     or one for all when the policy does not see the group: ``occupied`` says where somebody is, and ``regret`` is what
-    is minimised, of shape (tables, signals, decisions). Where signals of few people are treated ``alike``, the moments
-    hold their sums at the one that stands for them. ``changes`` is how far each column is from today's decisions, where
-    the signals do not tell.
+    is minimised, of shape (tables, signals, decisions). Where signals of few people are treated ``alike``, the
+    aggregates hold their sums at the one that stands for them. ``changes`` is how far each column is from today's
+    decisions, where the signals do not tell.
     """
 
-    moments: Moments
+    aggregates: Aggregates
     rows: list[Row]
     occupied: Truths
     regret: Floats
@@ -75,7 +75,7 @@ class Program:
     coefficients: Floats
     constants: Floats
     scales: Floats
-    see_group: bool
+    sees_group: bool
     alike: Codes | None = None
     change_cost: float = 0.0
     changes: Floats | None = None
@@ -84,14 +84,14 @@ class Program:
         """What is minimised: the loss, with what changed decisions cost."""
         if not self.change_cost or outcome.changed is None:
             return outcome.loss
-        changed = np.nan_to_num(outcome.changed) @ self.moments.people  # of nobody, no share is known
-        return outcome.loss + self.change_cost * float(changed) / self.moments.total
+        changed = np.nan_to_num(outcome.changed) @ self.aggregates.people  # of nobody, no share is known
+        return outcome.loss + self.change_cost * float(changed) / self.aggregates.total
 
     @cached_property
     def cell(self) -> Codes:
         """The position of a group's cell among the occupied ones, or -1, of shape (groups, signals)."""
         places = np.where(self.occupied, self.occupied.cumsum().reshape(self.occupied.shape) - 1, -1)
-        return np.broadcast_to(places, self.moments.mass.shape)
+        return np.broadcast_to(places, self.aggregates.mass.shape)
 
     @cached_property
     def n_cells(self) -> int:
@@ -146,12 +146,12 @@ class Program:
     @cached_property
     def counted(self) -> Floats:
         """Weight inside ``among``, of shape (groups, components)."""
-        return self.moments.counted
+        return self.aggregates.counted
 
     @cached_property
     def rounding(self) -> Floats:
         """Differences between group means that may be nothing but rounding, by component."""
-        return rounding_of(self.moments)
+        return rounding_of(self.aggregates)
 
     @cached_property
     def swing(self) -> Floats:
@@ -161,8 +161,8 @@ class Program:
     @cached_property
     def largest_loss(self) -> float:
         """The largest size of a cell's loss."""
-        loss = self.moments.loss
-        return max(float(loss.max()), -float(loss.min())) / self.moments.total
+        loss = self.aggregates.loss
+        return max(float(loss.max()), -float(loss.min())) / self.aggregates.total
 
     @cached_property
     def empty(self) -> list[tuple[Codes, Codes, Codes]]:
@@ -197,27 +197,27 @@ class Program:
     @cached_property
     def today(self) -> Floats:
         """Today's decision at every signal, as probabilities of shape (signals, D)."""
-        n_decisions = self.moments.loss.shape[2]
-        today = self.moments.signal.today(len(self.moments.classes))
+        n_decisions = self.aggregates.loss.shape[2]
+        today = self.aggregates.signal.today(len(self.aggregates.classes))
         return np.asarray(np.arange(n_decisions) == today[:, None], dtype=np.float64)
 
     @cached_property
     def _climbs(self) -> bool:
         """Whether decisions that are listed may only get better along all signals, or along all the other way."""
-        return self.moments.listed and self.moments.signal.climbs(len(self.moments.classes))
+        return self.aggregates.listed and self.aggregates.signal.climbs(len(self.aggregates.classes))
 
     @cached_property
     def chains(self) -> list[tuple[range, int]]:
         """Runs of signals along which the probability of a decision may not fall."""
-        if not self.moments.listed:
-            return self.moments.signal.chains(len(self.moments.classes))
-        _, n_signals, n_decisions = self.moments.loss.shape
-        return [(range(n_signals), 1)] if self._climbs and self.moments.rising and n_decisions == 2 else []
+        if not self.aggregates.listed:
+            return self.aggregates.signal.chains(len(self.aggregates.classes))
+        _, n_signals, n_decisions = self.aggregates.loss.shape
+        return [(range(n_signals), 1)] if self._climbs and self.aggregates.rising and n_decisions == 2 else []
 
     @property
     def rises(self) -> bool:
         """Whether the second of two decisions may not fall along all signals: a policy then mixes thresholds."""
-        _, n_signals, n_decisions = self.moments.loss.shape
+        _, n_signals, n_decisions = self.aggregates.loss.shape
         return n_decisions == 2 and self.chains == [(range(n_signals), 1)]
 
     @cached_property
@@ -227,13 +227,13 @@ class Program:
         Of listed decisions, unless these are two whose thresholds can be listed. Where the signal asks for no order, a
         staircase may go up and down.
         """
-        few = self.moments.loss.shape[2] == 2 and (self.rises or not self._climbs)
-        return self.moments.listed and not few
+        few = self.aggregates.loss.shape[2] == 2 and (self.rises or not self._climbs)
+        return self.aggregates.listed and not few
 
     @property
     def steps(self) -> int:
         """Of staircases: 1 where decisions may only get better along the signals, -1 only worse, 0 anything."""
-        return (1 if self.moments.rising else -1) if self._climbs else 0
+        return (1 if self.aggregates.rising else -1) if self._climbs else 0
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
         """Columns and scaled coefficients of a weighted mean, over groups, of component ``j``."""
@@ -243,7 +243,7 @@ class Program:
             own = shares[one] * self.coefficients[one, :, :, j]  # nothing where nobody is
             signal, which = np.nonzero(own)
             return self.cell[one][signal] * own.shape[1] + which, own[signal, which]
-        per_cell = np.zeros((self.n_cells, self.moments.loss.shape[2]))
+        per_cell = np.zeros((self.n_cells, self.aggregates.loss.shape[2]))
         for z in groups:
             occupied = self.cell[z] >= 0
             per_cell[self.cell[z][occupied]] += shares[z] * self.coefficients[z, occupied, :, j]
@@ -267,10 +267,12 @@ class Program:
             )
             held = held & (place == ends[:, None])
         cells = np.unique(self.cell[held])
-        return np.asarray(cells * self.moments.loss.shape[2] + chance.decision)
+        return np.asarray(cells * self.aggregates.loss.shape[2] + chance.decision)
 
     def _held(self, chance: Chance) -> Truths:
-        return cells_of(chance, self.moments.signal, len(self.moments.loss), len(self.moments.classes))
+        return cells_of(
+            chance, self.aggregates.signal, len(self.aggregates.loss), len(self.aggregates.classes)
+        )
 
     def chances(self, chance: Chance, q: Floats) -> Floats:
         """The chances of people that a row speaks of."""
@@ -278,20 +280,20 @@ class Program:
 
 
 def build(
-    moments: Moments,
+    aggregates: Aggregates,
     rows: list[Row],
     *,
-    see_group: bool = True,
+    sees_group: bool = True,
     scales: Floats | None = None,
     change_cost: float = 0.0,
 ) -> Program:
-    """Scale the moments into the coefficients of the program; a changed decision costs ``change_cost``."""
-    alike = moments.alike(see_group)
-    moments = moments if alike is None else moments.moved(alike)
-    n_classes = moments.loss.shape[2]
-    check_asked(moments, rows, see_group=see_group)
-    mass, loss = moments.mass, charged_losses(moments, change_cost)
-    if not see_group:
+    """Scale the aggregates into the coefficients of the program; a changed decision costs ``change_cost``."""
+    alike = aggregates.alike(sees_group)
+    aggregates = aggregates if alike is None else aggregates.moved(alike)
+    n_classes = aggregates.loss.shape[2]
+    check_asked(aggregates, rows, sees_group=sees_group)
+    mass, loss = aggregates.mass, charged_losses(aggregates, change_cost)
+    if not sees_group:
         mass, loss = mass.sum(axis=0, keepdims=True), loss.sum(axis=0, keepdims=True)
     # Of few decisions, one after the other is faster than along the last axis.
     each = np.moveaxis(loss, 2, 0)
@@ -301,13 +303,13 @@ def build(
         np.subtract(each[d], least, out=regret[:, :, d])
     cost_scale = float(regret.max())
     regret /= cost_scale if cost_scale > 0 else 1.0
-    base = moments.value[:, :, -1]
+    base = aggregates.value[:, :, -1]
     for d in range(n_classes - 2, -1, -1):  # the value at the first of the best decisions
-        base = np.where((each[d] == least)[:, :, None], moments.value[:, :, d], base)
-    counted = moments.divisor
-    coefficients = np.empty(moments.value.shape)
+        base = np.where((each[d] == least)[:, :, None], aggregates.value[:, :, d], base)
+    counted = aggregates.divisor
+    coefficients = np.empty(aggregates.value.shape)
     for d in range(n_classes):
-        np.subtract(moments.value[:, :, d], base, out=coefficients[:, :, d])
+        np.subtract(aggregates.value[:, :, d], base, out=coefficients[:, :, d])
     coefficients /= counted[:, None, None, :]
     level = base.sum(axis=1) / counted
     if scales is None:
@@ -316,58 +318,58 @@ def build(
         scales = np.maximum(high, -low)
     if not (scales > 0).all():
         # Where no decision matters, what is between the groups is all there is to measure by, or failing that its size.
-        apart, noise = level.max(axis=0) - level.min(axis=0), rounding_of(moments)
+        apart, noise = level.max(axis=0) - level.min(axis=0), rounding_of(aggregates)
         scales = np.where(scales > 0, scales, np.where(apart > noise, apart, noise / ROUNDING))
         scales[scales == 0.0] = 1.0
     coefficients /= scales
     return Program(
-        moments=moments,
+        aggregates=aggregates,
         rows=rows,
         occupied=mass > 0,
         regret=regret,
-        cost_scale=cost_scale / moments.total,
-        least_loss=float(least.sum()) / moments.total,
+        cost_scale=cost_scale / aggregates.total,
+        least_loss=float(least.sum()) / aggregates.total,
         coefficients=coefficients,
         constants=level / scales,
         scales=scales,
-        see_group=see_group,
+        sees_group=sees_group,
         alike=alike,
         change_cost=change_cost,
     )
 
 
-def check_asked(moments: Moments, rows: Sequence[Row], *, see_group: bool) -> None:
+def check_asked(aggregates: Aggregates, rows: Sequence[Row], *, sees_group: bool) -> None:
     """Refuse what no program can be written of."""
-    n_groups, n_signals, n_classes = moments.loss.shape
+    n_groups, n_signals, n_classes = aggregates.loss.shape
     if any(row.chance is not None for row in rows):
-        refuse_chances(chances_in(rows), n_groups, see_group=see_group)
+        refuse_chances(chances_in(rows), n_groups, sees_group=sees_group)
     check_room(
-        SOLVED * moments.value.size,
+        SOLVED * aggregates.value.size,
         "The linear program",
-        f"{n_groups} groups x {n_signals:,} signals x {n_classes} decisions x {moments.value.shape[3]:,} components",
-        "Use fewer cells, or policy='label', merge classes or groups, or ask for a criterion of "
+        f"{n_groups} groups x {n_signals:,} signals x {n_classes} decisions x {aggregates.value.shape[3]:,} components",
+        "Use fewer score bins, or policy='label', merge classes or groups, or ask for a criterion of "
         "fewer parts, such as 'statistical_parity' instead of 'equalized_odds'.",
     )
 
 
-def charged_losses(moments: Moments, change_cost: float) -> Floats:
+def charged_losses(aggregates: Aggregates, change_cost: float) -> Floats:
     """The sums of losses, with what changed decisions cost."""
-    return moments.loss + change_cost * changed_by(moments) if change_cost else moments.loss
+    return aggregates.loss + change_cost * changed_by(aggregates) if change_cost else aggregates.loss
 
 
-def changed_by(moments: Moments) -> Floats:
+def changed_by(aggregates: Aggregates) -> Floats:
     """How many people every decision changes, cell by cell."""
-    if moments.today_mass is None:
-        raise MomentsError(
-            "These moments do not say what is decided today, so changes cannot be counted.",
-            "Sum up the people again (moments that were merged may have lost it), or use change_cost=0.",
+    if aggregates.today_mass is None:
+        raise AggregatesError(
+            "These aggregates do not say what is decided today, so changes cannot be counted.",
+            "Sum up the people again (aggregates that were merged may have lost it), or use change_cost=0.",
         )
-    return np.asarray(moments.mass[:, :, None] - moments.today_mass)
+    return np.asarray(aggregates.mass[:, :, None] - aggregates.today_mass)
 
 
-def rounding_of(moments: Moments) -> Floats:
+def rounding_of(aggregates: Aggregates) -> Floats:
     """Differences between group means that may be nothing but rounding, by component."""
-    size = _largest(moments.value).sum(axis=1) / moments.divisor
+    size = _largest(aggregates.value).sum(axis=1) / aggregates.divisor
     return np.asarray(ROUNDING * size.max(axis=0))
 
 
@@ -386,18 +388,18 @@ def changes_of(program: Program) -> Floats:
 
 
 def _changed_tables(program: Program) -> Floats:
-    moments = program.moments
-    mass = moments.mass if program.see_group else moments.mass.sum(axis=0, keepdims=True)
-    n_classes = moments.loss.shape[2]
-    if moments.listed:  # the signals do not tell, so by how many people each decision changes
-        if moments.today_mass is None:
+    aggregates = program.aggregates
+    mass = aggregates.mass if program.sees_group else aggregates.mass.sum(axis=0, keepdims=True)
+    n_classes = aggregates.loss.shape[2]
+    if aggregates.listed:  # the signals do not tell, so by how many people each decision changes
+        if aggregates.today_mass is None:
             return np.zeros((*mass.shape, n_classes))
-        changed = changed_by(moments)
-        changed = changed if program.see_group else changed.sum(axis=0, keepdims=True)
+        changed = changed_by(aggregates)
+        changed = changed if program.sees_group else changed.sum(axis=0, keepdims=True)
         return np.asarray(changed / (changed.max(initial=0.0) or 1.0))
-    today = moments.signal.today(n_classes)
+    today = aggregates.signal.today(n_classes)
     far = np.ones(mass.shape)
-    for run in moments.signal.runs(n_classes):
+    for run in aggregates.signal.runs(n_classes):
         if len(run) < 2:
             continue
         here, part = today[run.start : run.stop], mass[:, run.start : run.stop]
@@ -430,13 +432,13 @@ def policy_in(program: Program, q: Floats) -> Floats:
     An empty cell gets today's decision, never an arbitrary vertex. Where people keep a chance, so does whoever will be
     in an empty cell.
     """
-    n_groups, n_classes, labels = len(program.moments.loss), q.shape[2], len(program.moments.classes)
-    if program.moments.listed:
+    n_groups, n_classes, labels = len(program.aggregates.loss), q.shape[2], len(program.aggregates.classes)
+    if program.aggregates.listed:
         return _filled(program, q, labels)
     floors, (place, signal) = None, program.lacking
     today, flat = program.today, q.reshape(-1)
     if any(row.chance is not None for row in program.rows):
-        floors = floors_in(program.rows, program.moments.signal, n_groups, labels, n_classes)
+        floors = floors_in(program.rows, program.aggregates.signal, n_groups, labels, n_classes)
         today = (floors + (1.0 - floors.sum(axis=2, keepdims=True)) * today).reshape(-1, n_classes)
         signal = place
     for d in range(n_classes):
@@ -454,28 +456,28 @@ def _filled(program: Program, q: Floats, n_labels: int) -> Floats:
     Where that would break the order of the decisions, or signals do not tell, it gets what the nearest cell gets in
     which somebody is: of the group, or of all groups where the group has nobody.
     """
-    moments, n_groups = program.moments, len(program.moments.loss)
+    aggregates, n_groups = program.aggregates, len(program.aggregates.loss)
     q = q if len(q) == n_groups else np.repeat(q, n_groups, axis=0)
-    held = np.broadcast_to(program.occupied, moments.mass.shape)
-    told = _told_by_signals(moments)
+    held = np.broadcast_to(program.occupied, aggregates.mass.shape)
+    told = _told_by_signals(aggregates)
     if any(row.chance is not None for row in program.rows):
         told[:] = -1  # today's decisions leave nobody a chance
     everybody = np.asarray(held.any(axis=0))
-    for run in moments.signal.runs(n_labels):
+    for run in aggregates.signal.runs(n_labels):
         for z in range(n_groups):
             _fill_run(q, z, run, held, everybody, told, program.steps)
     q = q if program.alike is None else np.take_along_axis(q, program.alike[:, :, None], axis=1)
     if not any(row.chance is not None for row in program.rows):
         return np.asarray(q)
-    return lifted(q, floors_in(program.rows, moments.signal, n_groups, n_labels, q.shape[2]))
+    return lifted(q, floors_in(program.rows, aggregates.signal, n_groups, n_labels, q.shape[2]))
 
 
-def _told_by_signals(moments: Moments) -> Codes:
+def _told_by_signals(aggregates: Aggregates) -> Codes:
     """What is decided today at every signal, -1 where nobody is; nowhere, if people of some signal are told apart."""
-    none = np.full(moments.mass.shape[1], -1)
-    if moments.today_mass is None:
+    none = np.full(aggregates.mass.shape[1], -1)
+    if aggregates.today_mass is None:
         return none
-    everybody = moments.today_mass.sum(axis=0)
+    everybody = aggregates.today_mass.sum(axis=0)
     if ((everybody > 0).sum(axis=1) > 1).any():
         return none
     return np.where(everybody.any(axis=1), everybody.argmax(axis=1), none)

@@ -89,7 +89,7 @@ def one_gap(program: Program, rows: Sequence[Row]) -> OneGap | None:
     if len(gaps) + len(floors) < len(rows) or program.corners is None:
         return None
     several = any(single_groups(row.said.shares) is None for row in (*gaps, *floors))
-    if several or (rows and not program.see_group):
+    if several or (rows and not program.sees_group):
         return None
     # The tightest of gaps that are one is kept.
     one = min(gaps, key=lambda row: row.at_most / program.scales[row.j], default=None)

@@ -1,4 +1,4 @@
-r"""Queries: moments of people in a table that is not in memory, by one query of its engine.
+r"""Queries: aggregates of people in a table that is not in memory, by one query of its engine.
 
 Rows are grouped by (group, signal, what is decided today, label), and the engine adds up the products
 
@@ -23,8 +23,8 @@ from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.worth import SLACK, TYPICAL, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
-from felicific._program.moments import Moments
-from felicific._program.moments_file import check_size
+from felicific._program.aggregates import Aggregates
+from felicific._program.aggregates_file import check_size
 from felicific._program.signals import Signal
 from felicific._program.sum_names import SUMS
 from felicific._program.summing import sum_people
@@ -43,8 +43,8 @@ from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, EngineError, FelicificError, HappinessError
 
 
-def sum_lazily(people: LazyPeople, signal: Signal) -> Moments:
-    """Moments by one query where everything can be written as expressions, else batch by batch."""
+def sum_lazily(people: LazyPeople, signal: Signal) -> Aggregates:
+    """Aggregates by one query where everything can be written as expressions, else batch by batch."""
     engine, columns = people.engine, people.columns
     # Of folds, because engines know no hash in common; of missing labels, because functions are then asked of people
     # who have one, and of the others as if they had each.
@@ -52,14 +52,14 @@ def sum_lazily(people: LazyPeople, signal: Signal) -> Moments:
     if people.plan.reason is not None or not isinstance(engine, QueryEngine) or by_rows:
         return _batchwise(people, signal)
     try:
-        return Query(people, engine, signal).moments()
+        return Query(people, engine, signal).aggregates()
     except Exception as error:
         # Go through the rows: that says what is wrong with which of them.
         _batchwise(people, signal)
         if isinstance(error, FelicificError):
             raise
         raise EngineError(
-            f"{engine.label} could not compute the moments ({type(error).__name__}: "
+            f"{engine.label} could not compute the aggregates ({type(error).__name__}: "
             f"{' '.join(str(error).split())[:500]}).",
             "Please report it; until then, pass the table in memory.",
         ) from error
@@ -69,44 +69,47 @@ def sum_lazily(people: LazyPeople, signal: Signal) -> Moments:
 # Batch by batch
 
 
-def _batchwise(people: LazyPeople, signal: Signal) -> Moments:
+def _batchwise(people: LazyPeople, signal: Signal) -> Aggregates:
     """Sum up batches of rows with the code for tables in memory."""
-    moments: Moments = people.fold(partial(_sum_some, people.problem, signal), add_groups)
-    if not moments.rows.sum() and people.groups is None:
+    aggregates: Aggregates = people.fold(partial(_sum_some, people.problem, signal), add_groups)
+    if not aggregates.rows.sum() and people.groups is None:
         raise no_rows(people.columns.weight)
     if people.groups is None:
-        refuse_identifiers(moments.groups, int(moments.rows.sum()), moments.total)
-    refuse_overflow(people.problem, moments.value, moments.loss)
-    return moments
+        refuse_identifiers(aggregates.groups, int(aggregates.rows.sum()), aggregates.total)
+    refuse_overflow(people.problem, aggregates.value, aggregates.loss)
+    return aggregates
 
 
-def _sum_some(problem: Problem, signal: Signal, people: People) -> Moments:
+def _sum_some(problem: Problem, signal: Signal, people: People) -> Aggregates:
     return sum_people(people, problem, signal)
 
 
-def add_groups(left: Moments, right: Moments) -> Moments:
-    """Add moments of parts of one table, either of which may lack some groups."""
+def add_groups(left: Aggregates, right: Aggregates) -> Aggregates:
+    """Add aggregates of parts of one table, either of which may lack some groups."""
     if left.groups == right.groups:
         return left + right
     groups = find_groups(np.array([*{*left.groups, *right.groups}, None], dtype=object)[:-1])
     return _regrouped(left, groups) + _regrouped(right, groups)
 
 
-def _regrouped(moments: Moments, groups: tuple[Any, ...]) -> Moments:
-    """The same moments with rows of zeros for the groups it lacks."""
-    place = [groups.index(group) for group in moments.groups]
+def _regrouped(aggregates: Aggregates, groups: tuple[Any, ...]) -> Aggregates:
+    """The same aggregates with rows of zeros for the groups it lacks."""
+    place = [groups.index(group) for group in aggregates.groups]
 
     def spread(array: Any) -> Any:
         wide = np.zeros((len(groups), *array.shape[1:]), dtype=array.dtype)
         wide[place] = array
         return wide
 
-    sums = [name for name in (*SUMS, "rows") if getattr(moments, name) is not None]
-    others = moments.unlabelled
+    sums = [name for name in (*SUMS, "rows") if getattr(aggregates, name) is not None]
+    others = aggregates.unlabelled
     if others is not None:
         others = others.mapped(lambda part: _regrouped(part, groups), spread)
     return replace(
-        moments, groups=groups, unlabelled=others, **{name: spread(getattr(moments, name)) for name in sums}
+        aggregates,
+        groups=groups,
+        unlabelled=others,
+        **{name: spread(getattr(aggregates, name)) for name in sums},
     )
 
 
@@ -131,7 +134,7 @@ class Query:
                 "Name their columns in proba=, or use policy='label'.",
             )
 
-    def moments(self) -> Moments:
+    def aggregates(self) -> Aggregates:
         """Run it, and put the sums where they belong."""
         frame = self._prepared()
         origins = self._origins(frame)
@@ -353,8 +356,8 @@ class Query:
                     products[f"q{name[1:]}_{s}"] = square if by is None else by * square
         return products
 
-    def _assembled(self, result: Any, origins: list[float | None], products: dict[str, Any]) -> Moments:
-        """Put the sums of every key into the arrays of the moments."""
+    def _assembled(self, result: Any, origins: list[float | None], products: dict[str, Any]) -> Aggregates:
+        """Put the sums of every key into the arrays of the aggregates."""
         sums = {name: as_floats(result, name) for name in products} if len(result) else {}
         if not len(result) or sums["bad"].any():
             # The rows say what is wrong with them; whole numbers that are no floats can be summed there.
@@ -377,7 +380,7 @@ class Query:
             )
         codes = encode_groups(group, known)
         found = _Keys(self, known, codes, np.asarray(group), label, today, cell, as_floats(result, "n"), sums)
-        return found.moments(origins)
+        return found.aggregates(origins)
 
 
 @dataclass(frozen=True)
@@ -394,7 +397,7 @@ class _Keys:
     counts: Floats
     sums: dict[str, Floats]
 
-    def moments(self, origins: list[float | None]) -> Moments:
+    def aggregates(self, origins: list[float | None]) -> Aggregates:
         """Sum up the keys of every group and signal."""
         problem, signal, n_labels = self.query.problem, self.query.signal, len(self.query.labels)
         shape = (len(self.known), signal.size(n_labels))
@@ -433,7 +436,7 @@ class _Keys:
             "gains": more,
             "loses": less,
         }
-        return Moments(
+        return Aggregates(
             classes=problem.labels,
             decisions=problem.decisions,
             rising=problem.rising,

@@ -1,4 +1,4 @@
-"""Moments of people without labels, from those of labelled people who are alike."""
+"""Aggregates of people without labels, from those of labelled people who are alike."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from felicific._program.moments import Moments
+from felicific._program.aggregates import Aggregates
 from felicific._program.sum_names import OPTIONAL
 from felicific._typing import Codes, Floats
 
 
 def reweighted(
-    labelled: Moments, fresh: Moments, *, see_group: bool = True, exact_loss: bool = False
-) -> Moments:
-    r"""Moments of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
+    labelled: Aggregates, fresh: Aggregates, *, sees_group: bool = True, exact_loss: bool = False
+) -> Aggregates:
+    r"""Aggregates of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
 
     A component of ``fresh`` is taken as it is, and so is an ``exact_loss``. Of any other sum of ``labelled``, and of
     any other loss, :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without
     labelled people takes the mean of its nearest neighbours in the same group, and failing those of all groups
     together. Cells that are treated alike because they hold few labelled people share one mean.
     """
-    alike = labelled.alike(see_group)
+    alike = labelled.alike(sees_group)
     labelled = labelled if alike is None else labelled.moved(alike)
     unit = _Means(labelled, alike)
     exact = {component.name: j for j, component in enumerate(fresh.components)}
@@ -53,7 +53,7 @@ def reweighted(
 class _Means:
     """Means per cell of labelled sums, with empty cells filled from where the nearest people are."""
 
-    def __init__(self, labelled: Moments, alike: Codes | None) -> None:
+    def __init__(self, labelled: Aggregates, alike: Codes | None) -> None:
         self.mass = labelled.mass
         self.alike = alike
         self.sources = {

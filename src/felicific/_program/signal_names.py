@@ -62,7 +62,7 @@ def resolve_sight(policy: Any) -> Sight:
 
 
 def choose_policy(
-    n_classes: int, *, see_group: bool, scored: bool, valued: bool = False
+    n_classes: int, *, sees_group: bool, scored: bool, valued: bool = False
 ) -> tuple[Signal | Individual, str]:
     """What ``policy="auto"`` means: what the policy sees, and why.
 
@@ -73,7 +73,7 @@ def choose_policy(
     if not scored:
         more = f" and there are {n_classes} classes" if valued else ""
         return Label(), f"the model has no predict_proba{more}"
-    if not see_group:
+    if not sees_group:
         return Individual(), "the group is not seen"
     if n_classes > 2:
         return Individual(), f"there are {n_classes} classes"
@@ -86,7 +86,7 @@ def resolve_kind(policy: Any, proba: Any) -> Signal | Individual:
 
 
 def resolve_signal(policy: Any) -> Signal:
-    """Turn ``policy=`` into a signal that moments can be summed over."""
+    """Turn ``policy=`` into a signal that aggregates can be summed over."""
     signal = resolve_policy(policy)
     if isinstance(signal, Individual):
         raise DataError(

@@ -112,7 +112,7 @@ class Signal(ABC):
     of_values, takes_values : bool
         Whether what it is made of are values of a decision function instead; whether such cells can stand for it.
     drawn : bool
-        Whether a person's signal is drawn by lot, so that sums over people do not tell each person's odds.
+        Whether a person's signal is drawn by lot, so that sums over people do not tell each person's probabilities.
     ordered : bool
         Whether signals have neighbours.
     least : int
@@ -350,7 +350,7 @@ class _Scored(Signal):
         return top * (fine + 1) + (nw.col("best") * float(fine)).ceil().cast(nw.Int64)
 
     def log_policies(self, n_classes: int) -> float:
-        """How many maps cells of a score could have led to, their cuts included.
+        """How many maps bins of a score could have led to, their cuts included.
 
         Cells of a score are cut by the rows they are used on, but always between fine bins that are the same for all
         data. Monotone policies of any cells are monotone policies of the fine bins; free ones are counted for each
@@ -382,13 +382,13 @@ class Score(_Scored):
 
     With two classes the score p is the probability of ``classes[1]``. Rows are first counted in the fine bins
     :math:`\lceil 4096 p \rceil`, which are the same everywhere, so the counts add; the bins are then joined to
-    ``cells`` cells of about equal mass. The model's own ``boundary`` always separates two cells, so today's
+    ``bins`` cells of about equal mass. The model's own ``boundary`` always separates two cells, so today's
     decisions are one of the policies. With more classes a cell is the predicted class and a range of its
     probability.
 
     Parameters
     ----------
-    cells : int, optional
+    bins : int, optional
         How many cells to make, the same ones for all groups; fewer only where there are fewer different scores, each
         of which then has a cell of its own. By default 256. With more than two classes neighbouring cells of a label
         are then treated alike in a group until 50 of its people are together, so that what a small group carries
@@ -411,24 +411,24 @@ class Score(_Scored):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> for cells in (2, 256):  # with few cells, more people face a lottery
-    ...     policy = solve(people, policy=Score(cells=cells), proba="score", y="repaid", sensitive_features="sex",
+    >>> for bins in (2, 256):  # with few cells, more people face a lottery
+    ...     policy = solve(people, policy=Score(bins=bins), proba="score", y="repaid", sensitive_features="sex",
     ...                    happiness="decision", gap=0.0, random_state=0)
-    ...     print(cells, policy.share_drawn)
+    ...     print(bins, policy.share_drawn)
     2 0.25
     256 0.0
     """
 
     takes_values: ClassVar[bool] = True
 
-    cells: int | None = None
+    bins: int | None = None
     monotone: bool = True
     boundary: float = 0.5
     calibration: Literal["affine", "isotonic", "none"] | None = None
 
     def __post_init__(self) -> None:
-        if self.cells is not None and (type(self.cells) is not int or self.cells < 2):
-            raise DataError(f"Score(cells={self.cells!r}).", "Give a whole number of at least 2 cells.")
+        if self.bins is not None and (type(self.bins) is not int or self.bins < 2):
+            raise DataError(f"Score(bins={self.bins!r}).", "Give a whole number of at least 2 bins.")
         if self.calibration not in (None, *LINES):
             known = ", ".join(map(repr, LINES))
             raise DataError(f"Score(calibration={self.calibration!r}).", f"Choose one of {known}.")
@@ -470,11 +470,11 @@ class Score(_Scored):
         return replace(self, boundary=find_boundary(proba, predicted))
 
     def check(self, n_classes: int) -> None:
-        """Raise if there are fewer cells than labels."""
-        if self.cells is not None and self.cells < n_classes:
+        """Raise if there are fewer bins than labels."""
+        if self.bins is not None and self.bins < n_classes:
             raise DataError(
-                f"Score(cells={self.cells}) has fewer cells than the {n_classes} labels, each of which needs one.",
-                f"Give at least {n_classes}, or leave cells out.",
+                f"Score(bins={self.bins}) has fewer bins than the {n_classes} labels, each of which needs one.",
+                f"Give at least {n_classes}, or leave bins= out.",
             )
 
     def join(self, mass: Floats, n_classes: int) -> tuple[Codes, ScoreCells]:
@@ -489,12 +489,12 @@ class Score(_Scored):
         """
         self.check(n_classes)
         share = (mass / mass.sum(axis=1, keepdims=True).clip(min=1e-300)).mean(axis=0)
-        cells = CELLS if self.cells is None else self.cells
+        cells = CELLS if self.bins is None else self.bins
         today = self.today(n_classes)
         forced = (np.flatnonzero(np.diff(today)) + 1).tolist()
         cuts = cuts_of(share, forced, max(cells, n_classes))
         cells_of_bins = np.searchsorted(np.array(cuts, dtype=np.intp), np.arange(len(share)), side="right")
-        least = LEAST if self.cells is None and n_classes > 2 else 0
+        least = LEAST if self.bins is None and n_classes > 2 else 0
         return cells_of_bins, ScoreCells(tuple(cuts), self.monotone, self.boundary, least)
 
 

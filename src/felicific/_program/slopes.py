@@ -14,8 +14,8 @@ import numpy as np
 
 from felicific._documents import check_shape, read_numbers, refused
 from felicific._problem.unions import known_groups
+from felicific._program.aggregates import Outcome
 from felicific._program.crowd import CHOOSES
-from felicific._program.moments import Outcome
 from felicific._typing import Floats, Truths
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def slopes_of(search: Generator, outcome: Outcome) -> Slopes | None:
     """
     crowd, columns = search.crowd, search.real
     j = _weighing(np.array(search.kappa))
-    if j is None or not crowd.see_group or search.ground.chances:
+    if j is None or not crowd.sees_group or search.ground.chances:
         return None
     if crowd.components[j].looks_at_y or crowd.components[j].over:
         return None

@@ -13,6 +13,7 @@ from felicific._lazy import Lazy
 from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.fractions import TOLERANCE as LEVEL
 from felicific._program.fractions import (
     Answered,
@@ -25,7 +26,6 @@ from felicific._program.fractions import (
 )
 from felicific._program.highs import Answer, Levels, run_model
 from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, priced, prices_of
-from felicific._program.moments import Moments, Outcome
 from felicific._program.one_gap import one_gap, unasked
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError, SolverError
@@ -64,10 +64,10 @@ class Solution:
 
 
 def solve_program(
-    moments: Moments,
+    aggregates: Aggregates,
     requirements: Sequence[Requirement],
     *,
-    see_group: bool = True,
+    sees_group: bool = True,
     change_cost: float = 0.0,
     tolerance: float = LEVEL,
     start: float | None = None,
@@ -85,42 +85,42 @@ def solve_program(
     SolverError
         When the answer fails its own check.
     """
-    program = _asked(moments, requirements, see_group, change_cost)
-    return _solved(moments, program, tolerance, start)
+    program = _asked(aggregates, requirements, sees_group, change_cost)
+    return _solved(aggregates, program, tolerance, start)
 
 
 def solve_beside_free(
-    moments: Moments,
+    aggregates: Aggregates,
     requirements: Sequence[Requirement],
     *,
-    see_group: bool = True,
+    sees_group: bool = True,
     change_cost: float = 0.0,
 ) -> tuple[Solution, Lazy[Solution]]:
     """The same, and what is best where nothing is required."""
-    program = _asked(moments, requirements, see_group, change_cost)
-    found = _solved(moments, program)
-    free = Lazy(lambda: _solved(moments, program.asking([]))) if requirements else Lazy.of(found)
+    program = _asked(aggregates, requirements, sees_group, change_cost)
+    found = _solved(aggregates, program)
+    free = Lazy(lambda: _solved(aggregates, program.asking([]))) if requirements else Lazy.of(found)
     return found, free
 
 
 def _asked(
-    moments: Moments, requirements: Sequence[Requirement], see_group: bool, change_cost: float
+    aggregates: Aggregates, requirements: Sequence[Requirement], sees_group: bool, change_cost: float
 ) -> Program:
-    moments.check_complete()
-    rows = rows_of(requirements, moments)
-    return build(moments, rows, see_group=see_group, change_cost=change_cost)
+    aggregates.check_complete()
+    rows = rows_of(requirements, aggregates)
+    return build(aggregates, rows, sees_group=sees_group, change_cost=change_cost)
 
 
 def _solved(
-    moments: Moments, asked: Program, tolerance: float = LEVEL, start: float | None = None
+    aggregates: Aggregates, asked: Program, tolerance: float = LEVEL, start: float | None = None
 ) -> Solution:
-    """The checked solution of a program of some moments."""
+    """The checked solution of a program of some aggregates."""
     level, program = _level(asked, tolerance, start), asked
     if level is not None:
         program = asked.asking(at_level(asked.rows, level.level))
 
     def checked(q: Floats, objective: float, prices: dict[str, float]) -> Solution:
-        outcome = moments.evaluate(q)
+        outcome = aggregates.evaluate(q)
         check_solution(program, outcome, q, objective)
         return Solution(q, outcome, prices, asked_of(asked.rows), level)
 
@@ -222,7 +222,7 @@ def search_level(
 
 def answered(program: Program, answer: Answer, free: FreeLevel) -> Answered:
     """Loss and fractions of an answer."""
-    means = program.moments.linear_means(policy_of(program, answer.columns))
+    means = program.aggregates.linear_means(policy_of(program, answer.columns))
     top, bottom = free.fraction.parts(means[:, [free.fraction.j, free.fraction.over]])
     objective = program.charged(answer.columns)
     return Answered(program.least_loss + objective * program.cost_scale, top / np.maximum(bottom, 1e-300))
@@ -261,7 +261,7 @@ def _within_rounding(program: Program) -> Answer:
 
 def check_solution(program: Program, outcome: Outcome, q: Floats, objective: float) -> None:
     """Compare what was asked with what q really does, in the user's units."""
-    moments = program.moments
+    aggregates = program.aggregates
     claimed = program.least_loss + objective * program.cost_scale
     faults = []
     largest = max(program.largest_loss, program.change_cost)
@@ -271,7 +271,7 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
         faults.append(f"the loss is {found!r}, not {claimed!r}")
     # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
     swing = program.swing
-    means = moments.linear_means(q)
+    means = aggregates.linear_means(q)
     for row in program.rows:
         unit = 1.0 if row.chance is not None else max(float(swing[row.j]), float(program.scales[row.j]))
         told = means[:, row.at] if row.chance is None else program.chances(row.chance, q)
@@ -280,7 +280,7 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     if faults:
         raise SolverError(
             "The solver's answer failed its check: " + "; ".join(faults) + ".",
-            "Please report it, with the moments if you can share them.",
+            "Please report it, with the aggregates if you can share them.",
         )
 
 
@@ -340,11 +340,11 @@ def _explain(program: Program) -> InfeasibleError:
     if len(conflict) > 1 or row.width is None:
         return conflict_error(conflict)
     least, note = least_gap(program, row), ""
-    component, signal = program.moments.components[row.j], program.moments.signal
+    component, signal = program.aggregates.components[row.j], program.aggregates.signal
     relaxed = signal.relaxed()
     if relaxed is not None:
-        free = replace(program.moments, signal=relaxed)
-        least_free = least_gap(build(free, program.rows, see_group=program.see_group), row)
+        free = replace(program.aggregates, signal=relaxed)
+        least_free = least_gap(build(free, program.rows, sees_group=program.sees_group), row)
         if least_free < least * (1 - 1e-6):
             note = f" ({component.quantity(rounded_up(least_free))} if it need not be monotone)"
     return gap_error(row, component, least, note)
@@ -358,7 +358,7 @@ def _least_fraction(program: Program, row: FractionGap) -> InfeasibleError:
     ratios = answered(program, answer, row).ratios
     most = float(ratios.max() - ratios.min()) * (1.0 + 1e-9)
     least = least_eased(lambda width: can_meet(program, [row.within(width)]), most)
-    return gap_error(row, program.moments.components[row.j], least)
+    return gap_error(row, program.aggregates.components[row.j], least)
 
 
 def least_gap(program: Program, row: Row) -> float:
@@ -369,8 +369,8 @@ def least_gap(program: Program, row: Row) -> float:
         return found.least * found.scale
     answer = run_model(tight, tight.rows, elastic=True)
     if not answer.feasible:
-        raise SolverError("The least gap has no answer.", "Please report it, with the moments if you can.")
-    return row.reached(program.moments.relative_means(policy_of(program, answer.columns))[:, row.at])
+        raise SolverError("The least gap has no answer.", "Please report it, with the aggregates if you can.")
+    return row.reached(program.aggregates.relative_means(policy_of(program, answer.columns))[:, row.at])
 
 
 def rounded_up(number: float) -> float:

@@ -44,7 +44,7 @@ def solved(solver: Any) -> bool:
     if solver.getModelStatus() not in done:
         raise SolverError(
             f"HiGHS ended with the status {solver.modelStatusToString(solver.getModelStatus())!r}.",
-            "Please report it, with the moments if you can share them.",
+            "Please report it, with the aggregates if you can share them.",
         )
     return bool(solver.getModelStatus() == highspy.HighsModelStatus.kOptimal)
 

@@ -51,7 +51,7 @@ def by_price(people: Ledgers) -> Ground:
     """The same people, sorted if they see one component weigh alone in their own group; else as they are."""
     crowd = people.crowd
     weighing = [j for j, component in enumerate(crowd.components) if not component.aside]
-    can_sort = crowd.see_group and len(weighing) == 1 and len(crowd.decisions) > 1
+    can_sort = crowd.sees_group and len(weighing) == 1 and len(crowd.decisions) > 1
     return SortedPeople(people, weighing[0]) if can_sort else people
 
 

@@ -1,4 +1,4 @@
-"""What the sums of moments are called, and what they are sums over."""
+"""What the sums of aggregates are called, and what they are sums over."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUMS = {
     "least_loss": "d",
 }
 
-#: Those that moments may lack.
+#: Those that aggregates may lack.
 OPTIONAL = ("today_mass", "square", "gains", "loses", "least_loss")
 
 #: And those that they lack only where decisions are listed and nobody said what is decided today.

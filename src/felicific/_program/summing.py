@@ -1,4 +1,4 @@
-"""Summing: from people in memory to moments."""
+"""Summing: from people in memory to aggregates."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.labels import odds_by_group, stands_for
+from felicific._people.labels import label_proba_by_group, stands_for
 from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
-from felicific._program.moments import Moments
-from felicific._program.moments_file import check_size
+from felicific._program.aggregates import Aggregates
+from felicific._program.aggregates_file import check_size
 from felicific._program.signals import Signal, Spread
 from felicific._program.sum_names import ADDED, COMPARED
 from felicific._program.unlabelled import Standing, Unlabelled
@@ -29,7 +29,7 @@ MOST_KEYS = 2**20
 SPARSE = 4
 
 
-def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
+def sum_people(people: People, problem: Problem, signal: Signal) -> Aggregates:
     """Sum over people in memory, batch by batch.
 
     Parameters
@@ -55,10 +55,10 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
             sums = sums.empty()  # once more, row by row, to name the row
     for part, batch in people.batches():
         sums.add(worth_of(problem, batch), people.codes[part], *_seen(people, signal, part))
-    return sums.moments()
+    return sums.aggregates()
 
 
-def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Moments:
+def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Aggregates:
     """Sums over people with a label, and beside them those over the others as if each label were theirs."""
     said, known, others = people.missing, people.with_labels, people.without_labels
     assert said is not None, "labels may be missing"
@@ -66,10 +66,10 @@ def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Moment
     supposed = [others.supposing(k, problem.labels) for k in labels]
     beside_x = (*(part.label_beside_x for part in problem.happiness), problem.loss.label_beside_x)
     # Where score and group tell the chance of a label, how many somebody stands for is known once all are added.
-    stands, odds = np.ones(len(known)), None
-    if people.label_odds is not None:
-        stands = stands_for(people, people.label_odds, whole=False)[people.labelled]
-        odds = odds_by_group(people)
+    stands, label_proba = np.ones(len(known)), None
+    if people.label_proba is not None:
+        stands = stands_for(people, people.label_proba, whole=False)[people.labelled]
+        label_proba = label_proba_by_group(people)
     standing = None
     if any(beside_x):
         real = replace(known, weight=known.weights * stands)
@@ -96,12 +96,16 @@ def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Moment
             seen=_counts(known, signal, stands, len(labels)),
             squares=_counts(known, signal, stands * squares, len(labels)).sum(axis=2),
             proba=_probabilities(people, signal),
-            odds=odds,
+            label_proba=label_proba,
             plain=plain.sum(axis=1),
             beside_x=beside_x,
             standing=standing,
-            source="odds" if said.columns else "score" if odds is None or people.by_score else "model",
-            hidden=said.hidden,
+            source="label_proba"
+            if said.columns
+            else "score"
+            if label_proba is None or people.by_score
+            else "model",
+            max_odds_ratio=said.max_odds_ratio,
             clip=said.clip,
         ),
     )
@@ -182,14 +186,14 @@ def _rises(supposed: list[People], problem: Problem, signal: Signal) -> dict[str
     }
 
 
-def sum_whole(people: People, problem: Problem, signal: Signal, *, whole: bool = True) -> Moments:
+def sum_whole(people: People, problem: Problem, signal: Signal, *, whole: bool = True) -> Aggregates:
     """The same once it is sure that what is asked can be; see :func:`checked`."""
     return checked(
         sum_people(people, problem, signal), problem, lambda: changes(problem, people), whole=whole
     )
 
 
-def checked(sums: Moments, problem: Problem, look: Callable[[], Codes], *, whole: bool) -> Moments:
+def checked(sums: Aggregates, problem: Problem, look: Callable[[], Codes], *, whole: bool) -> Aggregates:
     """With what decisions change, if all groups that are spoken of are there.
 
     Of ``whole`` tables a happiness that no decision changes is refused; of a part, the others may be changed. Sums may
@@ -214,7 +218,7 @@ def _seen(people: People, signal: Signal, part: slice) -> tuple[Spread, Codes | 
     return spread, people.decisions_today(part, scores) if people.knows_today else None
 
 
-def _by_keys(sums: _Sums, people: People) -> Moments:
+def _by_keys(sums: _Sums, people: People) -> Aggregates:
     """Count the people of every (group, signal, decision today, label), each then as one weighted row.
 
     Without a function of x, all rows of such a key are alike.
@@ -238,7 +242,7 @@ def _by_keys(sums: _Sums, people: People) -> Moments:
     decided = problem.decisions[now] if problem.looks_at_today and known else None
     batch = Batch(None, problem.labels[label], label, group, np.arange(len(held)), decided)
     sums.add(worth_of(problem, batch), z, [(place % size, counts[held])], now if known else None)
-    return sums.moments()
+    return sums.aggregates()
 
 
 class _Sums:
@@ -339,7 +343,7 @@ class _Sums:
             own = values[today, np.arange(len(today))]
             grow(self.today_value[j], per_cell(_product(inside, own)))
 
-    def moments(self) -> Moments:
+    def aggregates(self) -> Aggregates:
         """Return the sums so far, if they are finite."""
 
         def cells_first(name: str) -> Floats:
@@ -350,7 +354,7 @@ class _Sums:
         if not self.people.knows_today:
             sums |= dict.fromkeys(COMPARED)
         refuse_overflow(self.problem, sums["value"], sums["loss"])
-        return Moments(
+        return Aggregates(
             classes=self.problem.labels,
             decisions=self.problem.decisions,
             rising=self.problem.rising,

@@ -1,4 +1,4 @@
-"""Sums: moments of people wherever they are, and of a table whose columns are named."""
+"""Sums: aggregates of people wherever they are, and of a table whose columns are named."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem, asked_of
 from felicific._problem.rows import Requirement
-from felicific._program.moments import Moments
+from felicific._program.aggregates import Aggregates
 from felicific._program.query import sum_lazily
 from felicific._program.signal_names import SignalLike, resolve_signal
 from felicific._program.signals import Signal
@@ -26,9 +26,9 @@ from felicific._program.summing import checked, sum_whole
 from felicific._typing import LossLike, Table
 
 
-def compute_moments(
+def compute_aggregates(
     people: People | LazyPeople, problem: Problem, signal: Signal, *, whole: bool = True
-) -> Moments:
+) -> Aggregates:
     """The sums that the program needs, of people wherever they are; see :func:`checked`."""
     if not isinstance(people, LazyPeople):
         return sum_whole(people, problem, signal, whole=whole)
@@ -36,7 +36,7 @@ def compute_moments(
     return checked(sum_lazily(people, signal), problem, look, whole=whole)
 
 
-def moments(
+def aggregate(
     table: Table,
     *,
     proba: Any = None,
@@ -57,7 +57,7 @@ def moments(
     constraints: Iterable[Requirement] = (),
     missing_group: str | None = None,
     missing_labels: MissingLabelsLike = None,
-) -> Moments | Any:
+) -> Aggregates | Any:
     """Sum up everything that the linear program needs to know of the people in a table.
 
     Parameters
@@ -70,7 +70,7 @@ def moments(
         The model's probabilities. A list is in the order of the sorted classes; with two classes the score of the
         second alone will do.
     prediction : column name or array
-        Instead of ``proba``, a number that the model predicts: the moments are then those of amounts, of the squared
+        Instead of ``proba``, a number that the model predicts: the aggregates are then those of amounts, of the squared
         error alone. ``decisions=(low, high)`` bounds the amounts and fixes the bins, so that sums of several sites
         add; without it the least and the largest prediction do.
     y, sample_weight : column name or array
@@ -100,37 +100,37 @@ def moments(
         What the existing system decides, the baseline; by default what the model predicts, if all of that are
         decisions.
     weight_kind : {"frequency", "sampling"}, optional
-        What the weights are, as for :func:`felicific.audit`. No sum depends on it; the moments remember it, and those
-        of different kinds refuse to add.
-    constraints : sequence of Losers, Floor, Budget and Gap
-        What will be asked of these sums, so that they hold what only requirements speak of: ``Losers``, and a happiness
-        of its own. How much is asked is said again to :func:`felicific.solve`.
+        What the weights are, as for :func:`felicific.audit`. No sum depends on it; the aggregates remember it, and
+        those of different kinds refuse to add.
+    constraints : sequence of WorseOff, Floor, Budget and Gap
+        What will be asked of these sums, so that they hold what only requirements speak of: ``WorseOff``, and a
+        happiness of its own. How much is asked is said again to :func:`felicific.solve`.
     missing_group : str, optional
         What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
         with others. By default a missing group is an error.
-    missing_labels : "explained", "unknown" or MissingLabels(...), optional
+    missing_labels : "at_random", "unknown" or MissingLabels(...), optional
         What is known of why some labels are missing; see :class:`felicific.MissingLabels`. People without one are then
         summed up beside the others, and what is supposed of them is found once everything is added. By default a
         missing label is an error where something looks at it.
 
     Returns
     -------
-    Moments
-        Small, and additive: the moments of two tables are the sum of theirs.
+    Aggregates
+        Small, and additive: the aggregates of two tables are the sum of theirs.
 
     Examples
     --------
-    >>> from felicific import moments
+    >>> from felicific import aggregate
     >>> people = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1],
     ...           "loan": [10, 20, 30, 40]}
-    >>> sums = moments(people, proba="score", y="repaid", sensitive_features="sex",
+    >>> sums = aggregate(people, proba="score", y="repaid", sensitive_features="sex",
     ...                happiness={"funding": "decision * loan"})
     >>> sums.groups, sums.today.means[:, 0].tolist(), sums.today.gaps.tolist()
     (('f', 'm'), [15.0, 20.0], [5.0])
     """
     if prediction is not None:
         # What decides amounts stands above this module.
-        return import_module("felicific._amounts.doors").moments_of_amounts(
+        return import_module("felicific._amounts.doors").aggregates_of_amounts(
             table, prediction=prediction, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
             decisions=decisions, groups=groups, today=today, sample_weight=sample_weight, missing_group=missing_group,
             policy=policy, constraints=constraints, proba=proba, predicted=predicted, classes=classes,
@@ -159,4 +159,4 @@ def moments(
     )
 
     with labelled_people(table, columns, asked, classes, groups) as (people, problem):
-        return compute_moments(people, problem, signal, whole=groups is None)
+        return compute_aggregates(people, problem, signal, whole=groups is None)

@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._documents import check_shape, read_number, read_numbers, refused
-from felicific._problem.missing_labels import check_hidden
+from felicific._problem.missing_labels import check_max_odds_ratio
 from felicific._program.completed import Completed
 from felicific._typing import Array, Floats
-from felicific.exceptions import MomentsError
+from felicific.exceptions import AggregatesError
 
 if TYPE_CHECKING:
-    from felicific._program.moments import Moments
+    from felicific._program.aggregates import Aggregates
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +43,10 @@ class Standing:
 
     Attributes
     ----------
-    real : Moments
+    real : Aggregates
         Of people with a label, each counted as often as people without one stand behind it (or, where that is told by
         score and group, once).
-    supposed : tuple of Moments
+    supposed : tuple of Aggregates
         The same as if each label were theirs.
     rise_loss, rise_value, rise_today_loss, rise_today_value : array, or None
         Of two labels: of people without a label, by how much the second one raises what is summed, where it does.
@@ -54,8 +54,8 @@ class Standing:
         Likewise of people with a label, each counted as in ``real``; and of those among them who have the second.
     """
 
-    real: Moments
-    supposed: tuple[Moments, ...]
+    real: Aggregates
+    supposed: tuple[Aggregates, ...]
     rise_loss: Floats | None = None
     rise_value: Floats | None = None
     rise_today_loss: Floats | None = None
@@ -63,8 +63,8 @@ class Standing:
     stood: Mapping[str, Floats] = field(default_factory=dict)
     stood_good: Mapping[str, Floats] = field(default_factory=dict)
 
-    def mapped(self, sums: Callable[[Moments], Moments], array: Callable[[Floats], Floats]) -> Standing:
-        """The same with every moments and every array changed alike."""
+    def mapped(self, sums: Callable[[Aggregates], Aggregates], array: Callable[[Floats], Floats]) -> Standing:
+        """The same with every aggregates and every array changed alike."""
         rises: dict[str, Any] = {name: _on(array, getattr(self, name)) for name in RISES}
         stood, good = (
             {name: array(one) for name, one in part.items()} for part in (self.stood, self.stood_good)
@@ -84,7 +84,7 @@ class Standing:
         return Standing(self.real + more.real, supposed, **rises, stood=stood, stood_good=good)
 
     @property
-    def moments(self) -> tuple[Moments, ...]:
+    def aggregates(self) -> tuple[Aggregates, ...]:
         """All of them."""
         return (self.real, *self.supposed)
 
@@ -94,13 +94,13 @@ RISES = ("rise_loss", "rise_value", "rise_today_loss", "rise_today_value")
 
 @dataclass(frozen=True, eq=False)
 class Unlabelled:
-    """The sums that moments have beside those of people with a label.
+    """The sums that aggregates have beside those of people with a label.
 
     Attributes
     ----------
     classes : array of shape (K,)
         The labels.
-    supposed : tuple of K Moments
+    supposed : tuple of K Aggregates
         Of people without a label, as if each label were theirs.
     seen : array of shape (groups, signals, K)
         Weight of people with a label, by label, times those they stand for where that is known person by person.
@@ -108,7 +108,7 @@ class Unlabelled:
         Sum of the squares of how many they stand for, or of ones.
     proba : array of shape (groups, signals, K), or None
         Sums of everybody's probabilities.
-    odds : array of shape (groups, 4), or None
+    label_proba : array of shape (groups, 4), or None
         By group the sums of the chances of having a label, of their variances, of people below ``clip``, and of those
         without a label whose chance is 0; None where score and group tell the chance.
     plain : array of shape (groups, K)
@@ -117,23 +117,23 @@ class Unlabelled:
         Which components, and last whether the loss, look at the label and at x.
     standing : Standing, or None
         Where one of them does.
-    source : {"odds", "model", "score"}
+    source : {"label_proba", "model", "score"}
         Where the chances of having a label come from.
-    hidden, clip : float
+    max_odds_ratio, clip : float
         As :class:`felicific.MissingLabels` says them.
     """
 
     classes: Array
-    supposed: tuple[Moments, ...]
+    supposed: tuple[Aggregates, ...]
     seen: Floats
     squares: Floats
     proba: Floats | None
-    odds: Floats | None
+    label_proba: Floats | None
     plain: Floats
     beside_x: tuple[bool, ...]
     standing: Standing | None
     source: str
-    hidden: float
+    max_odds_ratio: float
     clip: float
 
     # -----------------------------------------------------------------------------------------------------
@@ -143,11 +143,15 @@ class Unlabelled:
         """Those of two tables together."""
         if other is None:
             raise refuse_mixed()
-        for name, what in (("source", "where odds come from"), ("clip", "clip"), ("hidden", "hidden")):
+        for name, what in (
+            ("source", "where label_proba comes from"),
+            ("clip", "clip"),
+            ("max_odds_ratio", "max_odds_ratio"),
+        ):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
-                raise MomentsError(
-                    f"These moments disagree on {what} of missing labels: {mine} and {theirs}.",
+                raise AggregatesError(
+                    f"These aggregates disagree on {what} of missing labels: {mine} and {theirs}.",
                     "Compute both with the same missing_labels=.",
                 )
         standing = self.standing
@@ -159,13 +163,15 @@ class Unlabelled:
             seen=self.seen + other.seen,
             squares=self.squares + other.squares,
             proba=_plus(self.proba, other.proba),
-            odds=_plus(self.odds, other.odds),
+            label_proba=_plus(self.label_proba, other.label_proba),
             plain=self.plain + other.plain,
             standing=standing,
         )
 
-    def mapped(self, sums: Callable[[Moments], Moments], array: Callable[[Floats], Floats]) -> Unlabelled:
-        """The same with every moments and every array changed alike: brought to more groups, say."""
+    def mapped(
+        self, sums: Callable[[Aggregates], Aggregates], array: Callable[[Floats], Floats]
+    ) -> Unlabelled:
+        """The same with every aggregates and every array changed alike: brought to more groups, say."""
         standing = None if self.standing is None else self.standing.mapped(sums, array)
         return replace(
             self,
@@ -173,7 +179,7 @@ class Unlabelled:
             seen=array(self.seen),
             squares=array(self.squares),
             proba=_on(array, self.proba),
-            odds=_on(array, self.odds),
+            label_proba=_on(array, self.label_proba),
             plain=array(self.plain),
             standing=standing,
         )
@@ -186,16 +192,18 @@ class Unlabelled:
     # -----------------------------------------------------------------------------------------------------
     # Completing
 
-    def completed(self, labelled: Moments, hidden: float | None = None) -> Moments:
-        """Moments of everybody: those of the labelled, with what is supposed of the others.
+    def completed(self, labelled: Aggregates, max_odds_ratio: float | None = None) -> Aggregates:
+        """Aggregates of everybody: those of the labelled, with what is supposed of the others.
 
-        With ``hidden`` other than the one that was said when people were summed up.
+        With ``max_odds_ratio`` other than the one that was said when people were summed up.
         """
-        hidden = self.hidden if hidden is None else check_hidden(hidden)
+        max_odds_ratio = (
+            self.max_odds_ratio if max_odds_ratio is None else check_max_odds_ratio(max_odds_ratio)
+        )
         others = self.supposed[0]
         if not others.mass.any():
             return replace(labelled, unlabelled=None)
-        return Completed(self, labelled, hidden).moments()
+        return Completed(self, labelled, max_odds_ratio).aggregates()
 
     # -----------------------------------------------------------------------------------------------------
     # Files
@@ -203,7 +211,8 @@ class Unlabelled:
     def to_json(self) -> dict[str, Any]:
         """As data."""
         arrays = {
-            name: _written(getattr(self, name)) for name in ("seen", "squares", "proba", "odds", "plain")
+            name: _written(getattr(self, name))
+            for name in ("seen", "squares", "proba", "label_proba", "plain")
         }
         standing = None
         if self.standing is not None:
@@ -222,13 +231,15 @@ class Unlabelled:
             "beside_x": list(self.beside_x),
             "standing": standing,
             "source": self.source,
-            "hidden": "inf" if math.isinf(self.hidden) else self.hidden,
+            "max_odds_ratio": "inf" if math.isinf(self.max_odds_ratio) else self.max_odds_ratio,
             "clip": self.clip,
         }
 
     @classmethod
-    def from_json(cls, content: Any, labelled: Moments, read: Callable[[Any], Moments]) -> Unlabelled | None:
-        """Read what :meth:`to_json` wrote, beside the moments of the labelled."""
+    def from_json(
+        cls, content: Any, labelled: Aggregates, read: Callable[[Any], Aggregates]
+    ) -> Unlabelled | None:
+        """Read what :meth:`to_json` wrote, beside the aggregates of the labelled."""
         if content is None:
             return None
         names = {part.name for part in fields(cls)} - {"classes"}
@@ -238,10 +249,16 @@ class Unlabelled:
         k, d, j = len(labelled.classes), len(labelled.decisions), len(labelled.components)
         supposed = tuple(_like(labelled, read(part)) for part in content["supposed"])
         beside_x = content["beside_x"]
-        wrong = len(supposed) != k or content["source"] not in ("odds", "model", "score")
+        wrong = len(supposed) != k or content["source"] not in ("label_proba", "model", "score")
         if wrong or len(beside_x) != j + 1 or not all(type(one) is bool for one in beside_x):
             raise refused("what it says of missing labels does not fit its classes and components")
-        shapes = {"seen": (g, s, k), "squares": (g, s), "proba": (g, s, k), "odds": (g, 4), "plain": (g, k)}
+        shapes = {
+            "seen": (g, s, k),
+            "squares": (g, s),
+            "proba": (g, s, k),
+            "label_proba": (g, 4),
+            "plain": (g, k),
+        }
         arrays: dict[str, Any] = {name: _read(content[name], name, shape) for name, shape in shapes.items()}
         if any(arrays[name] is None for name in ("seen", "squares", "plain")):
             raise refused("it does not say how many people have a label")
@@ -272,10 +289,14 @@ class Unlabelled:
                 stood=stood,
                 stood_good=good,
             )
-        hidden = math.inf if content["hidden"] == "inf" else read_number(content["hidden"], "hidden")
+        max_odds_ratio = (
+            math.inf
+            if content["max_odds_ratio"] == "inf"
+            else read_number(content["max_odds_ratio"], "max_odds_ratio")
+        )
         clip = read_number(content["clip"], "clip")
         if (
-            hidden < 1
+            max_odds_ratio < 1
             or not 0 < clip < 1
             or any((part < 0).any() for part in arrays.values() if part is not None)
         ):
@@ -286,16 +307,16 @@ class Unlabelled:
             beside_x=tuple(beside_x),
             standing=standing,
             source=content["source"],
-            hidden=hidden,
+            max_odds_ratio=max_odds_ratio,
             clip=clip,
             **arrays,
         )
 
 
-def refuse_mixed() -> MomentsError:
-    """The error of moments with missing labels beside others without."""
-    return MomentsError(
-        "Of these moments some say what is known of missing labels, and some do not.",
+def refuse_mixed() -> AggregatesError:
+    """The error of aggregates with missing labels beside others without."""
+    return AggregatesError(
+        "Of these aggregates some say what is known of missing labels, and some do not.",
         "Compute all with the same missing_labels=, also where no label is missing.",
     )
 
@@ -316,8 +337,8 @@ def _read(content: Any, name: str, shape: tuple[int, ...]) -> Floats | None:
     return None if content is None else check_shape(name, read_numbers(content, name), shape)
 
 
-def _like(labelled: Moments, part: Moments) -> Moments:
-    """Insist on moments of the same groups, classes, components and signal."""
+def _like(labelled: Aggregates, part: Aggregates) -> Aggregates:
+    """Insist on aggregates of the same groups, classes, components and signal."""
     same = part.groups == labelled.groups and part.components == labelled.components
     if not same or part.signal != labelled.signal or not np.array_equal(part.classes, labelled.classes):
         raise refused("the sums of people without a label are of other groups, components or signals")

@@ -201,7 +201,7 @@ def cut_values(score: Score, values: Floats, positive: Array, group: Codes, weig
     share = np.bincount(position, share, minlength=len(known)).astype(np.float64)
     above = int(np.searchsorted(known, boundary, side="right"))
     forced = [above] if 0 < above < len(known) else []
-    cuts = cuts_of(share, forced, CELLS if score.cells is None else score.cells)
+    cuts = cuts_of(share, forced, CELLS if score.bins is None else score.bins)
     between = {number_between(*known[cut - 1 : cut + 1].tolist()) for cut in cuts if cut != above}
     return ValueCells(tuple(sorted({boundary, *between})), score.monotone, boundary)
 

@@ -82,7 +82,7 @@ def write_model(
     the widths of those that move, the others are kept, and the loss stays in the objective. ``plain`` for columns of
     cells wherever they are.
     """
-    n_classes, n_cells = program.moments.loss.shape[2], program.n_cells
+    n_classes, n_cells = program.aggregates.loss.shape[2], program.n_cells
     n_policy = n_cells * n_classes
     bounds = [pair for row in rows for pair in row.levels]
     last = int(elastic or ray)
@@ -153,7 +153,7 @@ def _monotone_pairs(program: Program) -> list[tuple[Codes, Floats]]:
 
     Of a decision, or where decisions only get better, of each decision but the worst or a better one.
     """
-    n_classes, n_signals = program.moments.loss.shape[2], program.moments.loss.shape[1]
+    n_classes, n_signals = program.aggregates.loss.shape[2], program.aggregates.loss.shape[1]
     chains = [(chain, [decision]) for chain, decision in program.chains]
     if program.stairs and program.steps:
         chains = [(range(n_signals), list(range(t, n_classes))) for t in range(1, n_classes)]

@@ -25,9 +25,9 @@ from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import Fitted
-from felicific._fit.losers import LosersRow
 from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable, check_method
 from felicific._fit.tryout import Tryout
+from felicific._fit.worse_off import WorseOffRow
 from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
 from felicific._lazy import Lazy
@@ -42,7 +42,7 @@ from felicific._policy.expected import gaps_in_words, outlook
 from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation
 from felicific._policy.grounds import one_key, one_of
-from felicific._policy.lottery import ODDS_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
+from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
 from felicific._policy.picture import picture_of
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
@@ -52,14 +52,14 @@ from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import (
     MissingLabels,
     MissingLabelsLike,
-    check_hidden,
+    check_max_odds_ratio,
     resolve_missing_labels,
 )
 from felicific._problem.problem import Problem, asked_of
 from felicific._problem.rows import Requirement
 from felicific._problem.unions import known_groups
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost, check_change_cost
-from felicific._program.moments import Moments, Outcome
 from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._program.signals import Individual, Score, Signal
 from felicific._shown.parts import LINES, Lines, Part, as_html
@@ -70,14 +70,14 @@ from felicific._sklearn.inputs import (
     Rows,
     check_labels,
     content_of,
+    label_proba_in_table,
     labels_of,
-    odds_in,
     present_labels,
     present_rows,
     present_splits,
     refuse_length,
 )
-from felicific._sklearn.label_odds import fit_label_model, learns, refuse_ends
+from felicific._sklearn.label_proba import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.codes import Entries
@@ -131,9 +131,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         Largest allowed gap, in the unit of happiness. With a dict, components it does not name are measured
         and not constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
     policy : {"auto", "score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="auto"
-        What the policy sees of a person besides the group: the cell of the score, all of x, the predicted label,
+        What the policy sees of a person besides the group: the score bin, all of x, the predicted label,
         or a label drawn from the probabilities (the paper's). "auto" takes the score for two classes and a group that
-        is seen, and all of x for more classes or ``group_at_predict=False``. Of a model without ``predict_proba`` it
+        is seen, and all of x for more classes or ``sees_group=False``. Of a model without ``predict_proba`` it
         takes cells of its decision function, cut between the fitted people; or the label where it has none, there are
         more than two classes, or labels may be missing. ``policy_.kind`` and the printed object say which.
     decisions : sequence, optional
@@ -150,7 +150,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         column for every decision. "squared", "absolute" and "quantile:0.9" (the pinball loss) are of numbers. "changes"
         counts decisions that are not today's and nothing else: with a frozen model and happiness that does not look at
         the label, ``fit`` then needs no ``y``.
-    constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
+    constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
         Further requirements. Of several gaps of a component between all groups the smallest counts.
     change_cost : "auto" or number, default="auto"
         What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. "auto" is
@@ -184,16 +184,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     missing_group : str, optional
         What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
         with others; later nobody has to be one. By default a missing group is an error.
-    group_at_predict : bool, default=True
+    sees_group : bool, default=True
         False when the group is known at fit only: the policy then decides without it; an individual policy infers
         it from x (``group_proba``). ``cost_of_blindness_`` says what that costs.
     group_proba : fitted classifier of the group, {group: column of X}, or None
-        How likely each group is, for an individual policy with ``group_at_predict=False``. A classifier must have been
+        How likely each group is, for an individual policy with ``sees_group=False``. A classifier must have been
         fitted on other rows than those passed to ``fit``, which cannot be checked in general: one that knows these
         rows is too sure of them, and the gap on new people is wider than stated. ``FrozenEstimator(classifier)``
         stays fitted where scikit-learn clones. With None a model of the group is fitted in folds (``cv``): everybody
         is believed about by the one that left them out, and new people by the average of all.
-    missing_labels : "explained", "unknown" or MissingLabels(...), optional
+    missing_labels : "at_random", "unknown" or MissingLabels(...), optional
         What is known of why some labels are missing; see :class:`felicific.MissingLabels`. An estimator that is not
         frozen is fitted on people with a label, and the policy on everybody. By default a missing label is an error,
         where something looks at it.
@@ -227,7 +227,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         nobody lacks one. Print it.
     loss_range_ : tuple of two floats
         With ``missing_labels``: the loss at its best and, as in ``loss_``, at its worst; they differ where hidden
-        reasons may matter (``hidden`` above 1).
+        reasons may matter (``max_odds_ratio`` above 1).
     expected_gaps_ : dict
         The gap of each component that is to be expected on as many new people; ``policy_.expected_gaps(people)`` on
         any number of them.
@@ -236,12 +236,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     estimator_ : classifier
         The model whose output is post-processed.
     group_model_ : classifier of the group
-        Of an individual policy with ``group_at_predict=False``, unless ``group_proba`` names columns: its
+        Of an individual policy with ``sees_group=False``, unless ``group_proba`` names columns: its
         ``predict_proba`` gives what ``policy_`` needs elsewhere as ``group_proba=``.
-    moments_ : Moments or None
+    aggregates_ : Aggregates or None
         The sums the policy was fitted on; None for an individual policy.
     cost_of_blindness_ : float
-        With ``group_at_predict=False``: by how much the loss on the fitted rows exceeds that of the policy of the
+        With ``sees_group=False``: by how much the loss on the fitted rows exceeds that of the policy of the
         same kind, at the same cost of changes, that sees the group.
     frontier_ : Frontier
         The least loss for every gap, of policies of this kind on the fitted people; solved when first looked at.
@@ -298,7 +298,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         n_jobs: int | None = None,
         random_state: RandomState = None,
         randomize: bool = True,
-        group_at_predict: bool = True,
+        sees_group: bool = True,
         missing_group: str | None = None,
         group_proba: Any = None,
         missing_labels: MissingLabelsLike = None,
@@ -321,7 +321,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.randomize = randomize
-        self.group_at_predict = group_at_predict
+        self.sees_group = sees_group
         self.missing_group = missing_group
         self.group_proba = group_proba
         self.missing_labels = missing_labels
@@ -429,11 +429,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.decisions_ = self.classes_ if self.decisions is None else as_decisions(self.decisions)
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)
-        for name in ("randomize", "group_at_predict"):
+        for name in ("randomize", "sees_group"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         kind, problem, salt = self._kind(), asked(), make_salt(self.random_state)
-        check_inference(self.group_proba, sees_x=kind.sees_x, group_at_predict=problem.see_group)
+        check_inference(self.group_proba, sees_x=kind.sees_x, sees_group=problem.sees_group)
         group = intake.groups(table, sensitive_features, weight, fresh=True)
         check_given(self.group_proba, find_groups(group[numbers]), X)
         now, cluster = said.column(table, "today"), said.column(table, "cluster")
@@ -442,7 +442,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster, attributes)
         rows, self._clustered = replace(rows, keys=intake.keys(X)), cluster is not None
         if missing is not None:
-            rows = replace(rows, missing=missing, odds=odds_in(table, missing))
+            rows = replace(rows, missing=missing, label_proba=label_proba_in_table(table, missing))
         if present is not None:
             rows, fit_params = replace(rows.take(present), y=held), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
@@ -465,7 +465,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             return kind
         kind, self._chosen = choose_policy(
             len(self.classes_),
-            see_group=bool(self.group_at_predict),
+            sees_group=bool(self.sees_group),
             scored=hasattr(self.estimator, "predict_proba"),
             valued=hasattr(self.estimator, "decision_function") and self.missing_labels is None,
         )
@@ -495,7 +495,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
         cautions = self.policy_.cautions()
-        keyless = [ODDS_REPEAT] if self.key is None and self.policy_.explore else []
+        keyless = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
         self._notes = (*cautions, *keyless, *repeated)
         if self._notes:
             other = LotteryWarning if keyless else ClusterWarning
@@ -513,7 +513,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             return False
         self.classes_ = np.asarray(self.estimator.classes_)
         problem = asked()
-        return not problem.looks_at_y and (problem.see_group or not self._kind().sees_x)
+        return not problem.looks_at_y and (problem.sees_group or not self._kind().sees_x)
 
     @property
     def _missing_labels(self) -> MissingLabels | None:
@@ -523,9 +523,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     @property
     def _intake(self) -> Intake:
         columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
-        seen, missing = bool(self.group_at_predict), self._missing_labels
-        odds = () if missing is None else missing.columns
-        return Intake(self.key, self.sensitive_features_, seen, self.missing_group, columns, odds, self.today)
+        seen, missing = bool(self.sees_group), self._missing_labels
+        probabilities = () if missing is None else missing.columns
+        return Intake(
+            self.key, self.sensitive_features_, seen, self.missing_group, columns, probabilities, self.today
+        )
 
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
@@ -538,12 +540,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             gap=default_gap(self.gap, constraints),
             constraints=constraints,
             favourable=self.favourable,
-            see_group=bool(self.group_at_predict),
+            sees_group=bool(self.sees_group),
         )
         if not self.randomize and any(one.of_persons for one in constraints):
             raise ConstraintError(
-                "Explore keeps people a chance, which the lottery draws, and randomize is False.",
-                "Use randomize=True, or leave Explore(...) out.",
+                "Exploration keeps people a chance, which the lottery draws, and randomize is False.",
+                "Use randomize=True, or leave Exploration(...) out.",
             )
         if self.method != "auto":
             check_method(self.method, self.confidence)
@@ -558,7 +560,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         inferred = people.group_proba is not None and self.group_proba is None
         told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
         fitted = fit_policy(problem, people, kind, **told)
-        if not problem.see_group:
+        if not problem.sees_group:
             told["change_cost"] = fitted.policy.change_cost
             seeing = partial(fit_policy, problem.seeing, people, kind, **told)
             self._blindness = Lazy(lambda: fitted.policy.loss - seeing().policy.loss)
@@ -571,7 +573,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.__dict__.pop("_verdict", None)  # which was on another policy
         self._fitted = fitted
         self.policy_: Policy = fitted.policy
-        self.moments_: Moments | None = fitted.sums
+        self.aggregates_: Aggregates | None = fitted.sums
         self.groups_ = fitted.policy.groups
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
         self.change_cost_ = fitted.policy.change_cost
@@ -638,16 +640,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             self.estimator, features, y, self.classes_, cv, self.n_jobs, routed, ask, labelled
         )
         chances = None
-        if kind.sees_x and not problem.see_group:
+        if kind.sees_x and not problem.sees_group:
             chances = self._beliefs(rows, features, cv)
         missing = rows.missing
         if (
             missing is not None
             and labelled is not None
-            and rows.odds is None
+            and rows.label_proba is None
             and learns(self.estimator_, missing)
         ):
-            rows = replace(rows, odds=self._label_odds(rows, features, labelled, cv))
+            rows = replace(rows, label_proba=self._label_proba(rows, features, labelled, cv))
         people = People.of(
             rows.x,
             problem,
@@ -665,12 +667,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self._label_beliefs = LabelBeliefs.of(people)
         return self._label_beliefs.of_people(people), kind
 
-    def _label_odds(self, rows: Rows, features: Table, labelled: Truths, cv: Any) -> Floats:
+    def _label_proba(self, rows: Rows, features: Table, labelled: Truths, cv: Any) -> Floats:
         """Everybody's chance of having a label, by models that were not fitted on them."""
         groups, missing = find_groups(rows.group), rows.missing
         assert missing is not None, "labels are missing"
         refuse_identifiers(groups, len(rows.group), None if rows.weight is None else float(rows.weight.sum()))
-        self._label_model, odds = fit_label_model(
+        self._label_model, probabilities = fit_label_model(
             self.estimator_,
             missing,
             features,
@@ -682,7 +684,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             weight=rows.weight,
             cluster=rows.cluster,
         )
-        return odds
+        return probabilities
 
     # -----------------------------------------------------------------------------------------------------
     # What holds for other people
@@ -762,7 +764,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             return no_certificate("the model was fitted to the same rows as the policy.", level)
         if self._clustered:
             return no_certificate("the bound is for independent rows, and these come in clusters.", level)
-        return a_priori(self.policy_, self.moments_, self._fitted.problem.loss, level)
+        return a_priori(self.policy_, self.aggregates_, self._fitted.problem.loss, level)
 
     # -----------------------------------------------------------------------------------------------------
     # The frontier
@@ -788,7 +790,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         check_is_fitted(self, "policy_")
         return self._fitted.frontier
 
-    def at(self, *, gap: GapLike = None, loss: float | None = None, hidden: float | None = None) -> Self:
+    def at(
+        self, *, gap: GapLike = None, loss: float | None = None, max_odds_ratio: float | None = None
+    ) -> Self:
         """Move along the frontier, without fitting anything again.
 
         Parameters
@@ -798,7 +802,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             there at which all are kept.
         loss : number
             Or the loss allowed.
-        hidden : number of 1 or more, optional
+        max_odds_ratio : number of 1 or more, optional
             Where labels are missing: how many fold reasons outside the table may have changed the odds of having one.
             Without ``gap`` and ``loss`` what was asked for stays. Of policies that see a signal.
 
@@ -808,8 +812,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             A new fitted object with the policy of least loss at that gap, or of least gap at that loss; its ``gap`` is
             what it would take to get there by fitting. It carries no certificate of a test.
         """
-        if hidden is not None:
-            return self._hiding(check_hidden(hidden), gap, loss)
+        if max_odds_ratio is not None:
+            return self._hiding(check_max_odds_ratio(max_odds_ratio), gap, loss)
         line, fresh = self.frontier_, copy(self)
         fitted = self._fitted.moved(line.position(gap=gap, loss=loss))
         constraints = check_constraints(self.constraints)
@@ -824,34 +828,34 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         fresh._notes = tuple(fitted.policy.cautions())
         return fresh
 
-    def _hiding(self, hidden: float, gap: GapLike, loss: float | None) -> Self:
+    def _hiding(self, max_odds_ratio: float, gap: GapLike, loss: float | None) -> Self:
         """A new fitted object that takes reasons outside the table into account."""
         check_is_fitted(self, "policy_")
         fresh, said = copy(self), self._missing_labels
-        fitted = self._fitted.hiding(hidden)
-        fresh.missing_labels = None if said is None else replace(said, hidden=hidden)
+        fitted = self._fitted.hiding(max_odds_ratio)
+        fresh.missing_labels = None if said is None else replace(said, max_odds_ratio=max_odds_ratio)
         fresh.change_cost = self.policy_.change_cost
         fresh.__dict__.pop("_blindness", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())
         return fresh if gap is None and loss is None else fresh.at(gap=gap, loss=loss)
 
-    def price_of_losers(self) -> list[LosersRow]:
+    def price_of_worse_off(self) -> list[WorseOffRow]:
         """What it costs that fewer people get less than from today's decision.
 
         The first row is the policy itself, with the largest share of a group that loses by it; then the policies of
         least loss that meet the same requirements where at most half of that share of each group loses, a quarter, and
         nobody. Each has ``at_most``, ``loss`` and ``loses`` (by group) on the fitted people, the last two None where no
         policy meets the requirements as well. Empty where nobody loses. Ask for one of them by
-        ``constraints=[Losers(...)]``. Individual policies have no such table, which is an error.
+        ``constraints=[WorseOff(...)]``. Individual policies have no such table, which is an error.
         """
         check_is_fitted(self, "policy_")
-        if self._fitted.losers_unknown:
+        if self._fitted.worse_off_unknown:
             raise ConstraintError(
-                f"What it costs that fewer people lose is not known: {self._fitted.losers_unknown}.",
-                "Fit again with constraints=[Losers(..., happiness=...)] and compare loss_; or use policy='score'.",
+                f"What it costs that fewer people lose is not known: {self._fitted.worse_off_unknown}.",
+                "Fit again with constraints=[WorseOff(..., happiness=...)] and compare loss_; or use policy='score'.",
             )
-        return self._fitted.price_of_losers
+        return self._fitted.price_of_worse_off
 
     def frontier_on(
         self, X: Table, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -862,7 +866,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         groups change places. ``sample_weight`` as in ``fit``.
         """
         tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
-        outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
+        outcomes = [tried.outcome(tried.probabilities(policy)) for policy in line.policies]
         policy = self.policy_
         known = known_groups(policy.groups, policy.attributes, policy.unknown)
         return curve(
@@ -910,7 +914,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
         missing = self._missing_labels
         if missing is not None and len(null_rows(labels)):
-            rows = replace(rows, missing=missing, odds=odds_in(X, missing))
+            rows = replace(rows, missing=missing, label_proba=label_proba_in_table(X, missing))
         present = present_rows(weight)
         rows = rows if present is None else rows.take(present)
         if sure is not None:
@@ -997,7 +1001,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             command=command,
             notes=[*unlike, *notes],
             in_sample=" ".join(notes),
-            losers=self._fitted.price_of_losers,
+            worse_off=self._fitted.price_of_worse_off,
         )
         report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._fitted.along, told)
         return report
@@ -1069,7 +1073,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
         Columns are those of ``decisions_``, which are ``classes_`` unless ``decisions`` lists others.
         """
-        return self._odds(X, sensitive_features)[0]
+        return self._probabilities(X, sensitive_features)[0]
 
     def predict(self, X: Table, *, sensitive_features: Any = None, key: Any = None) -> Array:
         """Decide; people who face a lottery draw by their key, the same one every time.
@@ -1092,7 +1096,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             sure = policy.sure_of(scores, group)
             if sure is not None:
                 return np.asarray(self.decisions_[sure : sure + 1].copy())
-        odds = policy.odds(scores, group, x, chances)
+        probabilities = policy.probabilities(scores, group, x, chances)
         keys = self._intake.keys(X if is_frame(X) else x, key)
 
         def texts(rows: Codes) -> list[str]:
@@ -1103,7 +1107,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
                 warn_keyless(stacklevel=4)
             return content_keys(content_of(x, self._columns), rows)
 
-        return np.asarray(self.decisions_[draw(odds, texts, policy.salt)])
+        return np.asarray(self.decisions_[draw(probabilities, texts, policy.salt)])
 
     def explain(
         self,
@@ -1197,12 +1201,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             without=self._fitted.without_each,
         )
 
-    def _odds(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
+    def _probabilities(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
         """Probability of every decision, and the table as it was checked."""
         if "policy_" not in vars(self):
             check_is_fitted(self, "policy_")
         scores, group, X, chances = self._sight(X, sensitive_features)
-        return self.policy_.odds(scores, group, X, chances), X
+        return self.policy_.probabilities(scores, group, X, chances), X
 
     def _sight(
         self, X: Table, sensitive_features: object
@@ -1211,7 +1215,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         intake, policy, whole = self._intake, self.policy_, X
         X = intake.check(self, X, reset=False)
         group = None
-        if policy.see_group:
+        if policy.sees_group:
             group = intake.groups(whole if is_frame(whole) else X, sensitive_features)
         features = intake.features(X, self.estimator_, self._columns)
         asks = policy.asks
@@ -1244,7 +1248,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         predicted = encode(np.asarray(self.estimator_.predict(features)), self.classes_.tolist())
         chances = self._label_beliefs.chances_at(codes, proba, predicted)
         model = getattr(self, "_label_model", None)
-        return chances, None if model is None else model.odds(features, codes)
+        return chances, None if model is None else model.label_proba(features, codes)
 
     def _without_policy(self, X: Table) -> Array:
         """What the model decides by itself, for audits."""
@@ -1264,7 +1268,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """
         if self.decisions is not None and not self._problem().choices.within_labels:
             tried = self._tryout(X, y, sensitive_features, sample_weight)
-            return -float(tried.outcome(tried.odds(self.policy_)).loss)
+            return -float(tried.outcome(tried.probabilities(self.policy_)).loss)
         y = Columns(y=y).column(X, "y")
         weight = check_weights(sample_weight, count_rows(X))
         present = present_rows(weight)
@@ -1289,8 +1293,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         asks = policy.asks
         proba = None if asks == "predict" else self._scores(features, asks)
         chances = None if missing is None else self._labels_of(whole, np.asarray(group), proba)
-        if chances is not None and known.get("label_odds") is None:
-            known = known | {"label_odds": chances[1]}
+        if chances is not None and known.get("label_proba") is None:
+            known = known | {"label_proba": chances[1]}
         people = People.of(
             X,
             problem,
@@ -1307,13 +1311,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             return people
         if chances is None:  # the fit met none
             return LabelBeliefs.of(people).of_people(people)
-        if people.label_odds is None:
-            odds = self._label_beliefs.odds_of(people)
-            people = replace(people, label_odds=odds, by_score=True)
+        if people.label_proba is None:
+            probabilities = self._label_beliefs.proba_of(people)
+            people = replace(people, label_proba=probabilities, by_score=True)
         if not missing.columns:
-            refuse_labelled_otherwise(people, np.asarray(people.label_odds))
+            refuse_labelled_otherwise(people, np.asarray(people.label_proba))
         return replace(people, chances=chances[0])
 
     def __str__(self) -> str:
         fitted = getattr(self, "_fitted", None)
-        return "\n".join([repr(self), *([] if fitted is None else fitted.policy.story())])
+        return "\n".join([repr(self), *([] if fitted is None else fitted.policy.impact())])

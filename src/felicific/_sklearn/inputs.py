@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from felicific._fit.safety import margin, split
 from felicific._people.checks import refuse_missing_labels
-from felicific._people.columns import added_odds, without_missing
+from felicific._people.columns import added_label_proba, without_missing
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
@@ -53,13 +53,13 @@ class Intake:
         Identifies a person; the wrapped model does not see it.
     named : column(s), callable, or None
         Which group a person belongs to.
-    see_group : bool
+    sees_group : bool
         Whether deciding may look at the columns that name the group.
     missing_group : str, or None
         What those are called whose group is missing.
     group_proba : tuple
         Columns that say how likely each group is; the wrapped model does not see them.
-    odds : tuple
+    label_proba : tuple
         Columns of known chances of having a label, which are read at the fit and in audits: nobody else sees them.
     today : column, or None
         What is decided today: likewise.
@@ -67,10 +67,10 @@ class Intake:
 
     key: Any
     named: Any
-    see_group: bool
+    sees_group: bool
     missing_group: str | None = None
     group_proba: tuple[Any, ...] = ()
-    odds: tuple[Any, ...] = ()
+    label_proba: tuple[Any, ...] = ()
     today: Any = None
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class Intake:
     @property
     def hidden(self) -> list[Any]:
         """Columns that name the group and may not be seen when deciding."""
-        if self.see_group or callable(self.named):
+        if self.sees_group or callable(self.named):
             return []
         if isinstance(self.named, str):
             return [self.named]
@@ -100,7 +100,7 @@ class Intake:
         if is_frame(X):
             if count_rows(X) == 0:
                 raise DataError("X has no rows.", "Pass at least one.")
-            aside = [name for name in (*self.odds, self.today) if isinstance(name, str)]
+            aside = [name for name in (*self.label_proba, self.today) if isinstance(name, str)]
             X = _without(X, [*self.hidden, *aside], "the policy")
             fitted = None if reset else getattr(owner, "feature_names_in_", None)
             if fitted is not None:
@@ -147,7 +147,7 @@ class Intake:
         if used:
             raise DataError(
                 f"The model itself was trained with the group column {used[0]!r}, so it cannot decide without it.",
-                "Train the model without that column, or leave group_at_predict=True.",
+                "Train the model without that column, or leave sees_group=True.",
             )
         return select_columns(X, list(names), "the model")
 
@@ -219,7 +219,7 @@ class Rows:
     cluster: Array | None = None
     attributes: tuple[Any, ...] = ()
     missing: MissingLabels | None = None
-    odds: Floats | None = None
+    label_proba: Floats | None = None
     keys: Array | None = None
 
     @property
@@ -235,11 +235,11 @@ class Rows:
         """What is known of each besides x and the group, for :meth:`People.of`."""
         names = ("y", "weight", "today", "weight_kind", "cluster", "attributes")
         found = {name: getattr(self, name) for name in names} | {"rows": self.numbers}
-        return found | {"missing": self.missing, "label_odds": self.odds}
+        return found | {"missing": self.missing, "label_proba": self.label_proba}
 
     def take(self, rows: Codes) -> Rows:
         """Some of them."""
-        names = ("y", "group", "weight", "today", "numbers", "cluster", "odds", "keys")
+        names = ("y", "group", "weight", "today", "numbers", "cluster", "label_proba", "keys")
         held = {name: getattr(self, name) for name in names}
         parts: dict[str, Any] = {name: None if part is None else part[rows] for name, part in held.items()}
         return replace(self, x=take_rows(self.x, rows), **parts)
@@ -281,15 +281,18 @@ def labels_of(labels: Any, n: int, looking: str = "") -> Array:
     return y
 
 
-def odds_in(X: Table, missing: MissingLabels) -> Floats | None:
+def label_proba_in_table(X: Table, missing: MissingLabels) -> Floats | None:
     """The known chances of having a label: columns of X, or values; None where they are estimated."""
     parts = [
-        as_vector(name, "odds") if np.ndim(name) else take_column(X, name, "odds") for name in missing.columns
+        as_vector(name, "label_proba") if np.ndim(name) else take_column(X, name, "label_proba")
+        for name in missing.columns
     ]
-    odds = added_odds(parts)
-    if odds is not None and len(odds) != count_rows(X):
-        raise DataError(f"There are {len(odds)} odds for {count_rows(X)} rows.", "Pass one for every row.")
-    return odds
+    label_proba = added_label_proba(parts)
+    if label_proba is not None and len(label_proba) != count_rows(X):
+        raise DataError(
+            f"There are {len(label_proba)} label_proba for {count_rows(X)} rows.", "Pass one for every row."
+        )
+    return label_proba
 
 
 def refuse_length(values: Array | None, n: int, what: str = "clusters") -> None:

@@ -106,12 +106,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         Where the lottery's salt comes from at fit. ``predict`` itself is deterministic.
     randomize : bool, default=True
         False gives people who are predicted the same the amount in their middle; ``gaps_`` are then those reached.
-    group_at_predict : bool, default=True
+    sees_group : bool, default=True
         False when the group is known at fit only.
     missing_group : str, optional
         What to call people whose group is missing; by default that is an error.
     group_proba : fitted classifier of the group, {group: column of X}, or None
-        How likely each group is, for an individual policy with ``group_at_predict=False``.
+        How likely each group is, for an individual policy with ``sees_group=False``.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         n_jobs: int | None = None,
         random_state: RandomState = None,
         randomize: bool = True,
-        group_at_predict: bool = True,
+        sees_group: bool = True,
         missing_group: str | None = None,
         group_proba: Any = None,
     ) -> None:
@@ -192,7 +192,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.randomize = randomize
-        self.group_at_predict = group_at_predict
+        self.sees_group = sees_group
         self.missing_group = missing_group
         self.group_proba = group_proba
 
@@ -264,7 +264,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 "Found n_samples=1: one person shows nothing of how groups differ.",
                 "Pass at least two rows of positive weight.",
             )
-        for name in ("randomize", "group_at_predict"):
+        for name in ("randomize", "sees_group"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         problem, salt = self._problem(), make_salt(self.random_state)
@@ -272,7 +272,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         problem = replace(problem, monotone=kind.monotone)
         if kind.individual:
             check_individual(problem)
-        check_inference(self.group_proba, sees_x=kind.individual, group_at_predict=problem.see_group)
+        check_inference(self.group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
@@ -309,7 +309,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         if kind.individual:
             chances = (
                 None
-                if problem.see_group
+                if problem.sees_group
                 else self._beliefs(rows, self._intake.features(rows.x), getattr(self, "_cv", self.cv))
             )
             people = self._people_of(rows, prediction, group_proba=chances)
@@ -383,7 +383,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         if isinstance(self.policy, str) and self.policy == "auto":
             looks_at_x = any("x" in part.asks for part in problem.happiness)
             looks_at_y = any("y" in part.asks for part in problem.happiness)
-            asks_more = looks_at_x or not problem.see_group
+            asks_more = looks_at_x or not problem.sees_group
             # What only cells of the prediction can do: ranks, labels, limits, listed amounts and other losses.
             of_cells = problem.parity or looks_at_y or not problem.squared or problem.allowed.listed
             limits = any(part.rate for part in problem.happiness)
@@ -394,7 +394,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     def _intake(self) -> Intake:
         named = getattr(self, "sensitive_features_", self.sensitive_features)
         columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
-        return Intake(self.key, named, bool(self.group_at_predict), self.missing_group, columns)
+        return Intake(self.key, named, bool(self.sees_group), self.missing_group, columns)
 
     def _problem(self) -> LinesProblem:
         """What is asked."""
@@ -404,7 +404,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             gap=self.gap,
             constraints=self.constraints,
             decisions=self.decisions,
-            see_group=bool(self.group_at_predict),
+            sees_group=bool(self.sees_group),
         )
 
     def _amounts_today(self, table: Table, today: Any = None) -> Array | None:
@@ -652,7 +652,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         x, prediction, group = self._looked_at(X, sensitive_features)
         codes = (
             encode_groups(group, self.groups_)
-            if self.policy_.see_group
+            if self.policy_.sees_group
             else np.zeros(len(prediction), dtype=np.intp)
         )
         if isinstance(self.policy_, IndividualAmountPolicy):
@@ -693,7 +693,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         fitted = self._columns
         features = intake.features(x, self.estimator_, fitted)
         prediction = as_amounts(_one_column(self.estimator_.predict(features)), "prediction")
-        sees = always or self.policy_.see_group
+        sees = always or self.policy_.sees_group
         group = intake.groups(X if is_frame(X) else x, sensitive_features) if sees else np.empty(0)
         return x, prediction, group
 

@@ -40,10 +40,10 @@ class Scorer:
         As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is scored.
     price : number, or dict of component to number
         Turns the two into one.
-    missing_labels : "explained", "unknown" or MissingLabels(...), optional
-        As for :func:`felicific.audit`: what is known of why some labels are missing. With ``hidden`` of more than 1 the
-        loss and the gaps are the worst that is left open. A search then needs a splitter that does not look at labels,
-        ``cv=KFold(5)``: scikit-learn's default stratifies by them.
+    missing_labels : "at_random", "unknown" or MissingLabels(...), optional
+        As for :func:`felicific.audit`: what is known of why some labels are missing. With ``max_odds_ratio`` of more
+        than 1 the loss and the gaps are the worst that is left open. A search then needs a splitter that does not look
+        at labels, ``cv=KFold(5)``: scikit-learn's default stratifies by them.
 
     Notes
     -----
@@ -89,7 +89,7 @@ class Scorer:
         weight, labels = check_weights(sample_weight, count_rows(X)), as_vector(y, "y")
         said = self.missing_labels if self.missing_labels is not None or not fair else _said_by(last)
         missing = resolve_missing_labels(said)
-        chances = Columns(missing_labels=missing).label_odds_in(X) if len(null_rows(labels)) else None
+        chances = Columns(missing_labels=missing).label_proba_in(X) if len(null_rows(labels)) else None
         present = present_rows(weight)
         if present is not None and weight is not None:
             # Weight 0 is the row absent: not even a model is asked about it.
@@ -131,14 +131,14 @@ class Scorer:
             weight=weight,
             rows=present,
             missing=missing,
-            label_odds=chances,
+            label_proba=chances,
         )
-        odds = np.asarray(people.with_scores.proba)
+        probabilities = np.asarray(people.with_scores.proba)
         if people.missing is not None and not people.labelled.all():
             scored = scored_by(estimator, X, classes, fair=fair)
-            people, _ = with_beliefs(replace(people, odds=odds), problem, scored)
+            people, _ = with_beliefs(replace(people, probabilities=probabilities), problem, scored)
         refuse_idle(problem, changes(problem, people))
-        outcome = achieved(problem, people, odds)
+        outcome = achieved(problem, people, probabilities)
         own = [(problem.components[j], float(outcome.gaps[j])) for j in measured(problem.components)]
         gaps = {component.name: gap for component, gap in own}
         if self.price is not None:

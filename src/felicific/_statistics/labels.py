@@ -75,13 +75,13 @@ def fit_curve(proba: Floats, counts: Floats, effective: float) -> LabelCurve:
 
 
 @dataclass(frozen=True)
-class OddsCurve:
+class LabelProbaCurve:
     """From the model's probabilities to the chance of having a label."""
 
     shift: float
     slopes: tuple[float, ...]
 
-    def odds(self, proba: Floats) -> Floats:
+    def label_proba(self, proba: Floats) -> Floats:
         """The chance of each of some people."""
         if math.isinf(self.shift):
             return np.full(len(proba), 1.0 if self.shift > 0 else 0.0)
@@ -90,11 +90,11 @@ class OddsCurve:
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(along, -700.0, 700.0))))
 
 
-def fit_odds(proba: Floats, labelled: Floats, unlabelled: Floats) -> OddsCurve:
+def fit_label_curve(proba: Floats, labelled: Floats, unlabelled: Floats) -> LabelProbaCurve:
     """The curve of greatest likelihood, from the weight of people with a label and without."""
     k = proba.shape[1]
     if not labelled.sum() or not unlabelled.sum():
-        return OddsCurve(math.inf if labelled.sum() else -math.inf, (0.0,) * (k - 1))
+        return LabelProbaCurve(math.inf if labelled.sum() else -math.inf, (0.0,) * (k - 1))
     logs = log_shares(proba)
     design = np.zeros((len(proba), 2, k))
     design[:, 1, 0] = 1.0
@@ -102,7 +102,7 @@ def fit_odds(proba: Floats, labelled: Floats, unlabelled: Floats) -> OddsCurve:
     pull = np.full(k, PULL)
     pull[0] = 0.0
     found = _newton(design, np.column_stack([unlabelled, labelled]), np.zeros(k), pull)
-    return OddsCurve(float(found[0]), tuple(found[1:].tolist()))
+    return LabelProbaCurve(float(found[0]), tuple(found[1:].tolist()))
 
 
 def _softmax(scores: Floats) -> Floats:
@@ -147,11 +147,11 @@ def _newton(design: Floats, counts: Floats, centre: Floats, pull: Floats) -> Flo
 # What is hidden
 
 
-def tilted(chances: Floats, worth: Floats, hidden: float) -> tuple[Floats, Floats]:
+def tilted(chances: Floats, worth: Floats, max_odds_ratio: float) -> tuple[Floats, Floats]:
     """The chances, and the t behind them, at which a sum of what labels are worth is largest; labels come last."""
     order = np.argsort(-worth, axis=-1, kind="stable")
     m, f = (np.take_along_axis(part, order, axis=-1) for part in np.broadcast_arrays(chances, worth))
-    if math.isinf(hidden):  # whatever the chances are
+    if math.isinf(max_odds_ratio):  # whatever the chances are
         found = np.zeros(m.shape)
         found[..., 0] = 1.0
         back = np.argsort(order, axis=-1)
@@ -159,11 +159,11 @@ def tilted(chances: Floats, worth: Floats, hidden: float) -> tuple[Floats, Float
         return worst, np.ones(worst.shape)
     with np.errstate(invalid="ignore", divide="ignore"):
         upper, mass = (m * f).cumsum(axis=-1), m.cumsum(axis=-1)
-        sums = (hidden - 1.0) * upper + upper[..., -1:]
-        value = sums / ((hidden - 1.0) * mass + mass[..., -1:])
+        sums = (max_odds_ratio - 1.0) * upper + upper[..., -1:]
+        value = sums / ((max_odds_ratio - 1.0) * mass + mass[..., -1:])
     first = np.nan_to_num(value, nan=-math.inf).argmax(axis=-1)
     raised = np.arange(m.shape[-1]) <= first[..., None]
-    t = np.take_along_axis(np.where(raised, hidden, 1.0), np.argsort(order, axis=-1), axis=-1)
+    t = np.take_along_axis(np.where(raised, max_odds_ratio, 1.0), np.argsort(order, axis=-1), axis=-1)
     return tilted_by(chances, t), t
 
 
@@ -198,7 +198,7 @@ def label_weights(
     return np.asarray(found + np.where(known, standing, 0.0)[:, None] * correction)
 
 
-def standing_of(odds: Floats, labelled: Truths) -> Floats:
+def standing_of(label_proba: Floats, labelled: Truths) -> Floats:
     """How many people without a label each person with one stands for: (1 - e) / e, and 0 for the others."""
-    held = np.where(labelled, odds, 1.0)
+    held = np.where(labelled, label_proba, 1.0)
     return np.where(labelled, (1.0 - held) / held, 0.0)

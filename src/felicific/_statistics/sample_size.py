@@ -101,7 +101,7 @@ def sample_size(
     signals : int, optional
         Number of signals S that the policy sees; by default the labels, S = K.
     monotone : bool, default=False
-        Whether the signals are cells of a score along which a decision's probability may not fall. Their cuts must not
+        Whether the signals are bins of a score along which a decision's probability may not fall. Their cuts must not
         come from the same rows.
     among : number, or sequence or dict of numbers by component
         Share of a group's rows that are counted by a component; the figures are rows of the whole group.

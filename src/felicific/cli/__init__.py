@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from felicific.cli.aggregate import aggregate
 from felicific.cli.alternatives import alternatives
 from felicific.cli.apply import apply
 from felicific.cli.audit import audit
@@ -23,17 +24,16 @@ from felicific.cli.explain import explain
 from felicific.cli.fit import fit
 from felicific.cli.frontier import frontier
 from felicific.cli.merge import merge
-from felicific.cli.moments import moments
+from felicific.cli.monitor import monitor
 from felicific.cli.recalibrate import recalibrate
 from felicific.cli.report import report
 from felicific.cli.sample_size import sample_size
 from felicific.cli.show import show
 from felicific.cli.sql import sql
-from felicific.cli.watch import watch
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked; "
-    "4 `audit --require`: the gap is not shown to be small enough, `watch`: there is an alarm, or `--signed`: this "
+    "4 `audit --require`: the gap is not shown to be small enough, `monitor`: there is an alarm, or `--signed`: this "
     "policy was not signed; "
     "130 interrupted; 143 ended by SIGTERM."
 )
@@ -51,7 +51,7 @@ app = typer.Typer(
 for command in (
     demo,
     audit,
-    watch,
+    monitor,
     frontier,
     fit,
     show,
@@ -62,7 +62,7 @@ for command in (
     explain,
     report,
     alternatives,
-    moments,
+    aggregate,
     merge,
     sample_size,
 ):
@@ -78,7 +78,17 @@ CALLED = {
     "groups": "--group-name",
     "names": "--decision-name",
     "random_state": "--seed",
-    "group_at_predict": "--no-group-at-predict",
+    "sees_group": "--without-group",
+}
+
+#: What commands and options were called before.
+RENAMED = {
+    "watch": "monitor",
+    "moments": "aggregate",
+    "--hidden": "--max-odds-ratio",
+    "--losers": "--worse-off",
+    "--no-group-at-predict": "--without-group",
+    "--odds": "--label-proba, or --with-proba where decisions are written",
 }
 
 #: An option with its value, which stays; or an argument as messages name it: ``gap=``, ``method='t'``, ``min_people``,
@@ -132,6 +142,10 @@ def run(arguments: list[str]) -> int:
     try:
         command: Any = typer.main.get_command(app)
         kept = [argument for argument in arguments if argument != "--debug"]
+        for word in (*kept[:1], *(word.partition("=")[0] for word in kept if word.startswith("--"))):
+            if word in RENAMED:
+                print(f"felicific: {word} is called {RENAMED[word]} now.", file=sys.stderr)
+                return 2
         called = next((command.commands[word] for word in kept if word in command.commands), command)
         options = frozenset(option for parameter in called.params for option in parameter.opts)
         _note_warnings(options)

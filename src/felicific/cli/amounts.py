@@ -8,9 +8,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from felicific._amounts.aggregates import AmountAggregates
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.doors import fitted_amounts, moments_of_amounts
-from felicific._amounts.moments import AmountMoments
+from felicific._amounts.doors import aggregates_of_amounts, fitted_amounts
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.policy import among_classes
@@ -33,25 +33,25 @@ _REFUSED = {
     "favourable": "Leave it out: amounts have no favourable class.",
     "classes": "Leave it out: amounts have no classes.",
     "missing_labels": "Leave it out, and the rows without a label.",
-    "odds": "Leave it out.",
-    "hidden": "Leave it out.",
-    "losers": "Leave it out; --floor 'decision=today' keeps every group's mean amount.",
+    "label_proba": "Leave it out.",
+    "max_odds_ratio": "Leave it out.",
+    "worse_off": "Leave it out; --floor 'decision=today' keeps every group's mean amount.",
     "explore": "Leave it out.",
-    "blind": "Use FairRegressor(group_at_predict=False) in Python, or leave it out.",
+    "blind": "Use FairRegressor(sees_group=False) in Python, or leave it out.",
     "change_cost": "Leave it out: a change of an amount costs what the loss says.",
     "confidence": "Use FairRegressor(confidence=...) in Python, or leave it out.",
     "cluster": "Leave it out.",
     "test": "Leave it out, apply the policy to those people, and audit their amounts.",
     "min_cell": "Leave it out.",
     "min_people": "Leave it out.",
-    "with_odds": "Leave it out: an amount has no odds.",
+    "with_proba": "Leave it out: an amount has no probabilities.",
     "steer": "Leave it out: policies of amounts are not steered.",
     "signed": "Leave it out: decisions about amounts are signed on paper.",
     "chart": "Leave it out.",
 }
 
 #: How options are called whose fields are called otherwise.
-_CALLED = {"blind": "no-group-at-predict", "with_odds": "odds", "classes": "class"}
+_CALLED = {"blind": "without-group", "with_proba": "with-proba", "classes": "class"}
 
 
 def refuse_classes(options: object) -> None:
@@ -126,7 +126,7 @@ def fitted(options: Traced, gap: Sequence[str] | None, seed: int | None) -> Fitt
 
 
 def fitted_to(
-    sums: AmountMoments, options: Traced, gap: Sequence[str] | None, seed: int | None
+    sums: AmountAggregates, options: Traced, gap: Sequence[str] | None, seed: int | None
 ) -> FittedAmounts:
     """The policy of least loss for people of whom sums were made before."""
     refuse_classes(options)
@@ -135,12 +135,12 @@ def fitted_to(
     return fitted_amounts(sums, gap=width, constraints=constraints, random_state=seed)
 
 
-def summed(options: Any, file: str, groups: list[Any] | None) -> AmountMoments:
+def summed(options: Any, file: str, groups: list[Any] | None) -> AmountAggregates:
     """The sums of the people of one file."""
     refuse_classes(options)
     source, roles = opened(options, file, every_group=False)
     source.check_rows()
-    return moments_of_amounts(source.relation, groups=groups, **said_of(options, roles))
+    return aggregates_of_amounts(source.relation, groups=groups, **said_of(options, roles))
 
 
 def check_sites(options: Any, files: Sequence[str]) -> None:
@@ -158,7 +158,7 @@ def check_sites(options: Any, files: Sequence[str]) -> None:
 
 def lines_of(policy: AmountPolicy) -> list[str]:
     """What a policy of amounts does, for reading."""
-    return [*policy.sentences(4), *policy.story()]
+    return [*policy.sentences(4), *policy.impact()]
 
 
 def summary(policy: AmountPolicy) -> dict[str, Any]:

@@ -62,11 +62,11 @@ class ApplyOptions(Scored, Decided, Steer, Answer):
 
 
 def apply(options: ApplyOptions) -> None:
-    """Decide about the people of a file; all columns are kept, the decision is added, and its odds if wanted.
+    """Decide about the people of a file; all columns are kept, the decision is added, and its probabilities if wanted.
 
     Example: felicific apply policy.json next-month.csv --proba score --group sex --key id --out decided.csv
     """
-    from felicific._policy.apply import odds_columns
+    from felicific._policy.apply import proba_columns
     from felicific._policy.signed import Signed
     from felicific.cli.amounts import amounts_of
     from felicific.cli.outputs import check_target, print_json, printable
@@ -86,14 +86,16 @@ def apply(options: ApplyOptions) -> None:
         signed.check(people.policy)
     if column in people.source.columns:
         raise DataError(f"The file has a column {column!r} already.", "Name the new one with --column.")
-    odds = odds_columns(people.policy) if options.with_odds and people.policy is not None else {}
-    for name in odds:
+    probabilities = proba_columns(people.policy) if options.with_proba and people.policy is not None else {}
+    for name in probabilities:
         if name in (*people.source.columns, column):
-            raise DataError(f"The file has a column {name!r} already.", "Rename it, or leave --odds out.")
+            raise DataError(
+                f"The file has a column {name!r} already.", "Rename it, or leave --with-proba out."
+            )
     if options.steer is not None and CONTROL in (*people.source.columns, column):
         raise DataError(f"The file has a column {CONTROL!r} already.", "Rename it: that of controls has it.")
     steered = None if options.steer is None else SteeredPeople(people, options)
-    counts = _decide(people, out, column, _Drawn(people, odds) if steered is None else steered)
+    counts = _decide(people, out, column, _Drawn(people, probabilities) if steered is None else steered)
     total = sum(counts.values())
     if options.as_json:
         told = {"rows": total, "decisions": [[k, n] for k, n in counts.items()], "written": str(out)}
@@ -150,10 +152,13 @@ def _give(policy: AmountPolicy, options: ApplyOptions) -> None:
 
 
 class _Drawn:
-    """Decisions of a policy that stays as it is: drawn with its odds, which stand beside them where that is wanted."""
+    """Decisions of a policy that stays as it is: drawn with its probabilities.
 
-    def __init__(self, people: People, odds: dict[str, int]) -> None:
-        self.people, self.odds = people, odds
+    Which stand beside them where that is wanted.
+    """
+
+    def __init__(self, people: People, probabilities: dict[str, int]) -> None:
+        self.people, self.probabilities = people, probabilities
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[Callable[[], None]]:
@@ -161,7 +166,7 @@ class _Drawn:
         yield lambda: None
 
     def decide(self, rows: Table, seen: Table) -> tuple[Array, dict[str, list[float | None]]]:
-        """Decisions about some rows, and the columns of odds."""
+        """Decisions about some rows, and the columns of probabilities."""
         from felicific._policy.lottery import check_keys, content_keys, draw, keys_as_text, warn_keyless
         from felicific._tables.memory import take_column
 
@@ -177,7 +182,9 @@ class _Drawn:
 
         chances = people.chances(seen)
         decisions = policy.decisions[draw(chances, texts, policy.salt)]
-        return decisions, {name: chances[:, position].tolist() for name, position in self.odds.items()}
+        return decisions, {
+            name: chances[:, position].tolist() for name, position in self.probabilities.items()
+        }
 
 
 def _decide(people: People, out: Path, column: str, decider: _Drawn | SteeredPeople) -> dict[Any, int]:

@@ -95,7 +95,7 @@ class _Way(NamedTuple):
 
     name: str
     audit: Audit
-    odds: Floats
+    probabilities: Floats
 
 
 class _Flows(NamedTuple):
@@ -247,13 +247,13 @@ class _Pair:
         for decision in people.classes or ():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what is said of decisions that nobody takes
-                column = np.full(len(before.odds), decision, dtype=object)
+                column = np.full(len(before.probabilities), decision, dtype=object)
                 one: Any = self.audited(replace(people, policy=None), decisions=column, **named).persons
             values.append(one.values + one.origin)
         worth = np.stack(values, axis=1)  # person, decision, component
         size = np.abs(worth).max(axis=(0, 1), initial=0.0)
         up = worth[:, None, :, :] > worth[:, :, None, :] + 1e-12 * size  # from which decision, to which
-        was, then = before.odds[present], after.odds[present]
+        was, then = before.probabilities[present], after.probabilities[present]
         salts = {self.policies[name].salt for name in self.policies}
         same_lots = len(self.policies) == 2 and len(salts) == 1
         moves = moves_between(was, then, same_lots=same_lots)
@@ -275,7 +275,7 @@ class _Pair:
                 for j, component in enumerate(persons.components)
             }
 
-        drawn = [bool(((odds > 0) & (odds < 1)).any()) for odds in (was, then)]
+        drawn = [bool(((probabilities > 0) & (probabilities < 1)).any()) for probabilities in (was, then)]
         changed = shares((1.0 - np.trace(moves, axis1=1, axis2=2)).clip(min=0.0))
         independent = all(drawn) and not same_lots
         return _Flows(persons.groups, changed, moved(up), moved(up.swapaxes(1, 2)), independent)

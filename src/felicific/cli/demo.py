@@ -78,7 +78,7 @@ def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Loans:
     from sklearn.model_selection import train_test_split
 
     from felicific._audit.audit import audit
-    from felicific._problem.losers import Losers
+    from felicific._problem.worse_off import WorseOff
     from felicific._sklearn.classifier import FairClassifier
     from felicific.datasets import synthetic_loans
 
@@ -90,7 +90,7 @@ def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Loans:
     say(f"Solving the linear program on {len(y_val):,} other people ...")
     asked: dict[str, Any] = {"happiness": data.happiness, "sensitive_features": data.sensitive_features}
     fair = FairClassifier(FrozenEstimator(model), gap=0.0, random_state=seed, **asked).fit(X_val, y_val)
-    giving = clone(fair).set_params(constraints=[Losers(0)]).fit(X_val, y_val)
+    giving = clone(fair).set_params(constraints=[WorseOff(0)]).fit(X_val, y_val)
     say(f"Recalibrating on {len(y_test):,} people without their labels ...")
     again = fair.recalibrate(X_test)
     say(f"Steering while {len(y_test):,} people are decided about, one after another ...")
@@ -237,7 +237,7 @@ def _who(loans: _Loans) -> Any:
     price = 100 * (giving.loss_ - fair.loss_)
     words = (
         f"The repair {'gives and takes' if gives else 'only takes'}: on average {each}, compared with today. Beside it "
-        "stands the policy that closes the gap and takes from nobody, Losers(0): on the fitted people it costs "
+        "stands the policy that closes the gap and takes from nobody, WorseOff(0): on the fitted people it costs "
         + (
             f"{price:.2f} points of accuracy more.\n"
             if price >= 0

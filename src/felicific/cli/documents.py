@@ -8,19 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from felicific import Moments, Policy, Steering, Watch
+from felicific import Aggregates, Monitor, Policy, Steering
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.policy import among_classes
 from felicific.exceptions import DataError, FelicificError
 
-POLICY, SUMS, WATCH = "felicific policy", "felicific moments", "felicific watch"
+POLICY, SUMS, MONITOR = "felicific policy", "felicific aggregates", "felicific monitor"
 STATE = "felicific steering"
 
 #: What files are, by the format that stands at their beginning, and what one does with them.
 _KINDS = {
     POLICY: ("a policy", "`felicific show` shows it, `felicific apply` decides by it."),
     SUMS: ("sums of people", "`felicific merge` adds them, `felicific fit` fits a policy to them."),
-    WATCH: ("a watch", "`felicific watch --state` goes on with it."),
+    MONITOR: ("a monitor", "`felicific monitor --state` goes on with it."),
     "felicific progress": ("a list of what was summed up", "The sums are in all.json beside it."),
     STATE: ("the state of a steered policy", "`felicific apply --steer` goes on with it."),
     "felicific decision": ("a signed decision", "`felicific apply --signed` takes it."),
@@ -55,14 +55,14 @@ def read_policy(path: str | os.PathLike[str], **functions: Any) -> Policy:
     return _read(path, POLICY, lambda: among_classes(Policy.load(path, **functions), "this command"))
 
 
-def read_sums(path: str | os.PathLike[str]) -> Moments:
+def read_sums(path: str | os.PathLike[str]) -> Aggregates:
     """Sums of people; any other file is refused by what it is."""
-    return _read(path, SUMS, lambda: Moments.load(path))
+    return _read(path, SUMS, lambda: Aggregates.load(path))
 
 
-def read_watch(path: str | os.PathLike[str], happiness: Any = None) -> Watch:
-    """A watch; any other file is refused by what it is."""
-    return _read(path, WATCH, lambda: Watch.load(path, happiness))
+def read_monitor(path: str | os.PathLike[str], happiness: Any = None) -> Monitor:
+    """A monitor; any other file is refused by what it is."""
+    return _read(path, MONITOR, lambda: Monitor.load(path, happiness))
 
 
 def read_state(path: str | os.PathLike[str], **known: Any) -> Steering:

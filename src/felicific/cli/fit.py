@@ -11,11 +11,11 @@ import typer
 from felicific.cli.options import OUTPUT, PEOPLE, Answer, Fitted, Group, HappinessText, PolicyKind, Prediction
 
 if TYPE_CHECKING:
-    from felicific import FairClassifier, Moments, Policy
+    from felicific import Aggregates, FairClassifier, Policy
     from felicific._audit.verdict import Verdict
     from felicific._fit.certificate import Certificate
     from felicific._policy.amounts import AmountPolicy
-    from felicific._program.moments import Outcome
+    from felicific._program.aggregates import Outcome
     from felicific.cli.people import People
 
 
@@ -42,7 +42,7 @@ class FitOptions(Fitted, Answer):
 def fit(options: FitOptions) -> None:
     """Find the policy of least loss whose gap is small enough, and write it to a file.
 
-    FILE may also hold sums that `felicific moments` or `merge` wrote, which know groups and happiness.
+    FILE may also hold sums that `felicific aggregate` or `merge` wrote, which know groups and happiness.
 
     With --prediction it is a policy of amounts: fit p.csv --prediction f --label hours --group sex --happiness
     distributional_parity --gap .05
@@ -82,7 +82,7 @@ def fit(options: FitOptions) -> None:
         for component, gap in zip(result.policy.components, result.today.gaps.tolist(), strict=True):
             if not component.aside:
                 print(f"Today the gap of {component.name!r} is {component.quantity(gap)}.")
-    print("\n".join(result.policy.story()))
+    print("\n".join(result.policy.impact()))
     if result.certificate is not None:
         print(result.certificate)
     print(f"Written to {options.out}.")
@@ -134,12 +134,12 @@ def _fitted(people: People, options: FitOptions) -> _Result:
         from felicific._policy.solve import solve
         from felicific._problem.criteria import resolve_favourable
 
-        moments = sums(people, kind, task["constraints"])
-        policy = solve(moments, group_at_predict=not options.blind, **task)
+        aggregates = sums(people, kind, task["constraints"])
+        policy = solve(aggregates, sees_group=not options.blind, **task)
         if people.favourable is not None:  # which sums do not say
             best = resolve_favourable(people.favourable, policy.classes.tolist())
             policy = replace(policy, favourable=best)
-        return _Result(policy, moments.today_if_known, chosen=chosen)
+        return _Result(policy, aggregates.today_if_known, chosen=chosen)
     from felicific.cli.model import classifier
 
     rows = people.source.read(pandas=True)
@@ -151,7 +151,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     return _Result(fair.policy_, fair.frontier_.today, shown, chosen, verdict)
 
 
-def _fitted_to(sums: Moments, options: FitOptions) -> _Result:
+def _fitted_to(sums: Aggregates, options: FitOptions) -> _Result:
     """Fit to sums that were made before."""
     from felicific._policy.solve import solve
     from felicific.cli.inputs import read_asked, read_change_cost
@@ -165,7 +165,7 @@ def _fitted_to(sums: Moments, options: FitOptions) -> _Result:
         gap=gap,
         constraints=constraints,
         change_cost=read_change_cost(options.change_cost),
-        group_at_predict=not options.blind,
+        sees_group=not options.blind,
         random_state=options.seed,
     )
     policy = policy if best is None else replace(policy, favourable=best)
@@ -190,12 +190,12 @@ def sums(
     constraints: list[Any],
     *,
     groups: list[Any] | None = None,
-) -> Moments:
-    """The moments of all rows, with what requirements speak of."""
-    from felicific._program.sums import moments
+) -> Aggregates:
+    """The aggregates of all rows, with what requirements speak of."""
+    from felicific._program.sums import aggregate
 
     people.check_signal()
-    return moments(
+    return aggregate(
         people.source.relation,
         proba=people.proba,
         predicted=people.predicted,

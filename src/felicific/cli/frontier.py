@@ -14,7 +14,7 @@ import typer
 from felicific.cli.options import OUTPUT, Answer, Chart, Group, HappinessText, Prediction, Traced
 
 if TYPE_CHECKING:
-    from felicific import Frontier, Moments
+    from felicific import Aggregates, Frontier
     from felicific._amounts.frontier import AmountFrontier
     from felicific.cli.people import People
 
@@ -38,7 +38,7 @@ class FrontierOptions(Traced, Answer):
 def frontier(options: FrontierOptions) -> None:
     """Compute the whole trade-off between loss and gap: every breakpoint, exactly.
 
-    FILE may also hold sums that `felicific moments` or `merge` wrote, which know groups and happiness.
+    FILE may also hold sums that `felicific aggregate` or `merge` wrote, which know groups and happiness.
 
     Example: felicific frontier scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
     --out frontier.csv --chart frontier.svg
@@ -124,10 +124,10 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
     from felicific.cli.fit import sums
 
     summed = sums(people, kind, constraints)
-    return trace(summed, constraints=constraints, group_at_predict=not options.blind)
+    return trace(summed, constraints=constraints, sees_group=not options.blind)
 
 
-def _trace_sums(sums: Moments, options: FrontierOptions) -> Frontier:
+def _trace_sums(sums: Aggregates, options: FrontierOptions) -> Frontier:
     """The frontier of sums that were made before."""
     from felicific._frontier.solve import frontier as trace
     from felicific.cli.inputs import read_asked
@@ -136,7 +136,7 @@ def _trace_sums(sums: Moments, options: FrontierOptions) -> Frontier:
     columns = [str(name) for name in sums.attributes]
     best = favourable_in(sums, options.favourable)
     _, constraints = read_asked(options, named_in(sums), None, best, columns)
-    return trace(sums, constraints=constraints, group_at_predict=not options.blind)
+    return trace(sums, constraints=constraints, sees_group=not options.blind)
 
 
 def _content(line: Frontier) -> dict[str, Any]:

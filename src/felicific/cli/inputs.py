@@ -14,12 +14,12 @@ from typing import Any
 
 from felicific._policy.apply import refuse_several
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.explore import Explore
+from felicific._problem.exploration import Exploration
 from felicific._problem.expressions import Expression, is_name
 from felicific._problem.happiness import Happiness
-from felicific._problem.losers import Losers
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.requirements import Budget, Floor, Gap, Ratio
+from felicific._problem.worse_off import WorseOff
 from felicific.cli.files import Source, joined_name
 from felicific.cli.options import Roles, Traced
 from felicific.exceptions import DataError, HappinessError
@@ -117,16 +117,17 @@ def needed_columns(*objects: Any) -> set[str] | None:
 
 
 def read_missing_labels(roles: Roles) -> MissingLabels | None:
-    """What is known of missing labels; --odds and --hidden say that some may be missing, too."""
+    """What is known of missing labels; --label-proba and --max-label_proba-ratio say that some may be missing, too."""
     said = roles.missing_labels
-    if said is None and not roles.odds and roles.hidden == 1.0:
+    if said is None and not roles.label_proba and roles.max_odds_ratio == 1.0:
         return None
-    if said == "unknown" and (roles.odds or roles.hidden != 1.0):
+    if said == "unknown" and (roles.label_proba or roles.max_odds_ratio != 1.0):
         raise DataError(
-            "--missing-labels unknown assumes nothing, and --odds or --hidden does.", "Leave one of them out."
+            "--missing-labels unknown assumes nothing, and --label-proba or --max-label_proba-ratio does.",
+            "Leave one of them out.",
         )
-    hidden = math.inf if said == "unknown" else roles.hidden
-    return MissingLabels(odds=roles.odds or None, hidden=hidden)
+    max_odds_ratio = math.inf if said == "unknown" else roles.max_odds_ratio
+    return MissingLabels(label_proba=roles.label_proba or None, max_odds_ratio=max_odds_ratio)
 
 
 def read_gap(texts: Sequence[str] | None) -> Any:
@@ -220,7 +221,7 @@ def read_change_cost(text: str) -> Any:
 
 
 def read_constraints(options: Traced, happiness: Any, favourable: Any = None) -> list[Any]:
-    """Floors, budgets and losers, without a name of the only happiness; and the chance of the favourable decision."""
+    """Floors, budgets and WorseOff, without a name of the only happiness; and the chance of the favourable decision."""
 
     def level(text: str, option: str) -> Any:
         return "today" if text == "today" and option == "floor" else _number(text, option)
@@ -234,9 +235,9 @@ def read_constraints(options: Traced, happiness: Any, favourable: Any = None) ->
         if limits is not None and not isinstance(limits, dict):
             limits = {_only_name(happiness, option): limits}
         found += [make(what, limit) for what, limit in (limits or {}).items()]
-    found += [] if options.losers is None else [Losers(options.losers)]
+    found += [] if options.worse_off is None else [WorseOff(options.worse_off)]
     # Sums do not say which decision is favourable.
-    return found if options.explore is None else [*found, Explore(options.explore, decision=favourable)]
+    return found if options.explore is None else [*found, Exploration(options.explore, decision=favourable)]
 
 
 def _only_name(happiness: Any, option: str) -> str:

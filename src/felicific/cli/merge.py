@@ -11,8 +11,8 @@ import typer
 from felicific.cli.options import OUTPUT, Answer
 
 if TYPE_CHECKING:
-    from felicific import Moments
-    from felicific._amounts.moments import AmountMoments
+    from felicific import Aggregates
+    from felicific._amounts.aggregates import AmountAggregates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class MergeOptions(Answer):
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Files of sums that `felicific moments` wrote; a pattern such as 'site-*.json' names many.",
+            help="Files of sums that `felicific aggregate` wrote; a pattern such as 'site-*.json' names many.",
         ),
     ]
     out: Annotated[
@@ -52,17 +52,17 @@ def merge(options: MergeOptions) -> None:
     print("\n".join(map(printable, [*notes, *told(together, options.out)])))
 
 
-def added(parts: dict[str, Moments]) -> Moments:
+def added(parts: dict[str, Aggregates]) -> Aggregates:
     """The sum of all; what does not add is refused, by the names of the files."""
     from felicific._policy.solve import is_of_amounts
-    from felicific.exceptions import DataError, MomentsError
+    from felicific.exceptions import AggregatesError, DataError
 
     of_amounts = {name: is_of_amounts(part) for name, part in parts.items()}
     if len(set(of_amounts.values())) > 1:
         one, other = (
             next(name for name, kind in of_amounts.items() if kind is which) for which in (True, False)
         )
-        raise MomentsError(
+        raise AggregatesError(
             f"{one!r} holds sums of amounts, and {other!r} sums of decisions among classes.",
             "Add either alone.",
         )
@@ -79,21 +79,21 @@ def added(parts: dict[str, Moments]) -> Moments:
     for name, part in others:
         if not amounts and part.signal != total.signal:
             kinds = (total.signal.kind, part.signal.kind)
-            differ = "other cells of the score" if kinds[0] == kinds[1] else " and ".join(kinds)
-            raise MomentsError(
+            differ = "other score bins" if kinds[0] == kinds[1] else " and ".join(kinds)
+            raise AggregatesError(
                 f"{name!r} does not add to {first!r}. They were summed up for different policies: {differ}.",
-                "Sum up both with felicific moments and the same --policy.",
+                "Sum up both with felicific aggregate and the same --policy.",
             )
         try:
             total = total + part
-        except MomentsError as error:
-            raise MomentsError(
+        except AggregatesError as error:
+            raise AggregatesError(
                 f"{name!r} does not add to {first!r}. {error.problem}", error.remedy
             ) from error
     return total
 
 
-def summary(sums: Moments | Any, out: Path) -> dict[str, Any]:
+def summary(sums: Aggregates | Any, out: Path) -> dict[str, Any]:
     """What a file of sums holds, as plain data."""
     from felicific._policy.solve import is_of_amounts
 
@@ -112,7 +112,7 @@ def summary(sums: Moments | Any, out: Path) -> dict[str, Any]:
     }
 
 
-def _summary_of_amounts(sums: AmountMoments | Any, out: Path) -> dict[str, Any]:
+def _summary_of_amounts(sums: AmountAggregates | Any, out: Path) -> dict[str, Any]:
     people = zip(sums.groups, sums.people.tolist(), sums.rows.tolist(), strict=True)
     names = [str(part.name) for part in sums.asked.happiness] + [sums.asked.parity] * bool(sums.asked.parity)
     return {
@@ -126,7 +126,7 @@ def _summary_of_amounts(sums: AmountMoments | Any, out: Path) -> dict[str, Any]:
     }
 
 
-def smallest_cell(sums: Moments | AmountMoments) -> float | None:
+def smallest_cell(sums: Aggregates | AmountAggregates) -> float | None:
     """How many people the smallest cell speaks of."""
     held = sums.mass[sums.mass > 0]
     return float(held.min()) if held.size else None
@@ -136,7 +136,7 @@ def smallest_cell(sums: Moments | AmountMoments) -> float | None:
 SHOWN = 20
 
 
-def told(sums: Moments | Any, out: Path) -> list[str]:
+def told(sums: Aggregates | Any, out: Path) -> list[str]:
     """What a file of sums holds, for reading."""
     from felicific._policy.solve import is_of_amounts
 

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils.metaestimators import available_if
 
-from felicific._policy.lottery import ODDS_REPEAT
+from felicific._policy.lottery import PROBA_REPEAT
 from felicific._sklearn.classifier import FairClassifier
 from felicific._tables.groups import find_groups, refuse_identifiers, resolve_groups
 from felicific._tables.memory import distinct, take_column
@@ -81,7 +81,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
     said = people.evidence(rows)
     with warnings.catch_warnings():
         # Who people are is said where the policy is applied.
-        warnings.filterwarnings("ignore", re.escape(ODDS_REPEAT), LotteryWarning)
+        warnings.filterwarnings("ignore", re.escape(PROBA_REPEAT), LotteryWarning)
         return fair.fit(rows, labels, weight_kind=people.weight_kind, today=people.today, **said)
 
 

@@ -5,14 +5,14 @@ command's own options added in the command's own module. A field's annotation ho
 A line added to a part is an option of all commands that have the part::
 
     Scores            what the model says               all that look at people
-      Scored          of one file                       the same, but for moments
+      Scored          of one file                       the same, but for aggregates
     Compared          the groups and happiness          all but apply
-      Measures        weights and a loss                the same, but for watch
+      Measures        weights and a loss                the same, but for monitor
         Measured      of one file                       audit, alternatives, compare, frontier, fit, report, recalibrate
           Traced      labels, and what is asked         frontier, fit, report, recalibrate
             Fitted    a guarantee and a seed            fit, report
-    Bounded           the range of happiness            audit, watch, alternatives, fit, report
-      Limited         the gap                           audit, watch, fit, report
+    Bounded           the range of happiness            audit, monitor, alternatives, fit, report
+      Limited         the gap                           audit, monitor, fit, report
     Evidence          what rows count for               audit, alternatives, fit, report
     Decided           a policy, and what it sees        apply, sql
     Forced, Answer    what is written and printed       all that write, all that print
@@ -222,7 +222,7 @@ Decision = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Column of the decisions that were taken.", rich_help_panel=PEOPLE),
 ]
-Losers = Annotated[
+WorseOff = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE",
@@ -349,24 +349,24 @@ class PartlyLabelled:
     """What is known of people who have no label."""
 
     missing_labels: Annotated[
-        Literal["explained", "unknown"] | None,
+        Literal["at_random", "unknown"] | None,
         typer.Option(
             metavar="WHY",
-            help="Some labels are missing: explained, by score and group (or by --odds), or unknown, so that only the "
-            "worst case can be told. Default: a missing label is an error.",
+            help="Some labels are missing: at_random, given score and group (or by --label-proba), or unknown, so that "
+            "only the worst case can be told. Default: a missing label is an error.",
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    odds: Annotated[
+    label_proba: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of the known chance of having a label, as 'felicific apply --odds' writes it; of several they "
-            "are added up.",
+            help="Column of the known chance of having a label, as `felicific apply --with-proba` has it; of several "
+            "they are added up.",
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    hidden: Annotated[
+    max_odds_ratio: Annotated[
         float,
         typer.Option(
             metavar="NUMBER",
@@ -411,13 +411,13 @@ class Traced(Measured, PartlyLabelled):
     ] = None
     between: Between = None
     min_people: MinPeople = 0.0
-    losers: Losers = None
+    worse_off: WorseOff = None
     explore: Annotated[
         float | None,
         typer.Option(
             metavar="CHANCE",
             help="Everybody keeps at least this chance of the favourable decision, by lottery: .02. With it labels are "
-            "seen of all kinds of people; `felicific apply --odds` writes the chances down.",
+            "seen of all kinds of people; `felicific apply --with-proba` writes the chances down.",
             rich_help_panel=ASKED,
         ),
     ] = None
@@ -425,7 +425,7 @@ class Traced(Measured, PartlyLabelled):
     blind: Annotated[
         bool,
         typer.Option(
-            "--no-group-at-predict",
+            "--without-group",
             help="The group is not known where people are decided about: fit a policy that decides without.",
             rich_help_panel=ASKED,
         ),
@@ -540,12 +540,12 @@ class Decided(Seen):
         str,
         typer.Option(metavar="NAME", help="What to call the column of decisions.", rich_help_panel=OUTPUT),
     ] = "decision"
-    with_odds: Annotated[
+    with_proba: Annotated[
         bool,
         typer.Option(
-            "--odds",
-            help="Also write the chance that everybody had of the favourable decision, as odds; of more than two "
-            "classes that of each, as odds_CLASS.",
+            "--with-proba",
+            help="Also write the chance that everybody had of the favourable decision, as proba; of more than two "
+            "classes that of each, as proba_CLASS.",
             rich_help_panel=OUTPUT,
         ),
     ] = False
@@ -587,7 +587,7 @@ class Roles:
         What weights are.
     missing_group : str
         What those are called whose group is missing.
-    missing_labels, odds, hidden : str, list of str, float
+    missing_labels, label_proba, max_odds_ratio : str, list of str, float
         What is known of missing labels.
     classes, decisions, favourable : str or list of str
         Classes and decisions, as they are typed.
@@ -612,8 +612,8 @@ class Roles:
     weight_kind: WeightKind | None = None
     missing_group: str | None = None
     missing_labels: str | None = None
-    odds: list[str] | None = None
-    hidden: float = 1.0
+    label_proba: list[str] | None = None
+    max_odds_ratio: float = 1.0
     key: str | None = None
     classes: list[str] | None = None
     decisions: str | None = None
@@ -635,5 +635,15 @@ class Roles:
 
     def columns(self) -> dict[str, str | list[str] | None]:
         """The columns that options name outright, by option."""
-        named = ("group", "label", "predicted", "today", "decision", "weight", "cluster", "key", "odds")
+        named = (
+            "group",
+            "label",
+            "predicted",
+            "today",
+            "decision",
+            "weight",
+            "cluster",
+            "key",
+            "label_proba",
+        )
         return {option: getattr(self, option) for option in named}

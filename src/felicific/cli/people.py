@@ -168,15 +168,15 @@ class People:
 
     def seen(self, options: Traced) -> dict[str, Any]:
         """Whether the policy sees the group, or how it infers the group, as FairClassifier takes it."""
-        sees_x, see_group = self.kind(options)[0] == "individual", not options.blind
-        if sees_x and not see_group and self.group_proba is None:
+        sees_x, sees_group = self.kind(options)[0] == "individual", not options.blind
+        if sees_x and not sees_group and self.group_proba is None:
             raise DataError(
                 "An individual policy that decides without the group infers it, and nobody said how likely each is.",
                 "Name a column for every group, --group-proba GROUP=COLUMN; or use --policy score, which needs none "
                 "and may take from every group.",
             )
-        check_inference(self.group_proba, sees_x=sees_x, group_at_predict=see_group)
-        return {"group_at_predict": see_group, "group_proba": self.group_proba}
+        check_inference(self.group_proba, sees_x=sees_x, sees_group=sees_group)
+        return {"sees_group": sees_group, "group_proba": self.group_proba}
 
     def task(self, options: Fitted) -> dict[str, Any]:
         """What is asked of a policy; a gap of 0 when nothing is said."""
@@ -197,7 +197,7 @@ class People:
         if options.kind != "auto":
             return options.kind, None
         scored, classes = self.proba is not None, len(self.classes or ())
-        chosen, why = choose_policy(classes, see_group=not options.blind, scored=scored)
+        chosen, why = choose_policy(classes, sees_group=not options.blind, scored=scored)
         return cast("PolicyKind", chosen.kind), why
 
     def scores(self, rows: Table) -> Array:
@@ -251,15 +251,15 @@ class People:
         """Probability of every decision that the policy takes about some rows."""
         assert self.policy is not None, "only a policy has chances"
         scores, group, believed = self.sight(rows)
-        return self.policy.odds(scores, group, rows, believed)
+        return self.policy.probabilities(scores, group, rows, believed)
 
     def sight(self, rows: Table) -> tuple[Array, Entries | None, Array | None]:
         """What the policy sees of some rows besides x: scores or labels, groups, and how likely each group is."""
         assert self.policy is not None, "only a policy sees"
-        if self.policy.see_group and not self.group:
+        if self.policy.sees_group and not self.group:
             raise DataError("This policy looks at the group.", "Name its column(s) with --group.")
         group = None
-        if self.policy.see_group:
+        if self.policy.sees_group:
             unknown = self.policy.name_of_unknown(self.missing_group)
             group = resolve_groups(
                 rows, self.group, columns_only=True, missing_group=unknown, remedy=UNDECIDED

@@ -11,11 +11,11 @@ import typer
 from felicific.cli.options import OUTPUT, PEOPLE, Answer, HappinessText, Limited, PolicyFile, Traced
 
 if TYPE_CHECKING:
-    from felicific import Moments, Policy
+    from felicific import Aggregates, Policy
     from felicific._fit.stored import Recalibrated
     from felicific._people.people import People as Known
     from felicific._problem.problem import Problem
-    from felicific._program.moments import Outcome
+    from felicific._program.aggregates import Outcome
     from felicific.cli.options import Roles
     from felicific.cli.people import People
 
@@ -35,7 +35,7 @@ class RecalibrateOptions(Traced, Limited, Answer):
         str | None,
         typer.Option(
             metavar="FILE",
-            help="The people with labels that the policy was fitted on, or their sums from `felicific moments`: what "
+            help="The people with labels that the policy was fitted on, or their sums from `felicific aggregate`: what "
             "is known of labels. An individual policy needs none.",
             rich_help_panel=PEOPLE,
         ),
@@ -61,7 +61,9 @@ def recalibrate(options: RecalibrateOptions) -> None:
     check_target(options.out, [".json"], force=options.force)
     with working(f"Recalibrating on {options.file} ..."):
         # Those whom it is for have no labels.
-        roles = replace(Roles.of(options), label=None, missing_labels=None, odds=None, hidden=1.0)
+        roles = replace(
+            Roles.of(options), label=None, missing_labels=None, label_proba=None, max_odds_ratio=1.0
+        )
         people = People.find(roles)
         policy = people.policy
         assert policy is not None, "it is an argument"
@@ -83,7 +85,7 @@ def _insist(options: RecalibrateOptions, policy: Policy) -> None:
 
     for name in ("kind", "blind"):
         if getattr(options, name) not in ("auto", False):
-            option = {"kind": "policy", "blind": "no-group-at-predict"}[name]
+            option = {"kind": "policy", "blind": "without-group"}[name]
             raise DataError(
                 f"The policy says what it sees, and --{option} has no use.", f"Leave --{option} out."
             )
@@ -117,7 +119,7 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
             f"{', '.join(map(repr, called))}.",
             "Say --happiness and --name as to `felicific fit`.",
         )
-    said = (options.floor, options.budget, options.ratio, options.losers, options.explore, options.between)
+    said = (options.floor, options.budget, options.ratio, options.worse_off, options.explore, options.between)
     told = any(one is not None for one in said)
     words = [asked.words for asked in policy.basis.requirements] + [
         one.chance.words for one in policy.explore
@@ -125,7 +127,7 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
     if words and not told:
         raise DataError(
             f"More was asked of this policy than a file can repeat: {words[0]}.",
-            "Say it again, as to `felicific fit`: --floor, --budget, --ratio, --losers, --explore, --between.",
+            "Say it again, as to `felicific fit`: --floor, --budget, --ratio, --worse-off, --explore, --between.",
         )
     gap, constraints = read_asked(options, happiness, options.gap, policy.favourable)
     if options.gap is None and not options.between:
@@ -138,7 +140,7 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
         gap=gap,
         constraints=constraints,
         favourable=policy.favourable,
-        see_group=policy.see_group,
+        sees_group=policy.sees_group,
     )
 
 
@@ -168,7 +170,7 @@ def _known(people: People, policy: Policy, problem: Problem) -> Known:
         return Known.of(rows, problem, **read | {"groups": policy.groups})
 
 
-def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem: Problem) -> Moments:
+def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem: Problem) -> Aggregates:
     """The sums of the people with labels: as a file holds them, or of their rows, by the cells of the policy."""
     from felicific.cli.documents import read_sums, what_is
     from felicific.cli.fit import sums
@@ -177,11 +179,15 @@ def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem
 
     file = str(options.labelled)
     if what_is(file):
-        return read_sums(file).completed(None if options.hidden == 1.0 else options.hidden).joined()
+        return (
+            read_sums(file)
+            .completed(None if options.max_odds_ratio == 1.0 else options.max_odds_ratio)
+            .joined()
+        )
     if options.label is None and problem.looks_at_y:
         raise DataError("Nothing says which column of --labelled holds the labels.", "Name it with --label.")
     told: dict[str, Any] = {
-        name: getattr(options, name) for name in ("label", "missing_labels", "odds", "hidden")
+        name: getattr(options, name) for name in ("label", "missing_labels", "label_proba", "max_odds_ratio")
     }
     classes = [str(one) for one in policy.classes.tolist()]
     people = People.find(replace(roles, file=file, policy=None, classes=classes, **told))

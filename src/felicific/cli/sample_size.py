@@ -27,7 +27,7 @@ class SampleSizeOptions:
     components: Annotated[int, typer.Option(metavar="NUMBER", help="Number of components of happiness.")] = 2
     classes: Annotated[int, typer.Option(metavar="NUMBER", help="Number of decisions.")] = 2
     groups: Annotated[int, typer.Option(metavar="NUMBER", help="Number of groups.")] = 2
-    cells: Annotated[
+    bins: Annotated[
         int | None,
         typer.Option(
             metavar="NUMBER", help="Cells of the score that the policy sees; by default it sees labels."
@@ -49,7 +49,7 @@ class SampleSizeOptions:
 def sample_size(options: SampleSizeOptions) -> None:
     """Say how many rows per group keep all group means close to the truth, for every policy at once.
 
-    Example: felicific sample-size --delta 500 --span 50000 --components 1 --cells 256
+    Example: felicific sample-size --delta 500 --span 50000 --components 1 --bins 256
     """
     from felicific._statistics.sample_size import margin_of_error
     from felicific._statistics.sample_size import sample_size as plan
@@ -61,8 +61,8 @@ def sample_size(options: SampleSizeOptions) -> None:
         "n_classes": options.classes,
         "n_groups": options.groups,
         "span": options.span,
-        "signals": options.cells,
-        "monotone": options.cells is not None and not options.free,
+        "signals": options.bins,
+        "monotone": options.bins is not None and not options.free,
         "among": options.among,
     }
     if options.rows is None:

@@ -23,7 +23,7 @@ from felicific._files import write_whole
 from felicific.exceptions import DataError, FelicificError
 
 if TYPE_CHECKING:
-    from felicific import Moments
+    from felicific import Aggregates
 
 FORMAT = "felicific progress"
 
@@ -126,7 +126,7 @@ class Shards:
         shards = [asdict(shard) for shard in self.shards.values()]
         write_whole(self.manifest, write_document({"settings": self.settings, "shards": shards}, FORMAT))
 
-    def add(self, files: Sequence[str], summed: Callable[[str], Moments]) -> list[str]:
+    def add(self, files: Sequence[str], summed: Callable[[str], Aggregates]) -> list[str]:
         """Sum up the files that were not yet, one after the other; what there is to say of them."""
         from felicific.cli.outputs import working
 
@@ -168,7 +168,7 @@ class Shards:
         said += [f"{others} more that are not named now were summed up earlier, and count."] if others else []
         return [*notes, *said]
 
-    def together(self) -> Moments:
+    def together(self) -> Aggregates:
         """The sums of all shards, added in the order of their names, whatever order they were summed up in."""
         from felicific.cli.documents import read_sums
 

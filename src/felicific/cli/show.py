@@ -66,7 +66,7 @@ def _show_amounts(options: ShowOptions) -> None:
         print_json(
             summary(policy)
             | {
-                "sees_group": policy.see_group,
+                "sees_group": policy.sees_group,
                 "draws_lots": policy.draws_lots,
                 "lots_from_a_seed": _seeded(policy),
             }
@@ -80,7 +80,7 @@ def _show_amounts(options: ShowOptions) -> None:
         "What was asked, and what it does to these people": [
             *(f"Asked for: a gap of {name!r} of at most {width:g}." for name, width in policy.asked.items()),
             *others,
-            *policy.story(),
+            *policy.impact(),
         ],
         "Which policy this is": [f"Kind {policy.kind}.", f"SHA-256: {policy.sha256}."],
     }
@@ -101,7 +101,7 @@ def _content(policy: Policy, signed: Signed | None) -> dict[str, Any]:
         "decisions": policy.decisions.tolist(),
         "favourable": policy.decisions.tolist()[policy.best],
         "sentences": policy.sentences(),
-        "sees_group": policy.see_group,
+        "sees_group": policy.sees_group,
         "draws_lots": policy.draws_lots,
         "lots_from_a_seed": _seeded(policy),
         "groups": [{"group": z, "people": None if people is None else people[z]} for z in policy.groups],
@@ -126,7 +126,7 @@ def _lines(policy: Policy, signed: Signed | None) -> list[str]:
         "What was asked, and what it does to these people": [
             *_asked(policy),
             *achieved,
-            *policy.story(),
+            *policy.impact(),
         ],
         "Which policy this is": _identity(policy, signed),
     }
@@ -142,7 +142,7 @@ def _seeded(policy: Policy | AmountPolicy) -> bool:
 
 
 def _lots(policy: Policy | AmountPolicy) -> str:
-    sees = "It looks at the group." if policy.see_group else "It decides without the group."
+    sees = "It looks at the group." if policy.sees_group else "It decides without the group."
     if not policy.draws_lots:
         return f"{sees} It draws no lots."
     known = (

@@ -68,7 +68,7 @@ def sql(options: SqlOptions) -> None:
     if options.people is not None:
         written = f"SELECT *,\n{listed}\nFROM {options.people};"
     else:
-        written = listed if options.with_odds else columns[options.column]
+        written = listed if options.with_proba else columns[options.column]
     policy.warn_of_lots("Leave --seed out when fitting.")
     text = f"{_heading(policy, dialect.label)}\n{written}\n"
     if options.out is None:
@@ -89,7 +89,7 @@ def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPoli
         return amounts, {options.column: text}
     policy = _load(options.policy)
     named = (_proba(options, policy), options.predicted, options.group or None, options.key)
-    return policy, policy.sql_columns(dialect, *named, column=options.column, odds=options.with_odds)
+    return policy, policy.sql_columns(dialect, *named, column=options.column, with_proba=options.with_proba)
 
 
 def _load(path: Path) -> Policy:

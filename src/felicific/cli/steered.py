@@ -32,7 +32,7 @@ class Steer:
         typer.Option(
             metavar="FILE",
             help="Close the gap while deciding, and remember in this .json file how far that is: it is begun if it is "
-            "not there, else continued. Needs --key and, of a policy of cells, --happiness and --name as they were.",
+            "not there, else continued. Needs --key and, of a policy of score bins, --happiness and --name as before.",
             rich_help_panel=OUTPUT,
         ),
     ] = None
@@ -73,8 +73,10 @@ def check_alone(options: ApplyOptions) -> None:
             "A steered policy has to know whom it decided about.",
             "Name the column that identifies people: --key COLUMN.",
         )
-    if options.with_odds:
-        raise DataError("The odds of a steered policy move with every person.", "Leave --odds out.")
+    if options.with_proba:
+        raise DataError(
+            "The probabilities of a steered policy move with every person.", "Leave --with-proba out."
+        )
     if options.signed is not None:
         raise DataError(
             "--signed is for a policy that decides as it was signed, and --steer moves it.",

@@ -13,10 +13,10 @@ from felicific.cli.documents import SUMS, format_of, read_sums, what_is
 from felicific.cli.options import Bounded, Evidence, Measures, PartlyLabelled, Scores, Traced
 
 if TYPE_CHECKING:
-    from felicific import Moments
+    from felicific import Aggregates
 
 #: Options that sums still answer to, though their part of the options speaks of people.
-_STILL = {"favourable", "hidden"}
+_STILL = {"favourable", "max_odds_ratio"}
 
 #: Options that speak of people.
 _OF_PEOPLE = {
@@ -26,7 +26,7 @@ _OF_PEOPLE = {
 _CALLED = {"kind": "policy"}
 
 
-def given_sums(options: Traced) -> Moments | None:
+def given_sums(options: Traced) -> Aggregates | None:
     """The sums of people, if the file holds such; else insist on what a file of people needs.
 
     Where hidden reasons may have changed who has a label, the sums are completed accordingly.
@@ -38,7 +38,7 @@ def given_sums(options: Traced) -> Moments | None:
         if held:
             raise DataError(
                 f"{options.file!r} holds {held}, and should hold people or their sums.",
-                "Pass a CSV, Parquet or DuckDB file, or one that `felicific moments` wrote.",
+                "Pass a CSV, Parquet or DuckDB file, or one that `felicific aggregate` wrote.",
             )
         if options.file.lower().endswith(".json") and not os.path.exists(options.file):
             # Only sums end so, and they would need none of what is asked for below.
@@ -52,15 +52,15 @@ def given_sums(options: Traced) -> Moments | None:
             option = _CALLED.get(field.name, field.name).replace("_", "-")
             raise DataError(
                 f"{options.file!r} holds sums, so --{option} comes too late.",
-                "Say it to `felicific moments`, or name the file of the people.",
+                "Say it to `felicific aggregate`, or name the file of the people.",
             )
     sums = read_sums(options.file)
     if is_of_amounts(sums):
         return sums
-    return sums.completed(None if options.hidden == 1.0 else options.hidden)
+    return sums.completed(None if options.max_odds_ratio == 1.0 else options.max_odds_ratio)
 
 
-def named_in(sums: Moments) -> Any:
+def named_in(sums: Aggregates) -> Any:
     """What stands for the happiness of sums where only its name is asked for."""
     from felicific._problem.criteria import CRITERIA
     from felicific._problem.happiness import Happiness
@@ -70,7 +70,7 @@ def named_in(sums: Moments) -> Any:
     return parts if len(parts) > 1 else parts[0]
 
 
-def favourable_in(sums: Moments, text: str | None) -> Any:
+def favourable_in(sums: Aggregates, text: str | None) -> Any:
     """The favourable decision, where it is said."""
     from felicific.cli.inputs import read_class
 

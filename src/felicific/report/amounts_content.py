@@ -102,7 +102,7 @@ class _Described:
             "requirements": [row.to_dict() for row in made.requirements],
             "certificate": None if told.certificate is None else told.certificate.to_dict(),
             "verdict": verdict_on_amounts(made).to_dict(),
-            "story": self.fitted.policy.story(),
+            "impact": self.fitted.policy.impact(),
             "methods": methods_of([*self.audits.values()], made.titles),
             "notes": self._notes(),
             "fingerprints": {"people": people_sha256(self.tried.decided(self.tried.people.decided_today))},
@@ -154,7 +154,7 @@ class _Described:
         return {
             "bounds": list(policy.bounds),
             "listed": None if policy.listed is None else len(policy.listed),
-            "see_group": policy.see_group,
+            "sees_group": policy.sees_group,
             "randomize": policy.randomize,
             "expected": policy.expected,
             "out_of_fold": policy.out_of_fold,

@@ -98,7 +98,7 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
         what = f"one of {policy['listed']} amounts from {low} to {high}"
     first = [f"{people} people in {len(names.groups)} groups", *by, f" get {what}, predicted by ", model, "."]
     seen = "the prediction" if content["lines"] else "everything that is known about a person"
-    sees = seen + (" and the group" if policy["see_group"] else ", not the group")
+    sees = seen + (" and the group" if policy["sees_group"] else ", not the group")
     line = ": a line from the prediction to the amount" if content["lines"] else ""
     found: list[list[Any]] = [first, [f"The policy sees {sees}{line}."]]
     gaps = [
@@ -262,8 +262,8 @@ def _policy(content: Content, names: Names, quantity: Quantity, drawn: list[int]
         rules.append(f"{policy['rules_left_out']} more sentences are in print(fair.policy_).")
     return {
         "panel": lines_panel(content, quantity, drawn),
-        "key": _key(content, names, drawn) if policy["see_group"] else [Name("any group")],
-        "left": _left(content, drawn) if policy["see_group"] else "",
+        "key": _key(content, names, drawn) if policy["sees_group"] else [Name("any group")],
+        "left": _left(content, drawn) if policy["sees_group"] else "",
         "atoms": atoms,
         "rules": rules,
     }
@@ -336,7 +336,7 @@ def _more(content: Content, names: Names) -> dict[str, Any]:
             measure["words"] = "What people get on average."
     return {
         "required": appendix.required(content, names, content["requirements"]),
-        "story": [appendix.said(content, text) for text in content["story"]],
+        "impact": [appendix.said(content, text) for text in content["impact"]],
         "measures": measures,
         "methods": [appendix.said(content, text) for text in content["methods"]],
         "notes": [appendix.said(content, text) for text in content["notes"]],

@@ -181,9 +181,9 @@ def _least_and_most(shares: list[float | None]) -> str:
     return spans(PEOPLE, [(min(known), max(known))])[0] if known else "not known"
 
 
-def losers(content: Content, names: Names) -> dict[str, Any] | None:
+def worse_off(content: Content, names: Names) -> dict[str, Any] | None:
     """Who would lose less, and what it costs: at most so many of each group, the loss, and the share of each."""
-    found = content["losers"]
+    found = content["worse_off"]
     if not found:
         return None
     reached = [row["loss"] is not None for row in found]

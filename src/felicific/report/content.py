@@ -133,9 +133,9 @@ class Choice:
             "labels": None if policy.labels is None else who_has_labels(policy.labels),
             "label_source": told.labels,
             "requirements": [row.to_dict() for row in self.assessment.after.requirements],
-            "losers": self._losers(),
+            "worse_off": self._worse_off(),
             "points": {name: write_outcome(point) for name, point in policy.outcomes.items()},
-            "story": policy.story(),
+            "impact": policy.impact(),
             "methods": methods_of([self.assessment.before, self.assessment.after], self.assessment.titles),
             "caveats": self._caveats(),
             "fitted_today": fitted_baseline(self.line, policy, self.tried.baseline).gaps.tolist(),
@@ -199,7 +199,7 @@ class Choice:
         }
         return {
             "kind": policy.kind,
-            "see_group": policy.see_group,
+            "sees_group": policy.sees_group,
             "infers_group": policy.infers_group,
             "randomize": policy.randomize,
             "chosen": self.told.chosen,
@@ -220,14 +220,14 @@ class Choice:
         gaps = numbers_of(np.ptp(means, axis=0))
         return {"tau": tau, "loss": loss_of(persons), "gaps": gaps, "free": free}
 
-    def _losers(self) -> list[dict[str, Any]]:
+    def _worse_off(self) -> list[dict[str, Any]]:
         return [
             {
                 "at_most": row.at_most,
                 "loss": row.loss,
                 "loses": None if row.loses is None else [row.loses.get(group) for group in self.line.groups],
             }
-            for row in self.told.losers
+            for row in self.told.worse_off
         ]
 
     def _caveats(self) -> list[str]:
@@ -394,7 +394,7 @@ def measured_also(assessment: Assessment, also: Any) -> tuple[list[dict[str, Any
         labels=own.labels,
         loss=own.loss,
         favourable=own.favourable,
-        see_group=own.see_group,
+        sees_group=own.sees_group,
     )
     people = replace(assessment.tried.people, decisions=own.decisions)
     beside = Assessment(

@@ -68,7 +68,7 @@ def lines_panel(content: Content, quantity: Quantity, drawn: Sequence[int]) -> P
     lines = content["lines"]
     if not lines:  # who looks at people themselves has none
         return None
-    shown = [lines[z] for z in drawn] if content["policy"]["see_group"] else lines[:1]
+    shown = [lines[z] for z in drawn] if content["policy"]["sees_group"] else lines[:1]
     xs = [x for line in shown for x in line["prediction"]]
     ys = [y for line in shown for y in line["amount"]]
     ys += [end for line in shown for atom in line["atoms"] for end in atom[1:3]]

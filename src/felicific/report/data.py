@@ -194,8 +194,8 @@ def who_has_labels(known: KnownLabels) -> dict[str, Any]:
         "seen": numbers_of(known.seen[:, -1]),
         "imputed": numbers_of(known.imputed[:, -1]),
         "source": SOURCES[known.source],
-        "hidden": plain(known.hidden) if math.isfinite(known.hidden) else "inf",
-        "condition": known.condition if known.hidden > 1 else "",
+        "max_odds_ratio": plain(known.max_odds_ratio) if math.isfinite(known.max_odds_ratio) else "inf",
+        "condition": known.condition if known.max_odds_ratio > 1 else "",
         "cautions": known.cautions(),
     }
 

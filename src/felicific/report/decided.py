@@ -177,7 +177,7 @@ def _between(content: Content, low: float | None, high: float | None) -> str:
 
 
 def _then(names: Names, found: Content) -> str:
-    """What is decided, or with which odds."""
+    """What is decided, or with which probabilities."""
     if found["then"] is not None:
         return names.decisions[found["then"]].said
     drawn = names.decisions[found["drawn"]].said

@@ -184,7 +184,7 @@ def describe_audit(
         "today": audited(found) | {"requirements": [row.to_dict() for row in found.requirements]},
         "verdict": verdict_of_audit(found).to_dict(),
         # Of an audit, estimates are as if nothing were hidden, and its notes say what intervals hold under.
-        "labels": None if found.labels is None else who_has_labels(replace(found.labels, hidden=1.0)),
+        "labels": None if found.labels is None else who_has_labels(replace(found.labels, max_odds_ratio=1.0)),
         "ratios": [ratios.to_dict() for ratios in found.shown_ratios or _ratios(found)],
         "notes": [
             say(note, components)

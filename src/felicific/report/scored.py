@@ -56,7 +56,7 @@ class Scored:
 
     def moved(self, effect: Effect) -> tuple[list[list[float]], list[list[float]]]:
         """How many people of each bin are now decided favourably, and how many no longer."""
-        now, chance = self._today == self.best, effect.odds[:, self.best]
+        now, chance = self._today == self.best, effect.probabilities[:, self.best]
         return self._binned(np.where(now, 0.0, chance)), self._binned(np.where(now, 1.0 - chance, 0.0))
 
     def _binned(self, share: Floats) -> list[list[float]]:
@@ -75,7 +75,7 @@ class Scored:
         for z, _, low, high, q in seen.rows:
             chance = q[best] if policy.randomize else float(np.argmax(q) == best)
             found[z].append([low, high, chance])
-        return found if policy.see_group else [found[0]] * len(policy.groups)
+        return found if policy.sees_group else [found[0]] * len(policy.groups)
 
     # -----------------------------------------------------------------------------------------------------
     # One worked person
@@ -86,8 +86,8 @@ class Scored:
         A cell of at least ten people of whom at least half move; preferably one where another group is decided about
         otherwise. ``change`` is what everybody's happiness changes by, of shape (n, components).
         """
-        moved = self._by_cell(1.0 - effect.odds[np.arange(len(self.scores)), self._today])
-        count, chance = self._count, self._by_cell(effect.odds[:, self.best])
+        moved = self._by_cell(1.0 - effect.probabilities[np.arange(len(self.scores)), self._today])
+        count, chance = self._count, self._by_cell(effect.probabilities[:, self.best])
         with np.errstate(invalid="ignore", divide="ignore"):
             share, mean = moved / count, chance / count
         able = (self._rows >= FEWEST) & (share >= 0.5)
@@ -133,11 +133,11 @@ class Scored:
         Then one that may be drawn is told with its chance: the favourable one, or the likeliest where nobody gets that.
         """
         rows = (self._cell == cell) & (self.tried.people.codes == z)
-        odds = np.average(effect.odds[rows], axis=0, weights=self._weights[rows])
-        likely = int(np.argmax(odds))
-        sure = bool(odds[likely] >= CERTAIN)
-        drawn = self.best if sure or odds[self.best] > 1.0 - CERTAIN else likely
-        return {"then": likely if sure else None, "drawn": drawn, "chance": float(odds[drawn])}
+        probabilities = np.average(effect.probabilities[rows], axis=0, weights=self._weights[rows])
+        likely = int(np.argmax(probabilities))
+        sure = bool(probabilities[likely] >= CERTAIN)
+        drawn = self.best if sure or probabilities[self.best] > 1.0 - CERTAIN else likely
+        return {"then": likely if sure else None, "drawn": drawn, "chance": float(probabilities[drawn])}
 
     @cached_property
     def _weights(self) -> Floats:

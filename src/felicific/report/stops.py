@@ -10,7 +10,7 @@ from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.baseline import TODAY, Baseline
-from felicific._program.moments import Outcome
+from felicific._program.aggregates import Outcome
 
 #: Most places of the slider, and how many of them are round numbers at most.
 PLACES, ROUND = 40, 33

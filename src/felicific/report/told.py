@@ -8,7 +8,7 @@ from typing import Any
 
 from felicific._audit.names import listed
 from felicific._fit.certificate import Certificate
-from felicific._fit.losers import LosersRow
+from felicific._fit.worse_off import WorseOffRow
 from felicific._statistics.intervals import check_confidence
 from felicific.exceptions import DataError
 
@@ -37,7 +37,7 @@ class Told:
         What it costs that the policy does not see the group, on the fitted people.
     notes : sequence of str
         What to beware of.
-    losers : sequence of LosersRow
+    worse_off : sequence of WorseOffRow
         What it costs that fewer people lose, on the people that the policy was fitted on.
     """
 
@@ -56,7 +56,7 @@ class Told:
     in_sample: str = ""
     blindness: float | None = None
     notes: Sequence[str] = ()
-    losers: Sequence[LosersRow] = ()
+    worse_off: Sequence[WorseOffRow] = ()
 
     def check(self, decisions: Sequence[Any]) -> None:
         """Refuse what makes no sense as it was written."""

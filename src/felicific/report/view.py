@@ -87,7 +87,7 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
     policy = content["policy"]
     valued = policy.get("values") is not None
     sees = ("the model's decision function" if valued else KINDS[policy["kind"]]) + (
-        " and the group" if policy["see_group"] else ", not the group"
+        " and the group" if policy["sees_group"] else ", not the group"
     )
     sees += f", because {policy['chosen']}" if policy["chosen"] else ""
     if not names.baseline.is_today:
@@ -227,8 +227,8 @@ def _more(content: Content, names: Names, places: Places) -> dict[str, Any]:
         "aimed_of": places.after[0],
         "required": appendix.required(content, names, content["requirements"]),
         "points": appendix.points(content, names),
-        "gainers": [appendix.said(content, text) for text in content["story"][2:]],
-        "losers": appendix.losers(content, names),
+        "gainers": [appendix.said(content, text) for text in content["impact"][2:]],
+        "worse_off": appendix.worse_off(content, names),
         "labels": appendix.unlabelled(content),
         "measures": appendix.measures(content, names),
         "methods": appendix.methods(content),

@@ -1,4 +1,4 @@
-"""Watch: whether a gap has opened, asked as often as one likes while decisions are taken."""
+"""Monitor: whether a gap has opened, asked as often as one likes while decisions are taken."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from felicific._audit.arrived import Arrived, arrived
 from felicific._audit.audit import Asked
 from felicific._audit.decided import has_policy, last_step
-from felicific._audit.watched import Watch
+from felicific._audit.monitored import Monitor
 from felicific._people.columns import Columns
 from felicific._policy.policy import policy_of
 from felicific._problem.criteria import Decided
@@ -25,7 +25,7 @@ from felicific.exceptions import ConstraintError, GroupError
 MOST_PAIRS = 5_000
 
 
-def watch(
+def monitor(
     decisions: object,
     X: Table = None,
     y: object = None,
@@ -43,8 +43,8 @@ def watch(
     today: object = None,
     group_proba: object = None,
     confidence: float = 0.95,
-) -> Watch:
-    r"""Begin to watch decisions: has the gap opened? It may be asked after every row, for years.
+) -> Monitor:
+    r"""Begin to monitor decisions: has the gap opened? It may be asked after every row, for years.
 
     An audit that is repeated raises a false alarm sooner or later. Here the evidence is such that a system which keeps
     to the allowed gap at all times ever raises an alarm with a probability of at most 1 - ``confidence``, however often
@@ -58,7 +58,7 @@ def watch(
         As for :func:`felicific.audit`, in the order in which people came. A table that is not in memory is read in its
         order; Spark has none.
     gap : number, or dict of component or criterion to number
-        The gap that is allowed, of what is watched; by default that of the FairClassifier.
+        The gap that is allowed, of what is monitored; by default that of the FairClassifier.
     classes, groups : sequence, optional
         All decisions, and all groups, that there are; by default those that occur. Later ones are refused.
     sample_weight : array of shape (n,) or column name, optional
@@ -68,7 +68,7 @@ def watch(
 
     Returns
     -------
-    Watch
+    Monitor
         ``.alarm``, ``.evidence``, ``.gaps``; ``.add(...)`` for those who come later; ``.save(path)``; print it.
 
     Notes
@@ -77,17 +77,17 @@ def watch(
     from one hundred people to the next. Without bounds it holds in large samples, which is said wherever it matters.
     People are taken to be independent given those who came before; among 100 who came one after the other the level is
     taken to be one, and who comes not to follow from what was decided about the others. Of two components that mirror
-    each other, as the two of statistical parity for two classes do, one is watched. Give rows of a happiness that looks
-    at labels when the outcome of *all* people of a time is known: defaults become known early, and counting each row
-    when its own outcome is known would show a gap where there is none.
+    each other, as the two of statistical parity for two classes do, one is monitored. Give rows of a happiness that
+    looks at labels when the outcome of *all* people of a time is known: defaults become known early, and counting each
+    row when its own outcome is known would show a gap where there is none.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from felicific import watch
+    >>> from felicific import monitor
     >>> rng = np.random.default_rng(0)
     >>> week = {"sex": rng.choice(["f", "m"], 4_000), "approved": rng.integers(0, 2, 4_000)}
-    >>> seen = watch("approved", week, happiness="decision", sensitive_features="sex", gap=0.05)
+    >>> seen = monitor("approved", week, happiness="decision", sensitive_features="sex", gap=0.05)
     >>> seen.alarm is None, seen.gaps["decision"].low, round(seen.gaps["decision"].high, 3)
     (True, 0.0, 0.079)
     """
@@ -106,14 +106,14 @@ def watch(
     asked = Asked(happiness, sensitive_features, None, gap, favourable, classes)
     found = arrived(decisions, X, columns, asked, fresh=True)
     known = _known(_groups_decided(decisions) or found.groups if groups is None else groups, found)
-    watched = watched_of(found.problem)
-    bounds = [found.problem.components[j].bounds for j in watched]
+    monitored = monitored_of(found.problem)
+    bounds = [found.problem.components[j].bounds for j in monitored]
     compared = known_groups(known, found.attributes, found.unknown)
-    _check_groups(known, compared, len(watched))
+    _check_groups(known, compared, len(monitored))
     found.problem.check_groups(known)
-    empty = Watch(
+    empty = Monitor(
         found.problem,
-        watched,
+        monitored,
         known,
         _remembered(columns, asked.sensitive_features),
         found.attributes,
@@ -163,7 +163,7 @@ def _remembered(columns: Columns, group: object) -> Columns:
     )
 
 
-def watched_of(problem: Problem) -> tuple[int, ...]:
+def monitored_of(problem: Problem) -> tuple[int, ...]:
     """Positions of the components of which a gap is asked, without those that mirror another."""
     widths = problem.widths
     asked = [j for j in measured(problem.components) if math.isfinite(widths[j])]
@@ -198,5 +198,5 @@ def _check_groups(known: tuple[Any, ...], compared: Sequence[int], components: i
     if pairs > MOST_PAIRS:
         raise GroupError(
             f"{len(compared)} groups and {components} components are {pairs:,} comparisons, more than {MOST_PAIRS:,}.",
-            "Merge small groups, or watch fewer components.",
+            "Merge small groups, or monitor fewer components.",
         )

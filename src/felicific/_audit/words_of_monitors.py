@@ -1,4 +1,4 @@
-"""What a watch says in words: whether there is an alarm, how large gaps are, and what to beware of."""
+"""What a monitor says in words: whether there is an alarm, how large gaps are, and what to beware of."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from felicific._statistics.blocks import DIFFERENT, ENOUGH, SEEN, BurnIn
 from felicific._statistics.sequences import BLOCK
 
 if TYPE_CHECKING:
-    from felicific._audit.watched import Alarm, Watch
+    from felicific._audit.monitored import Alarm, Monitor
 
 #: Fewer people of a group than this share of all are said to be few; told from so many people on.
 FEW, TOLD = 0.005, 1_000
 
 LABELS = (
-    "What is watched looks at the label: give rows when the time has passed in which the outcome of all who came then "
-    "becomes known, not each when its own does. Bad outcomes are often known early, and would show a gap where there "
-    "is none; nothing in the rows can tell that."
+    "What is monitored looks at the label: give rows when the time has passed in which the outcome of all who came "
+    "then becomes known, not each when its own does. Bad outcomes are often known early, and would show a gap where "
+    "there is none; nothing in the rows can tell that."
 )
 
 
-def sentences_of(watch: Watch) -> list[str]:
+def sentences_of(monitor: Monitor) -> list[str]:
     """What it shows, the most important first."""
-    parts = {part.name: part for part in watch.components}
-    alarm = watch.alarm
+    parts = {part.name: part for part in monitor.components}
+    alarm = monitor.alarm
     if alarm is None:
-        found = [f"No alarm: {watch.rows:,} people of {len(watch._compared)} groups came."]
+        found = [f"No alarm: {monitor.rows:,} people of {len(monitor._compared)} groups came."]
     else:
-        found = _alarm_words(watch, alarm, parts[alarm.component])
-    evidence = "beyond counting" if math.isinf(watch.evidence) else written(watch.evidence, 3)
+        found = _alarm_words(monitor, alarm, parts[alarm.component])
+    evidence = "beyond counting" if math.isinf(monitor.evidence) else written(monitor.evidence, 3)
     now = f"{'Now the' if alarm else 'The'} evidence that a gap is more than allowed is {evidence}"
-    found.append(f"{now}; an alarm is raised at {written(watch.needed, 3)}.")
-    found += [_gap_words(watch, parts[name], gap) for name, gap in watch.gaps.items()]
-    large = [part for part in watch.components if part.bounds is None]
+    found.append(f"{now}; an alarm is raised at {written(monitor.needed, 3)}.")
+    found += [_gap_words(monitor, parts[name], gap) for name, gap in monitor.gaps.items()]
+    large = [part for part in monitor.components if part.bounds is None]
     found.append(
-        f"At confidence {watch.confidence:.6g}{', in large samples,' if large else ','} each of these limits holds at "
-        "all times together, and a system that always keeps to what is allowed ever raises an alarm with a probability "
-        f"of at most {written(100 * (1 - watch.confidence), 3)} %, however often one looks."
+        f"At confidence {monitor.confidence:.6g}{', in large samples,' if large else ','} each of these limits holds "
+        "at all times together, and a system that always keeps to what is allowed ever raises an alarm with a "
+        f"probability of at most {written(100 * (1 - monitor.confidence), 3)} %, however often one looks."
     )
-    waiting = len(watch.stream.open)
+    waiting = len(monitor.stream.open)
     if waiting:
         found.append(f"The last {waiting} of them wait until there are {BLOCK} to be compared.")
     return found
 
 
-def _alarm_words(watch: Watch, alarm: Alarm, part: Component) -> list[str]:
+def _alarm_words(monitor: Monitor, alarm: Alarm, part: Component) -> list[str]:
     """When it was raised, and what it is about."""
-    allowed = part.quantity(watch.allowed[part.name])
+    allowed = part.quantity(monitor.allowed[part.name])
     pair = f"group {alarm.above!r} above group {alarm.below!r}"
     since = "from the beginning" if not alarm.since else f"since person {alarm.since + 1:,}"
     when = f"Alarm, raised when {alarm.rows:,} people had come"
-    about = [part] if alarm.shown else watch.components
+    about = [part] if alarm.shown else monitor.components
     large = " (in large samples)" if any(one.bounds is None for one in about) else ""
     if alarm.shown:
         more = f" At some time it was more than {part.short(alarm.at_least, -1)}."
@@ -69,7 +69,7 @@ def _alarm_words(watch: Watch, alarm: Alarm, part: Component) -> list[str]:
     ]
 
 
-def _gap_words(watch: Watch, part: Component, gap: Interval) -> str:
+def _gap_words(monitor: Monitor, part: Component, gap: Interval) -> str:
     """How large the gap of one component is."""
     if math.isnan(gap.estimate):
         return f"{part.name!r}: nobody was compared yet."
@@ -77,7 +77,7 @@ def _gap_words(watch: Watch, part: Component, gap: Interval) -> str:
     ever = f", at some time more than {part.short(gap.low, -1)}" if gap.low > 0 else ""
     return (
         f"{part.name!r}: the largest difference between groups is {part.short(gap.estimate)} among those who came "
-        f"at about the same time{ever}{among} (allowed: {part.quantity(watch.allowed[part.name])})."
+        f"at about the same time{ever}{among} (allowed: {part.quantity(monitor.allowed[part.name])})."
     )
 
 
@@ -85,17 +85,17 @@ def _gap_words(watch: Watch, part: Component, gap: Interval) -> str:
 # What to beware of
 
 
-def notes_of(watch: Watch) -> list[tuple[str, str]]:
+def notes_of(monitor: Monitor) -> list[tuple[str, str]]:
     """What to beware of, by its kind."""
     found = []
-    for part, scale in zip(watch.components, watch.stream.scales, strict=True):
+    for part, scale in zip(monitor.components, monitor.stream.scales, strict=True):
         if part.bounds is None:
             found.append((f"bounds {part.name}", _unbounded(part)))
         if isinstance(scale, BurnIn):
-            found.append((f"burning {part.name}", _burning(watch, part, scale)))
-    if any(part.looks_at_y for part in watch.components):
+            found.append((f"burning {part.name}", _burning(monitor, part, scale)))
+    if any(part.looks_at_y for part in monitor.components):
         found.append(("labels", LABELS))
-    return found + _few(watch)
+    return found + _few(monitor)
 
 
 def _unbounded(part: Component) -> str:
@@ -105,9 +105,9 @@ def _unbounded(part: Component) -> str:
     )
 
 
-def _burning(watch: Watch, part: Component, seen: BurnIn) -> str:
+def _burning(monitor: Monitor, part: Component, seen: BurnIn) -> str:
     """Of whom more has to be seen before there can be an alarm."""
-    names = [watch.groups[z] for z in watch._compared]
+    names = [monitor.groups[z] for z in monitor._compared]
     who = ", ".join(f"{names[z]!r} ({int(seen.powers[z, 0]):,} so far)" for z in seen.missing[:5])
     return (
         f"There can be no alarm for {part.name!r} yet: without bounds, {SEEN} people of every group have to be seen, "
@@ -115,25 +115,25 @@ def _burning(watch: Watch, part: Component, seen: BurnIn) -> str:
     )
 
 
-def _few(watch: Watch) -> list[tuple[str, str]]:
+def _few(monitor: Monitor) -> list[tuple[str, str]]:
     """Groups of which hardly anybody comes."""
-    rows = watch.rows - len(watch.stream.open)
+    rows = monitor.rows - len(monitor.stream.open)
     if rows < TOLD:
         return []
-    counts = np.max([_counted(watch, j) for j in range(len(watch.components))], axis=0)
+    counts = np.max([_counted(monitor, j) for j in range(len(monitor.components))], axis=0)
     found = []
-    for z, count in zip(watch._compared, counts.tolist(), strict=True):
+    for z, count in zip(monitor._compared, counts.tolist(), strict=True):
         if count < FEW * rows:
             text = (
-                f"Of group {watch.groups[z]!r} there are {int(count):,} among {rows:,} people, fewer than 5 in 1,000: "
-                "a gap between it and others will be seen late, if at all."
+                f"Of group {monitor.groups[z]!r} there are {int(count):,} among {rows:,} people, fewer than 5 in "
+                "1,000: a gap between it and others will be seen late, if at all."
             )
-            found.append((f"few {watch.groups[z]!r}", text))
+            found.append((f"few {monitor.groups[z]!r}", text))
     return found
 
 
-def _counted(watch: Watch, j: int) -> list[float]:
+def _counted(monitor: Monitor, j: int) -> list[float]:
     """How many people of every group that is compared were counted by a component."""
-    scale = watch.stream.scales[j]
-    numbers = scale.powers[:, 0] if isinstance(scale, BurnIn) else watch.stream.before[j, 0]
+    scale = monitor.stream.scales[j]
+    numbers = scale.powers[:, 0] if isinstance(scale, BurnIn) else monitor.stream.before[j, 0]
     return [float(number) for number in numbers]

@@ -1,4 +1,4 @@
-"""Explore: everybody keeps a chance of a decision, so that what becomes of people is seen of all kinds of them."""
+"""Exploration: everybody keeps a chance of a decision, so that what becomes of people is seen of all kinds of them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ JUST = 1e-9
 
 
 @dataclass(frozen=True)
-class Explore(Requirement):
+class Exploration(Requirement):
     """Everybody keeps at least this chance of a decision.
 
     Who is never approved never shows whether they would have repaid. A small chance, drawn by the policy's lottery and
-    written down (``policy.apply(..., odds=True)``), is what the next round can learn from.
+    written down (``policy.apply(..., with_proba=True)``), is what the next round can learn from.
 
     Parameters
     ----------
     at_least : number
         The chance, between 0 and 1.
     decision : class, optional
-        Of which decision; by default the favourable one. Where only moments are known, the last class.
+        Of which decision; by default the favourable one. Where only aggregates are known, the last class.
     groups : sequence, optional
         Who keeps it; by default everybody. Only for a policy that sees the group.
     scores : (low, high), optional
@@ -47,15 +47,15 @@ class Explore(Requirement):
 
     Examples
     --------
-    >>> from felicific import Explore, solve
+    >>> from felicific import Exploration, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
     >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap={}, constraints=[Explore(at_least=0.1)], random_state=0)
-    >>> policy.odds([0.1, 0.9], group=["f", "m"])[:, 1].round(9).tolist()
+    ...                gap={}, constraints=[Exploration(at_least=0.1)], random_state=0)
+    >>> policy.probabilities([0.1, 0.9], group=["f", "m"])[:, 1].round(9).tolist()
     [0.1, 1.0]
     >>> round(policy.loss, 9), policy.prices
     (0.0375, {'chance of 1 at least 0.1': 0.375})
@@ -81,19 +81,21 @@ class Explore(Requirement):
             listed = isinstance(self.groups, Iterable) and not isinstance(self.groups, str)
             known = tuple(self.groups) if listed else ()
             if not known:
-                raise ConstraintError(f"The groups of Explore are {self.groups!r}.", "Pass a list of groups.")
+                raise ConstraintError(
+                    f"The groups of Exploration are {self.groups!r}.", "Pass a list of groups."
+                )
             object.__setattr__(self, "groups", known)
         if self.scores is not None:
             listed = isinstance(self.scores, Iterable) and not isinstance(self.scores, str)
             ends = [_number(end) for end in self.scores] if listed else []
             if len(ends) != 2 or not 0.0 <= ends[0] < ends[1] <= 1.0:
                 raise ConstraintError(
-                    f"The scores of Explore are {self.scores!r}.",
+                    f"The scores of Exploration are {self.scores!r}.",
                     "Give the least and the largest score, such as (0.2, 0.5).",
                 )
             object.__setattr__(self, "scores", (ends[0], ends[1]))
 
-    def named(self, choices: Choices) -> Explore:
+    def named(self, choices: Choices) -> Exploration:
         """Of the favourable decision, unless another is said."""
         best = choices.best if self.decision is None else self.decision
         return replace(self, decision=choices.decisions[self._position(best, choices.decisions)])
@@ -105,7 +107,7 @@ class Explore(Requirement):
     def _position(decision: Any, decisions: list[Any]) -> int:
         if decision not in decisions:
             raise ConstraintError(
-                f"Explore speaks of the decision {decision!r}, which is none.",
+                f"Exploration speaks of the decision {decision!r}, which is none.",
                 f"The decisions are {', '.join(map(repr, decisions))}.",
             )
         return decisions.index(decision)
@@ -116,12 +118,12 @@ class Explore(Requirement):
         for group in self.groups or ():
             if group not in groups:
                 raise ConstraintError(
-                    f"Explore speaks of the group {group!r}, which does not occur.",
+                    f"Exploration speaks of the group {group!r}, which does not occur.",
                     f"The groups are {', '.join(map(repr, groups))}.",
                 )
         if self.scores is not None and len(decisions) != 2:
             raise ConstraintError(
-                f"Explore speaks of scores from {self.scores[0]:g} to {self.scores[1]:g}, and there are "
+                f"Exploration speaks of scores from {self.scores[0]:g} to {self.scores[1]:g}, and there are "
                 f"{len(decisions)} classes, of which nobody has a single score.",
                 "Leave scores= out, or say groups=.",
             )
@@ -132,7 +134,7 @@ class Explore(Requirement):
         """One row, of every probability that it speaks of."""
         if sums.listed and self.scores is not None:
             raise ConstraintError(
-                "Explore speaks of scores, and decisions are listed: along these each may begin and end anywhere.",
+                "Exploration speaks of scores, and decisions are listed: along these each may begin and end anywhere.",
                 "Leave scores= out, or say groups=.",
             )
         return [ChanceRow(chance) for chance in self.chances(sums.decisions.tolist(), sums.groups)]
@@ -283,12 +285,12 @@ def keeps(chance: Chance, score: Floats | None, group: Codes) -> Truths:
     return np.asarray(kept & (score >= chance.scores[0]) & (score <= chance.scores[1]))
 
 
-def refuse_chances(chances: Sequence[Chance], n_groups: int, *, see_group: bool) -> None:
+def refuse_chances(chances: Sequence[Chance], n_groups: int, *, sees_group: bool) -> None:
     """Refuse chances that nobody can keep: by a group that is not seen, or together more than 1."""
     for chance in chances:
-        if chance.groups is not None and not see_group:
+        if chance.groups is not None and not sees_group:
             raise ConstraintError(
-                f"Explore speaks of some groups ({chance.words}), and the policy does not see the group.",
+                f"Exploration speaks of some groups ({chance.words}), and the policy does not see the group.",
                 "Leave groups= out, or let the policy see the group.",
             )
     # Ranges that overlap do so where one of them begins.

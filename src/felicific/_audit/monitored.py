@@ -1,4 +1,4 @@
-"""A watch: people in the order in which they came, and whether a gap has opened among them."""
+"""A monitor: people in the order in which they came, and whether a gap has opened among them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from felicific._statistics.blocks import BurnIn
 from felicific._statistics.sequences import Shown
 from felicific._statistics.stream import Rows, Stream
 from felicific._typing import Floats, Table
-from felicific.exceptions import DataError, WatchWarning
+from felicific.exceptions import DataError, MonitorWarning
 
 #: What a policy decides by; nothing else looks at it.
 READ = ("proba", "predicted", "group_proba")
@@ -53,7 +53,7 @@ class Alarm:
     since : int
         How many of these had come before the time from which most of that evidence comes.
     rows : int
-        How many people had come when the alarm was raised; in a sum of watches, to the one that raised it.
+        How many people had come when the alarm was raised; in a sum of monitors, to the one that raised it.
     at_least : float
         At some time the gap was more than this; no less than what is allowed where the component alone shows it.
     evidence : float
@@ -71,10 +71,10 @@ class Alarm:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Watch(Displayed):
+class Monitor(Displayed):
     """What is known of people about whom was decided, in the order in which they came, and whether a gap has opened.
 
-    Made by :func:`felicific.watch`, or read from a file. It changes nothing: :meth:`add` returns another one.
+    Made by :func:`felicific.monitor`, or read from a file. It changes nothing: :meth:`add` returns another one.
 
     Attributes
     ----------
@@ -91,9 +91,9 @@ class Watch(Displayed):
 
     Examples
     --------
-    >>> from felicific import Watch, watch
+    >>> from felicific import Monitor, monitor
     >>> week = {"sex": ["f", "m"] * 500, "approved": [0, 1, 1, 1] * 250}
-    >>> first = watch("approved", week, happiness="decision", sensitive_features="sex", gap=0.05)
+    >>> first = monitor("approved", week, happiness="decision", sensitive_features="sex", gap=0.05)
     >>> first.alarm.above, first.alarm.below, first.alarm.rows
     ('m', 'f', 200)
     >>> first.add("approved", {"sex": ["f", "m"] * 20, "approved": [0, 1] * 20}).rows
@@ -103,7 +103,7 @@ class Watch(Displayed):
     """
 
     problem: Problem
-    watched: tuple[int, ...]
+    monitored: tuple[int, ...]
     groups: tuple[Any, ...]
     columns: Columns
     attributes: tuple[Any, ...]
@@ -125,8 +125,8 @@ class Watch(Displayed):
 
     @property
     def components(self) -> tuple[Component, ...]:
-        """What is watched."""
-        return tuple(self.problem.components[j] for j in self.watched)
+        """What is monitored."""
+        return tuple(self.problem.components[j] for j in self.monitored)
 
     @property
     def allowed(self) -> dict[str, float]:
@@ -147,8 +147,8 @@ class Watch(Displayed):
     def gaps(self) -> dict[str, Interval]:
         """The largest difference between groups, by component, among people compared block by block.
 
-        ``low``: with the watch's confidence the gap was more than this at some time. ``high``: on average over all that
-        came it was at most this. Each holds at all times together, however often it is read.
+        ``low``: with the monitor's confidence the gap was more than this at some time. ``high``: on average over all
+        that came it was at most this. Each holds at all times together, however often it is read.
         """
         return self._gaps_at(self._shown, self.stream.rows - len(self.stream.open))
 
@@ -175,7 +175,7 @@ class Watch(Displayed):
 
     @property
     def _widths(self) -> Floats:
-        return np.array(self.problem.widths)[list(self.watched)]
+        return np.array(self.problem.widths)[list(self.monitored)]
 
     @property
     def _compared(self) -> list[int]:
@@ -200,13 +200,13 @@ class Watch(Displayed):
         predicted: object = None,
         today: object = None,
         group_proba: object = None,
-    ) -> Watch:
-        """Another watch, with the people who came since.
+    ) -> Monitor:
+        """Another monitor, with the people who came since.
 
         Parameters
         ----------
         decisions, X, y, sample_weight, proba, predicted, today, group_proba :
-            As for :func:`felicific.watch`; columns that were named there need not be named again.
+            As for :func:`felicific.monitor`; columns that were named there need not be named again.
         sensitive_features : array of shape (n,), optional
             The groups, where they are no column.
         """
@@ -226,7 +226,7 @@ class Watch(Displayed):
         return self.with_people(found, self)
 
     def _named(self, given: Columns, more: tuple[str, ...]) -> Columns:
-        """Roles that were named when the watch began, and ``more`` of them, unless they are named again."""
+        """Roles that were named when the monitor began, and ``more`` of them, unless they are named again."""
         own = {
             name: getattr(self.columns, name)
             for name in ("group", "y", "today", *more)
@@ -246,12 +246,12 @@ class Watch(Displayed):
             self.problem.decisions.tolist(),
         )
 
-    def with_people(self, found: Arrived, before: Watch | None = None) -> Watch:
-        """With these people; what the watch ``before`` them did not say is warned of."""
+    def with_people(self, found: Arrived, before: Monitor | None = None) -> Monitor:
+        """With these people; what the monitor ``before`` them did not say is warned of."""
         rows = found.coded(self.groups)
         places = np.full(len(self.groups), -1, dtype=np.intp)
         places[self._compared] = np.arange(len(self._compared))
-        chosen = list(self.watched)
+        chosen = list(self.monitored)
         rows = Rows(places[rows.codes], rows.values[:, chosen], rows.inside[:, chosen])
         self._refuse_counted(rows)
         line = math.inf if self.alarm is not None else math.log(self.needed)
@@ -259,9 +259,9 @@ class Watch(Displayed):
         digest = digest_of(rows)
         digests = (*self.digests, *([digest] if digest else []))[-REMEMBERED:]
         alarm = self.alarm if crossed is None else self._alarm(crossed)
-        watch = replace(self, stream=stream, digests=digests, alarm=alarm)
-        watch._warn(before)
-        return watch
+        monitor = replace(self, stream=stream, digests=digests, alarm=alarm)
+        monitor._warn(before)
+        return monitor
 
     def _refuse_counted(self, rows: Rows) -> None:
         """Refuse rows that were given before, also with others behind them."""
@@ -292,31 +292,31 @@ class Watch(Displayed):
             _power(shown.log_evidence(gaps)),
         )
 
-    def __add__(self, other: Watch) -> Watch:
-        """People of two watches, who are different people: servers, or sites that may not share rows.
+    def __add__(self, other: Monitor) -> Monitor:
+        """People of two monitors, who are different people: servers, or sites that may not share rows.
 
-        Evidence of both is counted period by period, so add watches that began together; people who came later are
+        Evidence of both is counted period by period, so add monitors that began together; people who came later are
         added with :meth:`add`, or a gap that opens late would be seen late. An alarm that one of them raised stays; it
-        was raised by that one alone, so that with watches that are looked at one by one the probabilities of a false
+        was raised by that one alone, so that with monitors that are looked at one by one the probabilities of a false
         alarm add up.
         """
-        if not isinstance(other, Watch):
+        if not isinstance(other, Monitor):
             return NotImplemented
         self._refuse_other(other)
         stream = self.stream.plus(other.stream)
         earlier = sorted((one.alarm for one in (self, other) if one.alarm), key=lambda alarm: alarm.rows)
-        watch = replace(
+        monitor = replace(
             self,
             stream=stream,
             digests=(*self.digests, *other.digests)[-REMEMBERED:],
             alarm=earlier[0] if earlier else None,
         )
-        if watch.alarm is None and watch.evidence >= self.needed:
-            watch = replace(watch, alarm=watch._alarm(stream))
-        return watch
+        if monitor.alarm is None and monitor.evidence >= self.needed:
+            monitor = replace(monitor, alarm=monitor._alarm(stream))
+        return monitor
 
-    def _refuse_other(self, other: Watch) -> None:
-        """Refuse to add what does not watch the same."""
+    def _refuse_other(self, other: Monitor) -> None:
+        """Refuse to add what does not monitor the same."""
         pairs = {
             "groups": (self.groups, other.groups),
             "components": (self.components, other.components),
@@ -331,30 +331,30 @@ class Watch(Displayed):
         for what, (one, two) in pairs.items():
             if one != two:
                 raise DataError(
-                    f"The {what} of two watches differ: {one!r} and {two!r}.", "Add watches of one kind."
+                    f"The {what} of two monitors differ: {one!r} and {two!r}.", "Add monitors of one kind."
                 )
         for part, one, two in zip(self.components, self.stream.scales, other.stream.scales, strict=True):
             if part.bounds is None and not (isinstance(one, BurnIn) and isinstance(two, BurnIn)):
                 raise DataError(
-                    f"{part.name!r} has no bounds, so each watch has found a scale of its own, and they do not add.",
-                    "State bounds= of the happiness, or watch all people as one stream.",
+                    f"{part.name!r} has no bounds, so each monitor has found a scale of its own, and they do not add.",
+                    "State bounds= of the happiness, or monitor all people as one stream.",
                 )
         if set(self.digests) & set(other.digests):
-            raise DataError("Both watches counted the same rows.", "Add watches of different people.")
+            raise DataError("Both monitors counted the same rows.", "Add monitors of different people.")
 
     # -----------------------------------------------------------------------------------------------------
     # Words
 
-    def _warn(self, before: Watch | None) -> None:
+    def _warn(self, before: Monitor | None) -> None:
         """Say in one warning what was not said before."""
         known = set() if before is None else {kind for kind, _ in before._notes()}
         fresh = [text for kind, text in self._notes() if kind not in known]
         if fresh:
-            warnings.warn(" ".join(fresh), WatchWarning, stacklevel=level_outside())
+            warnings.warn(" ".join(fresh), MonitorWarning, stacklevel=level_outside())
 
     def _notes(self) -> list[tuple[str, str]]:
         """What to beware of, by its kind."""
-        found: list[tuple[str, str]] = import_module("felicific._audit.words_of_watches").notes_of(self)
+        found: list[tuple[str, str]] = import_module("felicific._audit.words_of_monitors").notes_of(self)
         return found
 
     @property
@@ -364,7 +364,7 @@ class Watch(Displayed):
 
     def sentences(self) -> list[str]:
         """What it shows, in words."""
-        found: list[str] = import_module("felicific._audit.words_of_watches").sentences_of(self)
+        found: list[str] = import_module("felicific._audit.words_of_monitors").sentences_of(self)
         return found
 
     def __str__(self) -> str:
@@ -395,16 +395,16 @@ class Watch(Displayed):
     def plot(self, **options: object) -> Any:
         """The gap along the people who came, with both its ends, what is allowed, and the alarm, as an Altair chart.
 
-        See :func:`felicific.plots.watch`.
+        See :func:`felicific.plots.monitor`.
         """
-        return import_module("felicific.plots").watch(self, **options)
+        return import_module("felicific.plots").monitor(self, **options)
 
     # -----------------------------------------------------------------------------------------------------
     # Files
 
     def to_json(self) -> str:
         """Write it as text that :meth:`from_json` reads: sums, and of at most 99 people group and happiness."""
-        text: str = import_module("felicific._audit.watch_file").written(self)
+        text: str = import_module("felicific._audit.monitor_file").written(self)
         return text
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -412,14 +412,14 @@ class Watch(Displayed):
         write_whole(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], happiness: HappinessLike | None = None) -> Watch:
+    def load(cls, path: str | os.PathLike[str], happiness: HappinessLike | None = None) -> Monitor:
         """Read one from a file; see :meth:`from_json`."""
         return cls.from_json(Path(path).read_bytes().decode("utf-8", "replace"), happiness)
 
     @classmethod
-    def from_json(cls, text: str, happiness: HappinessLike | None = None) -> Watch:
-        """Read a watch, refusing whatever is not exactly one; ``happiness`` are its Python functions, if it has any."""
-        found: Watch = import_module("felicific._audit.watch_file").read(text, happiness)
+    def from_json(cls, text: str, happiness: HappinessLike | None = None) -> Monitor:
+        """Read a monitor, refusing what is not exactly one; ``happiness`` are its Python functions, if it has any."""
+        found: Monitor = import_module("felicific._audit.monitor_file").read(text, happiness)
         return found
 
 

@@ -1,4 +1,4 @@
-"""``felicific moments``: people summed up, so that sums leave a site instead of rows, and shards add one by one."""
+"""``felicific aggregate``: people summed up, so that sums leave a site instead of rows, and shards add one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from felicific.cli.options import (
     Kind,
     Label,
     Listed,
-    Losers,
     Measures,
     PartlyLabelled,
     PolicyKind,
@@ -29,16 +28,17 @@ from felicific.cli.options import (
     Scores,
     Today,
     WeightMeaning,
+    WorseOff,
 )
 
 if TYPE_CHECKING:
-    from felicific import Moments
+    from felicific import Aggregates
     from felicific.cli.people import People
 
 
 @dataclass(frozen=True, kw_only=True)
-class MomentsOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
-    """What ``felicific moments`` is told."""
+class AggregateOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
+    """What ``felicific aggregate`` is told."""
 
     files: Annotated[
         list[str],
@@ -54,7 +54,7 @@ class MomentsOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
     classes: Classes = None
     group_name: GroupName = None
     weight_kind: WeightMeaning = None
-    losers: Losers = None
+    worse_off: WorseOff = None
     kind: Kind = "auto"
     min_cell: Annotated[
         float | None,
@@ -75,10 +75,10 @@ class MomentsOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
     ]
 
 
-def moments(options: MomentsOptions) -> None:
+def aggregate(options: AggregateOptions) -> None:
     """Sum up the people of files, for `felicific merge`, `fit` and `frontier`: no row is in the sums.
 
-    Example: felicific moments part-*.parquet --proba score --label repaid --group sex --happiness "decision * loan"
+    Example: felicific aggregate part-*.parquet --proba score --label repaid --group sex --happiness "decision * loan"
     --out sums
     """
     from felicific.cli.merge import summary, told
@@ -91,7 +91,7 @@ def moments(options: MomentsOptions) -> None:
         check_target(out, [".json"], force=options.force)
     asked = Asked.of(options, files)
 
-    def least(sums: Moments) -> Moments:
+    def least(sums: Aggregates) -> Aggregates:
         return sums if options.min_cell is None else sums.merged(options.min_cell)
 
     notes: list[str] = []
@@ -115,12 +115,12 @@ def moments(options: MomentsOptions) -> None:
 class Asked:
     """What is summed up of every file alike: all agree on classes and groups, also those that lack some."""
 
-    options: MomentsOptions
+    options: AggregateOptions
     classes: list[str]
     groups: list[Any]
 
     @classmethod
-    def of(cls, options: MomentsOptions, files: list[str]) -> Asked:
+    def of(cls, options: AggregateOptions, files: list[str]) -> Asked:
         """What the options say, and the classes and groups that stand in any of the files."""
         from felicific._tables.groups import find_groups, refuse_identifiers
         from felicific.cli.files import open_source
@@ -183,9 +183,9 @@ class Asked:
         roles = replace(Roles.of(self.options, file), classes=self.classes or None)
         return People.find(roles, a_part=True)
 
-    def summed(self, file: str) -> Moments | Any:
+    def summed(self, file: str) -> Aggregates | Any:
         """The sums of one file."""
-        from felicific._problem.losers import Losers as Limit
+        from felicific._problem.worse_off import WorseOff as Limit
         from felicific.cli.fit import sums
 
         if self.options.prediction is not None:
@@ -196,7 +196,7 @@ class Asked:
         kind: PolicyKind = self.options.kind
         if kind == "auto":
             kind = "label" if people.proba is None else "score"
-        asked = [] if self.options.losers is None else [Limit(self.options.losers)]
+        asked = [] if self.options.worse_off is None else [Limit(self.options.worse_off)]
         return sums(people, kind, asked, groups=self.groups)
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from felicific._problem.happiness import LOSES
-from felicific._problem.losers import Losers
 from felicific._problem.rows import Requirement
-from felicific._program.moments import Moments, Outcome
+from felicific._problem.worse_off import WorseOff
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.solution import solve_program
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
@@ -19,7 +19,7 @@ from felicific.exceptions import InfeasibleError
 LEFT = (0.5, 0.25, 0.0)
 
 
-class LosersRow(NamedTuple):
+class WorseOffRow(NamedTuple):
     """The policy of least loss where few people lose.
 
     Attributes
@@ -37,26 +37,26 @@ class LosersRow(NamedTuple):
     loses: dict[object, float] | None
 
 
-def price_of_losers(
-    sums: Moments,
+def price_of_worse_off(
+    sums: Aggregates,
     q: Floats,
     requirements: Sequence[Requirement],
     *,
-    see_group: bool,
+    sees_group: bool,
     change_cost: float = 0.0,
-) -> list[LosersRow]:
+) -> list[WorseOffRow]:
     """The loss of the policy ``q``, and of those where half as many lose, a quarter, and nobody; none if nobody does.
 
-    ``sums`` count who loses: they were made with ``constraints=[Losers()]``.
+    ``sums`` count who loses: they were made with ``constraints=[WorseOff()]``.
     """
     names = [component.name for component in sums.components]
     if LOSES not in names:  # of what is measured nobody can lose
         return []
     j = names.index(LOSES)
 
-    def row(at_most: float, outcome: Outcome) -> LosersRow:
+    def row(at_most: float, outcome: Outcome) -> WorseOffRow:
         shares = outcome.means[:, j].clip(min=0.0).tolist()
-        return LosersRow(at_most, outcome.loss, dict(zip(sums.groups, shares, strict=True)))
+        return WorseOffRow(at_most, outcome.loss, dict(zip(sums.groups, shares, strict=True)))
 
     own = sums.evaluate(q)
     most = float(np.nanmax(own.means[:, j]))
@@ -64,11 +64,11 @@ def price_of_losers(
         return []
     found = [row(most, own)]
     for left in LEFT:
-        limit = Losers(left * most, groups=sums.groups)
+        limit = WorseOff(left * most, groups=sums.groups)
         asked = (*requirements, limit)
         try:
-            solution = solve_program(sums, asked, see_group=see_group, change_cost=change_cost)
+            solution = solve_program(sums, asked, sees_group=sees_group, change_cost=change_cost)
             found.append(row(limit.at_most, solution.outcome))
         except InfeasibleError:
-            found.append(LosersRow(limit.at_most, None, None))
+            found.append(WorseOffRow(limit.at_most, None, None))
     return found

@@ -1,4 +1,4 @@
-"""``felicific watch``: whether a gap has opened, asked again and again while decisions are taken."""
+"""``felicific monitor``: whether a gap has opened, asked again and again while decisions are taken."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from felicific.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from felicific import Watch
+    from felicific import Monitor
     from felicific.cli.people import People
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchOptions(Compared, Scored, Limited):
-    """What ``felicific watch`` is told."""
+class MonitorOptions(Compared, Scored, Limited):
+    """What ``felicific monitor`` is told."""
 
     happiness: HappinessText = None
     decision: Decision = None
@@ -41,7 +41,7 @@ class WatchOptions(Compared, Scored, Limited):
             metavar="FILE",
             help="A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here; and its "
             "happiness, if it keeps it and none is said. Given what it decides by (--proba), and no column of "
-            "decisions, its expected happiness is watched, without the luck of the draw.",
+            "decisions, its expected happiness is monitored, without the luck of the draw.",
             rich_help_panel=PEOPLE,
         ),
     ] = None
@@ -83,21 +83,22 @@ class WatchOptions(Compared, Scored, Limited):
     as_json: Json = False
 
 
-def watch(options: WatchOptions) -> None:
+def monitor(options: MonitorOptions) -> None:
     """Say whether a gap has opened among people in the order in which they came; exit code 4 if there is an alarm.
 
     It may be asked after every row, for years: a system that keeps to --gap ever raises an alarm with a probability of
     at most 1 - confidence. Each time, give the people who came since, and the same options.
 
-    Example: felicific watch week.csv --decision approved --group sex --happiness decision --gap 0.05 --state watch.json
+    Example: felicific monitor week.csv --decision approved --group sex --happiness decision --gap 0.05 --state
+    monitor.json
     """
     from felicific.cli.outputs import check_chart, check_target, print_json, printable, working
 
     check_target(options.state, [".json"], force=True)
     check_chart(options.picture, force=True)
     before = _held(options.state)
-    with working(f"Watching {options.file} ..."):
-        found = _watched(options)
+    with working(f"Monitoring {options.file} ..."):
+        found = _monitored(options)
     if options.picture is not None:
         from felicific import plots
 
@@ -130,10 +131,10 @@ def _check_unchanged(state: Path, before: bytes | None) -> None:
         )
 
 
-def _watched(options: WatchOptions) -> Watch:
+def _monitored(options: MonitorOptions) -> Monitor:
     """The people of the file, after those of the state."""
-    from felicific._audit.watch import watch as begin
-    from felicific.cli.documents import read_watch
+    from felicific._audit.monitor import monitor as begin
+    from felicific.cli.documents import read_monitor
     from felicific.cli.people import People
     from felicific.exceptions import DataError
 
@@ -143,7 +144,7 @@ def _watched(options: WatchOptions) -> Watch:
         people.policy is None or (people.proba is None and people.predicted is None)
     ):
         raise DataError(
-            "Nobody said which decisions are watched.",
+            "Nobody said which decisions are monitored.",
             "Name their column, --decision, or a policy and what it decides by, --policy-file and --proba.",
         )
     # What was decided counts, and not what a policy would decide.
@@ -154,13 +155,13 @@ def _watched(options: WatchOptions) -> Watch:
     settings = _settings(people, options, happiness)
     if options.state is None or not options.state.exists():
         return begin(**rows, **settings)
-    known = read_watch(options.state, happiness)
+    known = read_monitor(options.state, happiness)
     _check_same(known, settings, options.state)
     return known.add(**rows)
 
 
-def _settings(people: People, options: WatchOptions, happiness: Any) -> dict[str, Any]:
-    """What is watched, however many people come."""
+def _settings(people: People, options: MonitorOptions, happiness: Any) -> dict[str, Any]:
+    """What is monitored, however many people come."""
     from felicific.cli.inputs import read_classes, read_gap
 
     policy, named = people.policy, options.group_name
@@ -178,7 +179,7 @@ def _settings(people: People, options: WatchOptions, happiness: Any) -> dict[str
     }
 
 
-def _happiness(people: People, options: WatchOptions) -> Any:
+def _happiness(people: People, options: MonitorOptions) -> Any:
     """What is asked for; a policy tells the name, the unit and the bounds of the one thing that it is about."""
     from felicific._problem.criteria import CRITERIA
     from felicific._problem.happiness import Happiness, measured
@@ -209,29 +210,29 @@ def _happiness(people: People, options: WatchOptions) -> Any:
     )
 
 
-def _check_same(known: Watch, settings: dict[str, Any], state: Path) -> None:
+def _check_same(known: Monitor, settings: dict[str, Any], state: Path) -> None:
     """Refuse a state of something else than what the options say."""
-    from felicific._audit.watched import own_happiness
+    from felicific._audit.monitored import own_happiness
     from felicific._problem.happiness import function_to_json
     from felicific._problem.problem import Problem
     from felicific.exceptions import DataError
 
-    watched = known.problem
+    monitored = known.problem
     asked = Problem.of(
-        watched.decisions, settings["happiness"], gap=settings["gap"], favourable=settings["favourable"]
+        monitored.decisions, settings["happiness"], gap=settings["gap"], favourable=settings["favourable"]
     )
     pairs: dict[str, list[Any]] = {
         "--happiness": [
             [(part.component, function_to_json(part)) for part in own_happiness(one)]
-            for one in (watched, asked)
+            for one in (monitored, asked)
         ],
-        "--gap": [watched.gaps, asked.gaps],
+        "--gap": [monitored.gaps, asked.gaps],
         "--confidence": [known.confidence, settings["confidence"]],
         "--missing-group": [known.unknown, settings["missing_group"]],
     }
     for option, (before, now) in pairs.items():
         if before != now:
             raise DataError(
-                f"{str(state)!r} is the state of another watch: its {option} is not what is said now.",
+                f"{str(state)!r} is the state of another monitor: its {option} is not what is said now.",
                 "Say what was said when it began, or name another --state.",
             )

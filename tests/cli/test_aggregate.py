@@ -1,4 +1,4 @@
-"""``felicific moments`` and ``merge``: sums of shards and sites, whole whatever kills the process that makes them."""
+"""``felicific aggregate`` and ``merge``: sums of shards and sites, whole whatever kills the process that makes them."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from shell_people import make_loans
 
-from felicific import Moments, Policy
+from felicific import Aggregates, Policy
 from felicific.cli.shards import Shard
 
 pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
@@ -42,24 +42,24 @@ def same(one, other):
 
 def test_sums_of_shards_are_those_of_the_file(parts, done):
     """Also where a shard lacks a group and a class; into a file, into a folder, and merged by hand."""
-    done(f"moments scores.csv {ROLES} --out whole.json")
-    done(f"moments 'part-*.csv' {ROLES} --out together.json")
-    done(f"moments part-0.csv part-1.csv part-2.csv part-3.csv {ROLES} --out sums")
-    whole = Moments.load("whole.json")
-    same(whole, Moments.load("together.json"))
-    same(whole, Moments.load("sums/all.json"))
+    done(f"aggregate scores.csv {ROLES} --out whole.json")
+    done(f"aggregate 'part-*.csv' {ROLES} --out together.json")
+    done(f"aggregate part-0.csv part-1.csv part-2.csv part-3.csv {ROLES} --out sums")
+    whole = Aggregates.load("whole.json")
+    same(whole, Aggregates.load("together.json"))
+    same(whole, Aggregates.load("sums/all.json"))
     for number, files in enumerate(["part-0.csv", "part-1.csv part-2.csv part-3.csv"]):
         named = "--class 0 --class 1 --group-name Female --group-name Male"
-        done(f"moments {files} {ROLES} {named} --out site-{number}.json")
+        done(f"aggregate {files} {ROLES} {named} --out site-{number}.json")
     told = done("merge 'site-*.json' --out merged.json")
-    same(whole, Moments.load("merged.json"))
+    same(whole, Aggregates.load("merged.json"))
     sizes = parts["sex"].value_counts()
     assert f"People: 'Female' {sizes['Female']}, 'Male' {sizes['Male']}, in 600 rows." in told
 
 
 def test_fit_and_frontier_take_sums(parts, done):
     """As the file of the people would give them, by name and number."""
-    done(f"moments 'part-*.csv' {ROLES} --out sums")
+    done(f"aggregate 'part-*.csv' {ROLES} --out sums")
     asked = "--gap funding=1 --floor .5 --ratio .8 --seed 0"
     for source, out in ((f"scores.csv {ROLES}", "people.json"), ("sums/all.json", "summed.json")):
         done(f"fit {source} {asked} --out {out}")
@@ -77,8 +77,8 @@ def test_fit_and_frontier_take_sums(parts, done):
 
 def test_what_leaves_a_site_speaks_of_no_few(loans, done):
     """--min-cell merges cells; such sums fit a policy in which changes are free, and that is said."""
-    done(f"moments scores.csv {ROLES} --min-cell 10 --out site.json")
-    sums = Moments.load("site.json")
+    done(f"aggregate scores.csv {ROLES} --min-cell 10 --out site.json")
+    sums = Aggregates.load("site.json")
     assert sums.mass[sums.mass > 0].min() >= 10
     done("fit site.json --gap 1 --out policy.json")
     assert Policy.load("policy.json").change_cost == 0.1
@@ -86,7 +86,7 @@ def test_what_leaves_a_site_speaks_of_no_few(loans, done):
 
 def test_what_sums_cannot_be_told(loans, done, shell):
     """What belongs to people comes too late, and confidence needs rows: one line that names the option."""
-    done(f"moments scores.csv {ROLES} --out sums.json")
+    done(f"aggregate scores.csv {ROLES} --out sums.json")
     for option, name in (
         ("--label repaid", "--label"),
         ("--proba score", "--proba"),
@@ -100,7 +100,7 @@ def test_what_sums_cannot_be_told(loans, done, shell):
         assert (code, out) == (1, "")
         assert f"'sums.json' holds sums, so {name} comes too late." in err
         assert not Path("policy.json").exists()
-    code, _, err = shell(f"moments scores.csv {ROLES} --policy individual --out more.json")
+    code, _, err = shell(f"aggregate scores.csv {ROLES} --policy individual --out more.json")
     assert code == 1
     assert "needs the people themselves" in err
 
@@ -117,7 +117,7 @@ def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
     """Sums of one person each would be their rows: they are refused, of one file and of shards."""
     line = ROLES.replace("--group sex", "--group id")
     for files in ("scores.csv", "part-1.csv part-2.csv"):
-        code, out, err = shell(f"moments {files} {line} --out sums.json")
+        code, out, err = shell(f"aggregate {files} {line} --out sums.json")
         assert (code, out) == (1, "")
         assert "that is no group, but who somebody is" in err
         assert not Path("sums.json").exists()
@@ -134,7 +134,7 @@ def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
             "--happiness 'decision * loan' --name funding --unit k$ --policy label",
             "different policies: score and label",
         ),
-        ("--happiness 'decision * loan' --name funding --unit k$ --losers .1", "components"),
+        ("--happiness 'decision * loan' --name funding --unit k$ --worse-off .1", "components"),
         ("--happiness 'decision * loan' --name funding --unit k$ --group-name X --group-name Male", "groups"),
         ("--happiness 'decision * loan' --name funding --unit k$ --join all=Female", "groups"),
         (
@@ -145,11 +145,11 @@ def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
 )
 def test_sums_that_differ_do_not_add(other, words, loans, done, shell):
     """Refused in one line that names the files and what differs; nothing is written."""
-    done(f"moments scores.csv {ROLES} --out one.json")
+    done(f"aggregate scores.csv {ROLES} --out one.json")
     make_loans(300, 5).to_csv("south.csv", index=False)
     if "--group-name" in other:
         other += " --group-name Female"
-    done(f"moments south.csv --proba score --label repaid --group sex {other} --out other.json")
+    done(f"aggregate south.csv --proba score --label repaid --group sex {other} --out other.json")
     code, out, err = shell("merge one.json other.json --out all.json")
     assert (code, out) == (1, "")
     assert "'other.json' does not add to 'one.json'" in err
@@ -159,7 +159,7 @@ def test_sums_that_differ_do_not_add(other, words, loans, done, shell):
 
 def test_nobody_is_counted_twice(loans, done, shell):
     """The same file, by name or by content, is refused by merge; and so is what is no file of sums."""
-    done(f"moments scores.csv {ROLES} --out one.json")
+    done(f"aggregate scores.csv {ROLES} --out one.json")
     Path("copy.json").write_bytes(Path("one.json").read_bytes())
     done("fit one.json --gap 1 --out policy.json")
     Path("torn.json").write_text(Path("one.json").read_text()[:-100])
@@ -168,7 +168,7 @@ def test_nobody_is_counted_twice(loans, done, shell):
         ("one.json copy.json", "counted twice"),
         ("one.json policy.json", "'policy.json' holds a policy, and should hold sums of people."),
         ("one.json torn.json", "'torn.json'"),
-        ("one.json scores.csv", "no file of moments"),
+        ("one.json scores.csv", "no file of aggregates"),
     ):
         code, out, err = shell(f"merge {files} --out all.json")
         assert (code, out) == (1, "")
@@ -183,41 +183,41 @@ def test_nobody_is_counted_twice(loans, done, shell):
 def test_a_folder_goes_on_where_it_was(parts, done):
     """What was summed up is not again; a shard that changed is, a copy is not counted, and one that is gone counts."""
     files = " ".join(f"part-{number}.csv" for number in range(3))
-    assert "3 files are summed up, 0 were already." in done(f"moments {files} {ROLES} --out sums")
-    assert "0 files are summed up, 3 were already." in done(f"moments {files} {ROLES} --out sums")
+    assert "3 files are summed up, 0 were already." in done(f"aggregate {files} {ROLES} --out sums")
+    assert "0 files are summed up, 3 were already." in done(f"aggregate {files} {ROLES} --out sums")
     Path("copy.csv").write_bytes(Path("part-2.csv").read_bytes())
-    told = done(f"moments {files} copy.csv part-3.csv {ROLES} --out sums")
+    told = done(f"aggregate {files} copy.csv part-3.csv {ROLES} --out sums")
     assert "'copy.csv' holds what 'part-2.csv' holds, and is not counted again." in told
     assert "1 files are summed up, 3 were already." in told
-    done(f"moments scores.csv {ROLES} --out whole.json")
-    same(Moments.load("whole.json"), Moments.load("sums/all.json"))
+    done(f"aggregate scores.csv {ROLES} --out whole.json")
+    same(Aggregates.load("whole.json"), Aggregates.load("sums/all.json"))
     os.rename("part-0.csv", "elsewhere.csv")
-    told = done(f"moments part-3.csv elsewhere.csv {ROLES} --out sums")
+    told = done(f"aggregate part-3.csv elsewhere.csv {ROLES} --out sums")
     assert "2 more that are not named now were summed up earlier, and count." in told
-    same(Moments.load("whole.json"), Moments.load("sums/all.json"))
+    same(Aggregates.load("whole.json"), Aggregates.load("sums/all.json"))
     lines = Path("part-3.csv").read_text().splitlines()
     Path("part-3.csv").write_text("\n".join(lines[:-1]) + "\n")
-    assert "'part-3.csv' has changed" in done(f"moments part-3.csv {ROLES} --out sums")
-    assert int(Moments.load("sums/all.json").rows.sum()) == len(parts) - 1
+    assert "'part-3.csv' has changed" in done(f"aggregate part-3.csv {ROLES} --out sums")
+    assert int(Aggregates.load("sums/all.json").rows.sum()) == len(parts) - 1
 
 
 def test_what_a_shard_held_counts_no_longer_once_it_is_a_copy(parts, done):
     """A shard that was replaced by a copy of another: neither the copy counts nor what it held before."""
-    done(f"moments part-3.csv part-2.csv {ROLES} --out sums")
+    done(f"aggregate part-3.csv part-2.csv {ROLES} --out sums")
     Path("part-2.csv").write_bytes(Path("part-3.csv").read_bytes())
-    told = done(f"moments part-3.csv part-2.csv {ROLES} --out sums")
+    told = done(f"aggregate part-3.csv part-2.csv {ROLES} --out sums")
     assert "'part-2.csv' has changed since it was summed up." in told
     assert "'part-2.csv' holds what 'part-3.csv' holds, and is not counted again." in told
     assert "not named now" not in told
-    done(f"moments part-3.csv {ROLES} --out first.json")
-    same(Moments.load("first.json"), Moments.load("sums/all.json"))
+    done(f"aggregate part-3.csv {ROLES} --out first.json")
+    same(Aggregates.load("first.json"), Aggregates.load("sums/all.json"))
 
 
 def test_a_folder_insists_on_its_options(parts, done, shell):
     """Other options, an altered manifest, another process: one line, and what is there stays."""
-    done(f"moments part-1.csv {ROLES} --out sums")
+    done(f"aggregate part-1.csv {ROLES} --out sums")
     before = {path.name: path.read_bytes() for path in Path("sums").iterdir()}
-    code, _, err = shell(f"moments part-2.csv {ROLES.replace('k$', 'EUR')} --out sums")
+    code, _, err = shell(f"aggregate part-2.csv {ROLES.replace('k$', 'EUR')} --out sums")
     assert code == 1
     assert "'sums' was begun with other options: --unit was 'k$' and is 'EUR'." in err
     lock = subprocess.Popen(
@@ -231,24 +231,24 @@ def test_a_folder_insists_on_its_options(parts, done, shell):
         stdout=subprocess.PIPE,
     )
     lock.stdout.readline()
-    code, _, err = shell(f"moments part-2.csv {ROLES} --out sums")
+    code, _, err = shell(f"aggregate part-2.csv {ROLES} --out sums")
     lock.communicate()
     assert code == 1
     assert "Another process" in err
     assert {path.name: path.read_bytes() for path in Path("sums").iterdir()} == before
     manifest = Path("sums/manifest.json")
     manifest.write_text(manifest.read_text().replace('"bytes": ', '"bytes": 1'))
-    code, _, err = shell(f"moments part-2.csv {ROLES} --out sums")
+    code, _, err = shell(f"aggregate part-2.csv {ROLES} --out sums")
     assert code == 1
     assert "cannot be read, or was altered" in err
-    done(f"moments part-2.csv {ROLES} --out sums --force")
-    assert int(Moments.load("sums/all.json").rows.sum()) == 300
+    done(f"aggregate part-2.csv {ROLES} --out sums --force")
+    assert int(Aggregates.load("sums/all.json").rows.sum()) == 300
 
 
 KILLED = """
     import json, os, shlex, signal, sys
     import duckdb, numpy, pandas, pyarrow  # once, not in every child
-    import felicific.cli.moments, felicific.cli.shards, felicific.cli.fit, felicific.cli.people
+    import felicific.cli.aggregate, felicific.cli.shards, felicific.cli.fit, felicific.cli.people
     from felicific.cli import run
 
     def child(line, point):
@@ -290,7 +290,7 @@ def test_a_killed_process_loses_nothing(parts, done):
     """
     for number in range(1, 4):
         pd.read_csv(f"part-{number}.csv").to_parquet(f"part-{number}.parquet")
-    line = f"moments part-1.parquet part-2.parquet part-3.parquet {ROLES} --out "
+    line = f"aggregate part-1.parquet part-2.parquet part-3.parquet {ROLES} --out "
     work = [(f"{line}sums-{number}", points) for number, points in enumerate(POINTS)]
     command = [sys.executable, "-c", textwrap.dedent(KILLED), json.dumps(work)]
     ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout.split()
@@ -304,7 +304,7 @@ def test_a_killed_process_loses_nothing(parts, done):
             content = json.loads((folder / "manifest.json").read_text())
             listed = [Shard(**shard) for shard in content["shards"]]
         assert len(listed) == {(0,): 0, (2,): 0, (3,): 1, (7,): 2, (13,): 3}.get(tuple(points), len(listed))
-        assert all(Moments.load(folder / shard.name).total > 0 for shard in listed)
+        assert all(Aggregates.load(folder / shard.name).total > 0 for shard in listed)
         assert not (folder / "all.json").exists() or len(listed) == 3
         assert f"{3 - len(listed)} files are summed up, {len(listed)} were already." in done(
             f"{line}{folder}"

@@ -1,4 +1,4 @@
-"""Losers: who gets less than today, against a loop over rows and another program; through every door."""
+"""WorseOff: who gets less than today, against a loop over rows and another program; through every door."""
 
 import json
 import tempfile
@@ -16,17 +16,17 @@ from sklearn.linear_model import LogisticRegression
 from strategies import examples
 
 from felicific import (
+    Aggregates,
     Budget,
     FairClassifier,
     Floor,
     Happiness,
     InfeasibleError,
-    Losers,
-    Moments,
     Policy,
+    WorseOff,
+    aggregate,
     audit,
     frontier,
-    moments,
     solve,
 )
 from felicific.exceptions import CertificateError, ConstraintError, HappinessError, PolicyFileError
@@ -50,9 +50,9 @@ COLUMNS = {"proba": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g"}
 ASKED = COLUMNS | {"happiness": {"got": "decision * loan"}}
 
 
-def lost(odds, now):
+def lost(probabilities, now):
     """Chance of each person to be refused, of those who are approved today."""
-    return odds[:, 0] * (np.asarray(now) == 1)
+    return probabilities[:, 0] * (np.asarray(now) == 1)
 
 
 def by_group(numbers, table):
@@ -82,7 +82,7 @@ def test_who_loses_is_a_loop_over_rows_everywhere(case, place, policy):
             table = MEMORY[place](case.columns)
         else:
             table = as_dask(case.columns) if place in DASK else LAZY[place](case.columns, Path(folder))
-        found = moments(table, **case.asked, policy=policy, constraints=[Losers()])
+        found = aggregate(table, **case.asked, policy=policy, constraints=[WorseOff()])
     j = [component.name for component in found.components].index("loses")
     component = found.components[j]
     assert (component.bounds, component.unit, component.wanted, component.aside) == (
@@ -109,7 +109,7 @@ def test_only_what_people_want_can_be_lost():
     })  # fmt: skip
     asked = {"proba": ["p0", "p1", "p2"], "y": "y", "sensitive_features": "g", "favourable": 1}
     for criterion in ("statistical_parity", "equalized_odds", "equal_opportunity"):
-        found = moments(table, **asked, happiness=criterion, policy="label", constraints=[Losers()])
+        found = aggregate(table, **asked, happiness=criterion, policy="label", constraints=[WorseOff()])
         value = (found.value + (found.origin * found.among)[:, :, None, :])[..., -1].sum(axis=0)
         own = found.mass.sum(axis=0)
         if criterion == "equal_opportunity":
@@ -122,27 +122,27 @@ def test_only_what_people_want_can_be_lost():
 def test_parts_of_sites_add():
     """Sums of two sites with who loses are those of all; a file holds them; without it they say so."""
     table = people()
-    asked = ASKED | {"constraints": [Losers(0.1)], "groups": ["f", "m"]}
-    whole = moments(table, **asked)
-    both = moments(table[:150], **asked) + Moments.from_json(moments(table[150:], **asked).to_json())
-    one, two = (solve(sums, gap=1.0, constraints=[Losers(0.02)], random_state=0) for sums in (whole, both))
+    asked = ASKED | {"constraints": [WorseOff(0.1)], "groups": ["f", "m"]}
+    whole = aggregate(table, **asked)
+    both = aggregate(table[:150], **asked) + Aggregates.from_json(aggregate(table[150:], **asked).to_json())
+    one, two = (solve(sums, gap=1.0, constraints=[WorseOff(0.02)], random_state=0) for sums in (whole, both))
     assert one.loss == pytest.approx(two.loss, abs=1e-9)
     assert one.means["loses"] == pytest.approx(two.means["loses"], abs=1e-9)
-    with pytest.raises(ConstraintError, match="Ask for Losers when they are summed, by moments"):
-        solve(moments(table, **ASKED), gap=1.0, constraints=[Losers(0.02)])
+    with pytest.raises(ConstraintError, match="Ask for WorseOff when they are summed, by aggregates"):
+        solve(aggregate(table, **ASKED), gap=1.0, constraints=[WorseOff(0.02)])
     old = json.loads(solve(whole, gap=1.0, random_state=0).to_json())
     assert [component["aside"] for component in old["components"]] == [False, True]
 
 
 def test_a_gap_and_a_frontier_leave_it_alone():
     """One number for all gaps, the gap of a policy and a frontier of sums do not speak of who loses."""
-    sums = moments(people(), **ASKED, constraints=[Losers()])
+    sums = aggregate(people(), **ASKED, constraints=[WorseOff()])
     policy = solve(sums, gap=1.0, random_state=0)
     assert policy.basis.asked == {"got": 1.0}
     assert policy.gap == policy.gaps["got"]
     line = frontier(sums)
     assert np.isfinite(line.ray).tolist() == [True, False]
-    assert len(line) == len(frontier(moments(people(), **ASKED)))
+    assert len(line) == len(frontier(aggregate(people(), **ASKED)))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -202,8 +202,8 @@ def least_loss(sums, width, limits, floor=None):
 def test_the_optimum_is_that_of_another_program(seed, width, limits, floor, today):
     """Alone and with gaps and floors, of all people and of groups, the loss is that of a program written by hand."""
     table = people(200, seed)
-    sums = moments(table, **ASKED, policy="label", today="now" if today else None, constraints=[Losers()])
-    asked = [Losers(share, groups=None if z is None else ["fm"[z]]) for z, share in limits]
+    sums = aggregate(table, **ASKED, policy="label", today="now" if today else None, constraints=[WorseOff()])
+    asked = [WorseOff(share, groups=None if z is None else ["fm"[z]]) for z, share in limits]
     asked += [] if floor is None else [Floor("got", floor)]
     wanted = least_loss(sums, width, limits, floor)
     if wanted is None:
@@ -218,11 +218,11 @@ def test_the_optimum_is_that_of_another_program(seed, width, limits, floor, toda
 @pytest.mark.parametrize("today", [None, "now"])
 def test_prices_are_slopes(groups, today):
     """The price of a limit is the loss per unit by which it is tightened, by finite differences."""
-    sums = moments(people(2000, 5), **ASKED, today=today, constraints=[Losers()])
+    sums = aggregate(people(2000, 5), **ASKED, today=today, constraints=[WorseOff()])
     share, step, gap = 0.0217, 1e-5, 0.31
 
     def solved(at_most):
-        return solve(sums, gap=gap, constraints=[Losers(at_most, groups=groups)], random_state=0)
+        return solve(sums, gap=gap, constraints=[WorseOff(at_most, groups=groups)], random_state=0)
 
     policy = solved(share)
     slope = (solved(share - step).loss - solved(share + step).loss) / (2 * step)
@@ -233,22 +233,22 @@ def test_prices_are_slopes(groups, today):
 
 def test_words():
     """Requirements read as people say them, in prices and in conflicts."""
-    sums = moments(people(), **ASKED, constraints=[Losers(), Losers(happiness="got")])
-    asked = [Losers(0.02), Losers(0.005, groups=["f"]), Losers(0.1, "got")]
+    sums = aggregate(people(), **ASKED, constraints=[WorseOff(), WorseOff(happiness="got")])
+    asked = [WorseOff(0.02), WorseOff(0.005, groups=["f"]), WorseOff(0.1, "got")]
     assert [*solve(sums, gap=3.0, constraints=asked, random_state=0).prices] == [
         "got",
         "at most 2 % of the people get less than today",
         "at most 0.5 % of group 'f' get less than today",
         "at most 10 % of the people get less 'got' than today",
     ]
-    assert str(Losers(0.02)) == "at most 2 % of the people get less than today"
+    assert str(WorseOff(0.02)) == "at most 2 % of the people get less than today"
 
 
 def test_a_conflict_is_irreducible_and_in_words():
     """Who conflicts is named, and nobody else: a budget below today's cannot be kept if nobody loses."""
-    sums = moments(people(), **ASKED, constraints=[Losers()])
+    sums = aggregate(people(), **ASKED, constraints=[WorseOff()])
     mean = float((sums.counted[:, 0] / sums.counted[:, 0].sum()) @ sums.today.means[:, 0])
-    asked = [Losers(0), Budget("got", at_most=mean / 2), Floor("got", 0.1)]
+    asked = [WorseOff(0), Budget("got", at_most=mean / 2), Floor("got", 0.1)]
     with pytest.raises(InfeasibleError) as caught:
         solve(sums, gap=None, constraints=asked)
     assert len(caught.value.conflict) == 2
@@ -258,13 +258,13 @@ def test_a_conflict_is_irreducible_and_in_words():
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label"])
 def test_levelling_up_only(kind):
-    """With Losers(0) nobody's chances are worse than today, person by person."""
+    """With WorseOff(0) nobody's chances are worse than today, person by person."""
     table = people()
-    policy = solve(table, **ASKED, policy=kind, gap=0.5, constraints=[Losers(0)], random_state=0)
-    odds = policy.odds(
+    policy = solve(table, **ASKED, policy=kind, gap=0.5, constraints=[WorseOff(0)], random_state=0)
+    probabilities = policy.probabilities(
         table[["p0", "p1"]] if kind != "label" else (table["p1"] > 0.5).astype(int), table["g"]
     )
-    assert lost(odds, table["p1"] > 0.5).max() <= 1e-9
+    assert lost(probabilities, table["p1"] > 0.5).max() <= 1e-9
     assert policy.means["loses"] == pytest.approx({"f": 0.0, "m": 0.0}, abs=1e-9)
 
 
@@ -272,7 +272,7 @@ def test_nobody_can_lose_who_has_nothing():
     """Where everybody gets the least today, no decision takes from anybody: that is right, and no error."""
     table = people()
     table["none"] = 0
-    policy = solve(table, **ASKED, today="none", gap=1.0, constraints=[Losers(0)], random_state=0)
+    policy = solve(table, **ASKED, today="none", gap=1.0, constraints=[WorseOff(0)], random_state=0)
     assert policy.means["loses"] == {"f": 0.0, "m": 0.0}
 
 
@@ -283,30 +283,30 @@ MODEL = FrozenEstimator(LogisticRegression().fit(people(600, 9)[["s"]], people(6
 
 
 def classifier(**changes):
-    settings = {"happiness": {"got": "decision * loan"}, "gap": 0.5, "constraints": [Losers(0.03)]}
+    settings = {"happiness": {"got": "decision * loan"}, "gap": 0.5, "constraints": [WorseOff(0.03)]}
     return FairClassifier(MODEL, sensitive_features="g", random_state=0, **(settings | changes))
 
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
 @pytest.mark.parametrize("blind", [False, True])
 def test_fits_recalibrations_and_files(kind, blind):
-    """What is stated of losers is what happens, of every kind of policy, also recalibrated and out of a file."""
+    """What is said of who is worse off happens, of every kind of policy, also recalibrated and out of a file."""
     table, fresh = people(), people(seed=3)
-    fair = classifier(policy=kind, group_at_predict=not blind, gap=0.9).fit(table, table["y"])
+    fair = classifier(policy=kind, sees_group=not blind, gap=0.9).fit(table, table["y"])
     for found, others in ((fair, table), (fair.recalibrate(fresh), fresh)):
-        odds = found.predict_proba(others)
+        probabilities = found.predict_proba(others)
         now = MODEL.predict(others[["s"]])
-        shares = by_group(lost(odds, now), others)
+        shares = by_group(lost(probabilities, now), others)
         stated = found.policy_.means["loses"]
         if blind and kind == "individual":
             continue  # its numbers are out of fold
         assert stated == pytest.approx(shares, abs=1e-9)
-        assert lost(odds, now).mean() <= 0.03 + 1e-6
+        assert lost(probabilities, now).mean() <= 0.03 + 1e-6
     back = Policy.from_json(fair.policy_.to_json())
     assert back.means == fair.policy_.means
     if not blind:
         scores = MODEL.predict_proba(table[["s"]]) if back.needs_proba else MODEL.predict(table[["s"]])
-        assert np.array_equal(back.odds(scores, table["g"], table), fair.predict_proba(table))
+        assert np.array_equal(back.probabilities(scores, table["g"], table), fair.predict_proba(table))
 
 
 @pytest.mark.parametrize("own", [False, True])
@@ -318,7 +318,7 @@ def test_files_of_individual_policies_with_functions(own):
 
     table = people()
     happiness = {"got": got}
-    asked = Losers(0.05, happiness=Happiness(got, name="twice")) if own else Losers(0.05)
+    asked = WorseOff(0.05, happiness=Happiness(got, name="twice")) if own else WorseOff(0.05)
     fair = classifier(policy="individual", happiness=happiness, constraints=[asked]).fit(table, table["y"])
     text = fair.policy_.to_json()
     with pytest.raises(PolicyFileError, match="Python function"):
@@ -326,7 +326,7 @@ def test_files_of_individual_policies_with_functions(own):
     given = happiness | ({"twice": got} if own else {})
     back = Policy.from_json(text, happiness=given)
     scores = MODEL.predict_proba(table[["s"]])
-    assert np.array_equal(back.odds(scores, table["g"], table), fair.predict_proba(table))
+    assert np.array_equal(back.probabilities(scores, table["g"], table), fair.predict_proba(table))
 
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
@@ -344,11 +344,11 @@ def test_it_holds_along_a_frontier_and_at_other_gaps(kind):
 
 def test_frontiers_of_tables_and_sums_agree():
     """The frontier of a table, of sums and of an engine is the same, with the limit kept everywhere."""
-    table, asked = people(), [Losers(0.02)]
+    table, asked = people(), [WorseOff(0.02)]
     columns = {name: table[name].to_numpy() for name in table}
     lines = [
         frontier(table, **ASKED, constraints=asked),
-        frontier(moments(table, **ASKED, constraints=asked), constraints=asked),
+        frontier(aggregate(table, **ASKED, constraints=asked), constraints=asked),
         frontier(LAZY["duckdb"](columns, None), **ASKED, constraints=asked),
     ]
     for line in lines[1:]:
@@ -359,12 +359,12 @@ def test_frontiers_of_tables_and_sums_agree():
 def test_limits_along_a_frontier_know_who_loses():
     """A band of a frontier that keeps a limit measures it too, from the same happiness."""
     table, others = people(), people(seed=8)
-    line = frontier(table, **ASKED, constraints=[Losers(0.02)])
+    line = frontier(table, **ASKED, constraints=[WorseOff(0.02)])
     asked = {"happiness": ASKED["happiness"], "sensitive_features": "g"}
     band = line.band(others[["p0", "p1"]].to_numpy(), others, "y", **asked)
     assert [component.name for component in band.components] == ["got", "loses"]
-    odds = line.policies[0].odds(others[["p0", "p1"]], others["g"])
-    shares = by_group(lost(odds, others["p1"] > 0.5), others)
+    probabilities = line.policies[0].probabilities(others[["p0", "p1"]], others["g"])
+    shares = by_group(lost(probabilities, others["p1"] > 0.5), others)
     assert band.means[0, :, 1] == pytest.approx([*shares.values()], abs=1e-9)
 
 
@@ -373,11 +373,11 @@ def test_an_individual_policy_on_an_engine():
     table = people()
     columns = {name: table[name].to_numpy() for name in table}
     policy = solve(
-        LAZY["polars lazy"](columns, None), **ASKED, policy="individual", gap=0.5, constraints=[Losers(0.02)],
+        LAZY["polars lazy"](columns, None), **ASKED, policy="individual", gap=0.5, constraints=[WorseOff(0.02)],
         random_state=0,
     )  # fmt: skip
-    odds = policy.odds(table[["p0", "p1"]], table["g"], table)
-    assert lost(odds, table["p1"] > 0.5).mean() <= 0.02 + 1e-6
+    probabilities = policy.probabilities(table[["p0", "p1"]], table["g"], table)
+    assert lost(probabilities, table["p1"] > 0.5).mean() <= 0.02 + 1e-6
 
 
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -396,7 +396,7 @@ def test_several_losers_of_different_happiness():
     """Each has a component of its own name; of the same happiness one is shared."""
     table = people()
     twice = Happiness("decision * loan", among="y == 1", name="deserved")
-    asked = [Losers(0.05), Losers(0.02, twice), Losers(0.01, twice, ["f"]), Losers(0.05, "got")]
+    asked = [WorseOff(0.05), WorseOff(0.02, twice), WorseOff(0.01, twice, ["f"]), WorseOff(0.05, "got")]
     policy = solve(table, **ASKED, gap=1.0, constraints=asked, random_state=0)
     assert [component.name for component in policy.components] == [
         "got",
@@ -407,80 +407,82 @@ def test_several_losers_of_different_happiness():
     assert policy.means["loses"] == pytest.approx(policy.means["loses got"], abs=1e-12)
     other = Happiness("decision * loan * 2", name="deserved")
     with pytest.raises(HappinessError, match="differ"):
-        solve(table, **ASKED, gap=1.0, constraints=[asked[1], Losers(0.02, other)])
+        solve(table, **ASKED, gap=1.0, constraints=[asked[1], WorseOff(0.02, other)])
     with pytest.raises(HappinessError, match="differ"):
-        solve(table, **ASKED, gap=1.0, constraints=[Losers(0.02, Happiness("decision", name="got"))])
+        solve(table, **ASKED, gap=1.0, constraints=[WorseOff(0.02, Happiness("decision", name="got"))])
 
 
 @pytest.mark.parametrize("at_most", [-0.1, 1.0, 2, "0.1", None, True, float("nan"), [0.1]])
 def test_a_share_that_is_none_is_refused(at_most):
     """A share lies from 0 to below 1."""
     with pytest.raises(ConstraintError, match=r"are to lose.*0\.02"):
-        Losers(at_most)
+        WorseOff(at_most)
 
 
 @pytest.mark.parametrize("groups", ["fm", 3, [], ()])
 def test_groups_that_are_no_list_are_refused(groups):
     """Groups are a list."""
     with pytest.raises(ConstraintError, match="list of groups"):
-        Losers(0.1, groups=groups)
+        WorseOff(0.1, groups=groups)
 
 
 def test_what_does_not_occur_is_refused():
     """A group or a happiness that is none is named, with those there are."""
     table = people()
     with pytest.raises(ConstraintError, match=r"'x', which does not occur.*'f', 'm'"):
-        solve(table, **ASKED, constraints=[Losers(0.1, groups=["x"])])
+        solve(table, **ASKED, constraints=[WorseOff(0.1, groups=["x"])])
     with pytest.raises(ConstraintError, match=r"'gott', which is no component.*'got'"):
-        solve(table, **ASKED, constraints=[Losers(0.1, "gott")])
+        solve(table, **ASKED, constraints=[WorseOff(0.1, "gott")])
 
 
 # ---------------------------------------------------------------------------------------------------------
 # What it costs
 
 
-def test_the_price_of_losers_is_that_of_fitting_again():
+def test_the_price_of_worse_off_is_that_of_fitting_again():
     """Each row is the policy that a limit of that share would give; the first is the policy itself."""
     table = people(1500)
     fair = classifier(constraints=[], gap=0.3).fit(table, table["y"])
-    rows = fair.price_of_losers()
+    rows = fair.price_of_worse_off()
     assert rows[0].loss == fair.loss_
     shares = by_group(lost(fair.predict_proba(table), MODEL.predict(table[["s"]])), table)
     assert rows[0].loses == pytest.approx(shares, abs=1e-9)
     assert [row.at_most / rows[0].at_most for row in rows] == pytest.approx([1, 0.5, 0.25, 0])
     for row in rows[1:]:
-        again = classifier(constraints=[Losers(row.at_most, groups=["f", "m"])], gap=0.3).fit(
+        again = classifier(constraints=[WorseOff(row.at_most, groups=["f", "m"])], gap=0.3).fit(
             table, table["y"]
         )
         assert row.loss == pytest.approx(again.loss_, abs=1e-9)
         assert max(row.loses.values()) <= row.at_most + 1e-9
     assert "loses" not in fair.policy_.means
-    assert [component.name for component in fair.moments_.components] == ["got"]
+    assert [component.name for component in fair.aggregates_.components] == ["got"]
 
 
-def test_the_price_of_losers_out_of_reach_and_of_nothing():
+def test_the_price_of_worse_off_out_of_reach_and_of_nothing():
     """Where no policy takes from nobody, the row says so; where nobody loses there is no table."""
     table = people(1500)
     tight = classifier(constraints=[Budget("got", at_most=1.0)], gap=0.3).fit(table, table["y"])
-    assert tight.price_of_losers()[-1][1:] == (None, None)
-    assert classifier(constraints=[Losers(0)], gap=0.3).fit(table, table["y"]).price_of_losers() == []
+    assert tight.price_of_worse_off()[-1][1:] == (None, None)
+    assert classifier(constraints=[WorseOff(0)], gap=0.3).fit(table, table["y"]).price_of_worse_off() == []
     individual = classifier(policy="individual").fit(table, table["y"])
     with pytest.raises(ConstraintError, match=r"individual policy .* Fit again with constraints"):
-        individual.price_of_losers()
+        individual.price_of_worse_off()
     others = people(300, seed=4)
-    assert individual.report(others, others["y"]).content["losers"] == []
+    assert individual.report(others, others["y"]).content["worse_off"] == []
 
 
 def test_the_report_says_what_it_costs():
     """The page has the table, and what was asked; a policy that takes from nobody has none."""
     table, others = people(600), people(300, seed=4)
-    page = classifier(constraints=[Losers(0.06)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
-    rows = page.to_dict()["losers"]
+    page = (
+        classifier(constraints=[WorseOff(0.06)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
+    )
+    rows = page.to_dict()["worse_off"]
     assert len(rows) == 4
     assert "Who would lose less, and what it costs" in page.to_html()
     assert "at most 6 % of the people get less than today" in page.to_html()
     assert "nobody" in page.to_html()
-    none = classifier(constraints=[Losers(0)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
+    none = classifier(constraints=[WorseOff(0)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
     found = page.to_dict()
     assert [part["has_gap"] for part in found["components"]] == [True, False]
     assert list(found["certificate"]["gaps"]) in ([], ["got"])
@@ -491,12 +493,12 @@ def test_the_report_says_what_it_costs():
     for wrong in ("gap of people", "gap in people", "gap found in people", "mean people"):
         assert wrong not in text
     assert "Got by g" in text
-    assert none.to_dict()["losers"] == []
+    assert none.to_dict()["worse_off"] == []
     assert "Who would lose less" not in none.to_html()
 
 
 def test_the_shell(tmp_path):
-    """--losers of fit and frontier, and today of an audit, say the same as Python."""
+    """--worse-off of fit and frontier, and today of an audit, say the same as Python."""
     from typer.testing import CliRunner
 
     from felicific.cli import app
@@ -504,18 +506,18 @@ def test_the_shell(tmp_path):
     table = people()
     table.to_csv(tmp_path / "people.csv", index=False)
     common = [str(tmp_path / "people.csv"), "--group", "g", "--happiness", "decision * loan"]
-    fitting = [*common, "--proba", "p1", "--label", "y", "--losers", ".02"]
+    fitting = [*common, "--proba", "p1", "--label", "y", "--worse-off", ".02"]
     out = tmp_path / "policy.json"
     run = CliRunner().invoke(app, ["fit", *fitting, "--gap", "0.5", "--out", str(out), "--json"])
     assert run.exit_code == 0, run.output
     asked = COLUMNS | {"happiness": "decision * loan"}
-    python = solve(table, **asked, gap=0.5, constraints=[Losers(0.02)], random_state=0)
+    python = solve(table, **asked, gap=0.5, constraints=[WorseOff(0.02)], random_state=0)
     written = Policy.load(out)
     assert written.loss == pytest.approx(python.loss, abs=1e-9)
     assert written.means["loses"] == pytest.approx(python.means["loses"], abs=1e-9)
     run = CliRunner().invoke(app, ["frontier", *fitting, "--json"])
     assert run.exit_code == 0, run.output
-    line = frontier(table, **asked, constraints=[Losers(0.02)])
+    line = frontier(table, **asked, constraints=[WorseOff(0.02)])
     assert json.loads(run.stdout)["breakpoints"]["loss"] == pytest.approx(line.loss.tolist(), abs=1e-9)
     run = CliRunner().invoke(app, ["fit", *fitting[:-1], "2", "--out", str(tmp_path / "no.json")])
     assert run.exit_code != 0
@@ -531,21 +533,21 @@ def test_losers_can_be_cloned_and_compared():
     """A requirement is a value: equal ones are equal, and a search over settings may hold it."""
     from sklearn.base import clone
 
-    fair = clone(classifier(constraints=[Losers(0.1, happiness="got", groups=["f"])]))
-    assert [*fair.constraints] == [Losers(0.1, "got", ("f",))]
-    assert replace(Losers(0.1), at_most=0.2) == Losers(0.2)
+    fair = clone(classifier(constraints=[WorseOff(0.1, happiness="got", groups=["f"])]))
+    assert [*fair.constraints] == [WorseOff(0.1, "got", ("f",))]
+    assert replace(WorseOff(0.1), at_most=0.2) == WorseOff(0.2)
 
 
 def test_a_safe_fit_shows_it_on_people_held_out():
     """With confidence, fewer are aimed at, so that people held out show the share; that nobody loses is never shown."""
     table = people(6000, 704)
     settings = {"gap": 0.9, "confidence": 0.9}
-    free = classifier(constraints=[], gap=0.0).fit(table, table["y"]).price_of_losers()[0].at_most
+    free = classifier(constraints=[], gap=0.0).fit(table, table["y"]).price_of_worse_off()[0].at_most
     share = round(0.9 * free, 3)  # so that it binds where the gap is closed
     for groups in (None, ["f", "m"]):
-        asked = Losers(share, groups=groups)
+        asked = WorseOff(share, groups=groups)
         fair = classifier(constraints=[asked], **settings).fit(table, table["y"])
-        assert fair.certificate_.kept == tuple(row.words for row in asked.rows(fair.moments_))
+        assert fair.certificate_.kept == tuple(row.words for row in asked.rows(fair.aggregates_))
         assert all(words in str(fair.certificate_) for words in fair.certificate_.kept)
         assert max(fair.policy_.means["loses"].values()) < share
         assert fair._fitted.problem.kept == (asked,)
@@ -553,6 +555,8 @@ def test_a_safe_fit_shows_it_on_people_held_out():
         assert {one.upper for one in fair.policy_.basis.requirements} == {share}
         assert fair.certificate_.to_dict()["kept"] == [*fair.certificate_.kept]
     with pytest.raises(ConstraintError, match="can never be shown"):
-        classifier(constraints=[Losers(0)], **settings).fit(table, table["y"])
+        classifier(constraints=[WorseOff(0)], **settings).fit(table, table["y"])
     with pytest.raises(CertificateError, match=r"could be shown to keep to: at most 0\.05 %.*Allow about"):
-        classifier(constraints=[Losers(0.0005)], gap=3.0, confidence=0.9).fit(table[:1000], table["y"][:1000])
+        classifier(constraints=[WorseOff(0.0005)], gap=3.0, confidence=0.9).fit(
+            table[:1000], table["y"][:1000]
+        )

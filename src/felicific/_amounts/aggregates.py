@@ -1,4 +1,4 @@
-"""Moments of amounts: the sums over people with what will be asked of them; they add, and are kept in files."""
+"""Aggregates of amounts: the sums over people with what will be asked of them; they add, and are kept in files."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from felicific._problem.amounts import PARITY
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import Happiness
 from felicific._problem.unions import read_attributes
-from felicific._program.moments import FORMAT
+from felicific._program.aggregates import FORMAT
 from felicific._typing import Codes, Floats, GapLike
-from felicific.exceptions import DataError, MomentsError
+from felicific.exceptions import AggregatesError, DataError
 
 #: What files of sums call those of amounts.
 KIND = "amounts"
@@ -140,7 +140,7 @@ def _read(content: Any) -> Happiness:
 
 
 @dataclass(frozen=True, eq=False)
-class AmountMoments:
+class AmountAggregates:
     """Sums over people who are to be given amounts.
 
     Attributes
@@ -174,8 +174,8 @@ class AmountMoments:
         """Rows of every group."""
         return self.sums.rows
 
-    def __add__(self, other: AmountMoments) -> AmountMoments:
-        if not isinstance(other, AmountMoments):
+    def __add__(self, other: AmountAggregates) -> AmountAggregates:
+        if not isinstance(other, AmountAggregates):
             return NotImplemented
         for what, one, two in (
             ("decisions", self.asked.allowed.said, other.asked.allowed.said),
@@ -183,14 +183,14 @@ class AmountMoments:
             ("happiness", _said(self.asked), _said(other.asked)),
         ):
             if one != two:
-                raise MomentsError(
-                    f"Moments of other {what} do not add: {one!r} and {two!r}.",
+                raise AggregatesError(
+                    f"Aggregates of other {what} do not add: {one!r} and {two!r}.",
                     "Sum up the same of all people.",
                 )
         return replace(self, sums=self.sums + other.sums)
 
     def to_json(self) -> str:
-        """Write the sums as text that :meth:`felicific.Moments.from_json` reads: no row and no function."""
+        """Write the sums as text that :meth:`felicific.Aggregates.from_json` reads: no row and no function."""
         return write_document(self.content(), FORMAT, indent=None)
 
     def content(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class AmountMoments:
         write_whole(path, self.to_json())
 
     @classmethod
-    def read(cls, content: dict[str, Any]) -> AmountMoments:
+    def read(cls, content: dict[str, Any]) -> AmountAggregates:
         """The sums that a document holds, refusing whatever is not exactly such."""
         asked = AskedOfAmounts.from_json(content)
         groups = tuple(read_values(content["groups"], "group"))
@@ -238,11 +238,11 @@ class AmountMoments:
             unknown=content["unknown"],
             **arrays,
         )
-        moments = cls(sums, asked)
-        extra = set(content) ^ set(moments.content())
+        aggregates = cls(sums, asked)
+        extra = set(content) ^ set(aggregates.content())
         if extra:
             raise refused(f"it lacks or holds {sorted(extra)}, which sums of amounts do not")
-        return moments
+        return aggregates
 
 
 def _said(asked: AskedOfAmounts) -> list[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Moments in a file: the sums that stand in it, read back each of the type, shape and range it must have."""
+"""Aggregates in a file: the sums that stand in it, read back each of the type, shape and range it must have."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def check_size(groups: int, signals: int, decisions: int, components: int) -> No
     )
 
 
-def read_moments(content: dict[str, Any]) -> dict[str, Any]:
-    """The parts of moments out of a document, each of the type and shape it must have."""
+def read_aggregates(content: dict[str, Any]) -> dict[str, Any]:
+    """The parts of aggregates out of a document, each of the type and shape it must have."""
     fields = _read_frame(content)
     classes, groups, components = fields["classes"], fields["groups"], fields["components"]
     g, j, size = len(groups), len(components), fields["signal"].size(len(classes))

@@ -1,10 +1,10 @@
-"""How often a watch raises a false alarm, how soon a true one, and what it costs.
+"""How often a monitor raises a false alarm, how soon a true one, and what it costs.
 
-    python benchmarks/watching.py [--worlds 1000] [--rows 100000] [--processes 2] [--only alarms|delays|cost]
+    python benchmarks/monitoring.py [--worlds 1000] [--rows 100000] [--processes 2] [--only alarms|delays|cost]
 
 Fills the tables of ``docs/evidence/monitoring.md``. Every world is a stream of people at the
-boundary of what is allowed, watched by the library's own code after every block of 100; an alarm at any time is a false
-one.
+boundary of what is allowed, monitored by the library's own code after every block of 100; an alarm at any time is a
+false one.
 What steering leaves is measured by ``benchmarks/steered.py``, and what repeated audits do by ``benchmarks/looks.py``.
 """
 
@@ -24,9 +24,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from shared import EVIDENCE, fill, machine, table
 
-from felicific import Happiness, watch
+from felicific import Happiness, monitor
 from felicific._statistics.stream import Rows, Stream
-from felicific.exceptions import WatchWarning
+from felicific.exceptions import MonitorWarning
 
 Draw = Callable[[np.random.Generator, int], Rows]
 Floats = NDArray[np.float64]
@@ -249,7 +249,7 @@ def cost() -> list[list[str]]:
             }
         )
         start = time.perf_counter()
-        seen = watch("approved", people, happiness=happiness, sensitive_features="group", gap=0.5)
+        seen = monitor("approved", people, happiness=happiness, sensitive_features="group", gap=0.5)
         spent = 1e6 * (time.perf_counter() - start) / n
         start = time.perf_counter()
         looked = seen.evidence
@@ -288,7 +288,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", choices=["alarms", "delays", "cost"])
     given = parser.parse_args()
-    warnings.simplefilter("ignore", WatchWarning)
+    warnings.simplefilter("ignore", MonitorWarning)
     parts = {}
     with Pool(given.processes) as pool:
         if given.only in (None, "cost"):
@@ -302,7 +302,7 @@ def main() -> None:
             head = ["no bounds", "false alarms", "standard error"]
             parts["without bounds"] = table(head, alarms(UNBOUNDED, given.worlds, given.rows, pool))
     for name, text in parts.items():
-        fill(EVIDENCE / "monitoring.md", f"watching: {name}", text)
+        fill(EVIDENCE / "monitoring.md", f"monitoring: {name}", text)
     print(machine())
 
 

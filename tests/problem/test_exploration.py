@@ -1,4 +1,4 @@
-"""Explore: the chance that everybody keeps, against a plain program over persons; its price, conflicts and files."""
+"""Exploration: a chance that everybody keeps, against a plain program over persons; its price, conflicts and files."""
 
 import itertools
 import json
@@ -20,16 +20,16 @@ from strategies import examples
 
 from felicific import (
     Budget,
-    Explore,
+    Exploration,
     FairClassifier,
     Gap,
     InfeasibleError,
-    Losers,
     Policy,
     Score,
+    WorseOff,
+    aggregate,
     audit,
     frontier,
-    moments,
     solve,
 )
 from felicific._program.solution import check_solution
@@ -62,9 +62,9 @@ def roles(table, **more):
     } | more
 
 
-def odds_of(policy, table, **more):
+def probabilities_of(policy, table, **more):
     proba = table[[name for name in table.columns if name[0] == "p"]].to_numpy()
-    return policy.odds(proba, table["g"] if policy.see_group else None, table, **more)
+    return policy.probabilities(proba, table["g"] if policy.sees_group else None, table, **more)
 
 
 def explored(policy):
@@ -120,7 +120,7 @@ def naive_loss(table, asked, gap, monotone):
     st.sampled_from([0.0, 0.4, 2.0]),
     st.lists(
         st.builds(
-            Explore,
+            Exploration,
             st.sampled_from([0.02, 0.1, 0.3]),
             decision=st.sampled_from([None, 0, 1]),
             groups=st.sampled_from([None, ["f"]]),
@@ -145,21 +145,21 @@ def test_the_loss_is_that_of_a_plain_program_with_bounds(seed, classes, monotone
     found = solve(table, **asked)
     expected = naive_loss(table, asked | {"explore": explore}, gap, monotone)
     assert found.loss == pytest.approx(expected, abs=1e-9)
-    odds = odds_of(found, table)
+    probabilities = probabilities_of(found, table)
     for one in explore:
         kept = np.ones(len(table), bool) if one.groups is None else table["g"].isin(one.groups).to_numpy()
         d = classes - 1 if one.decision is None else one.decision
-        assert (odds[kept, d] >= one.at_least).all()
+        assert (probabilities[kept, d] >= one.at_least).all()
     assert Policy.from_json(found.to_json()).to_json() == found.to_json()
 
 
 KINDS = {
     "score": {"policy": "score"},
     "free": {"policy": Score(monotone=False)},
-    "few cells": {"policy": Score(cells=5)},
+    "few cells": {"policy": Score(bins=5)},
     "label": {"policy": "label"},
     "soft-label": {"policy": "soft-label"},
-    "blind": {"policy": "score", "group_at_predict": False},
+    "blind": {"policy": "score", "sees_group": False},
     "individual": {"policy": "individual"},
 }
 
@@ -170,11 +170,11 @@ def test_everybody_keeps_the_chance(kind, classes):
     """Those it was fitted on keep it, and so do people with scores that nobody had."""
     table = people(200, 3, classes)
     table = table[(table["p1"] < 0.3) | (table["p1"] > 0.45)]
-    policy = solve(table, **roles(table, gap=0.5, constraints=[Explore(0.07)], **KINDS[kind]))
+    policy = solve(table, **roles(table, gap=0.5, constraints=[Exploration(0.07)], **KINDS[kind]))
     for others in (table, people(3000, 4, classes)):
-        odds = odds_of(policy, others)
-        assert odds[:, -1].min() >= 0.07 - 1e-15
-        assert odds.sum(axis=1) == pytest.approx(np.ones(len(odds)), abs=1e-12)
+        probabilities = probabilities_of(policy, others)
+        assert probabilities[:, -1].min() >= 0.07 - 1e-15
+        assert probabilities.sum(axis=1) == pytest.approx(np.ones(len(probabilities)), abs=1e-12)
     assert policy.reached[f"chance of {classes - 1} at least 0.07"] == pytest.approx(0.07, abs=1e-12)
 
 
@@ -183,10 +183,10 @@ def test_a_blind_individual_policy_keeps_it_too():
     table = people(300, 1)
     chances = {"f": 0.3 + 0.4 * (table["g"] == "f"), "m": 0.7 - 0.4 * (table["g"] == "f")}
     table = table.assign(cf=chances["f"], cm=chances["m"])
-    told = {"policy": "individual", "group_at_predict": False, "group_proba": {"f": "cf", "m": "cm"}}
-    policy = solve(table, **roles(table, gap=1.0, constraints=[Explore(0.07)], **told))
-    odds = odds_of(policy, table, group_proba=chances)
-    assert odds[:, 1].min() == pytest.approx(0.07)
+    told = {"policy": "individual", "sees_group": False, "group_proba": {"f": "cf", "m": "cm"}}
+    policy = solve(table, **roles(table, gap=1.0, constraints=[Exploration(0.07)], **told))
+    probabilities = probabilities_of(policy, table, group_proba=chances)
+    assert probabilities[:, 1].min() == pytest.approx(0.07)
 
 
 @pytest.mark.parametrize("decision", [0, 1])
@@ -195,15 +195,18 @@ def test_a_range_of_scores(kind, decision):
     """Within the range everybody keeps the chance; far from it, on the cheap side, nobody has to."""
     table = people(400, 2)
     table = table[(table["p1"] < 0.4) | (table["p1"] > 0.5)]
-    one = Explore(0.1, decision=decision, scores=(0.3, 0.6))
+    one = Exploration(0.1, decision=decision, scores=(0.3, 0.6))
     policy = solve(table, **roles(table, gap={}, constraints=[one], **KINDS[kind]))
     others = people(3000, 5)
-    odds, inside = odds_of(policy, others)[:, decision], others["p1"].between(0.3, 0.6).to_numpy()
-    assert odds[inside].min() >= 0.1 - 1e-15
+    probabilities, inside = (
+        probabilities_of(policy, others)[:, decision],
+        others["p1"].between(0.3, 0.6).to_numpy(),
+    )
+    assert probabilities[inside].min() >= 0.1 - 1e-15
     far = others["p1"].to_numpy() < 0.2 if decision == 1 else others["p1"].to_numpy() > 0.7
-    assert odds[far].min() == 0.0
+    assert probabilities[far].min() == 0.0
     if kind == "score":
-        chance = odds_of(policy, others.sort_values(["g", "p1"]))[:, 1]
+        chance = probabilities_of(policy, others.sort_values(["g", "p1"]))[:, 1]
         for g in "fm":
             assert (np.diff(chance[np.sort(others["g"].to_numpy()) == g]) >= -1e-12).all()
 
@@ -212,8 +215,8 @@ def test_a_chance_that_costs_nothing_changes_nothing():
     """Where everybody has the chance anyway, the policy stays as it was, and the price is 0."""
     table = people(300, 6)
     asked = roles(table, gap={}, loss=[[0.0, 0.0], [1.0, 0.0]])  # approving everybody is free
-    plain, kept = solve(table, **asked), solve(table, **asked, constraints=[Explore(0.1)])
-    if odds_of(plain, table)[:, 1].min() >= 0.1:
+    plain, kept = solve(table, **asked), solve(table, **asked, constraints=[Exploration(0.1)])
+    if probabilities_of(plain, table)[:, 1].min() >= 0.1:
         assert kept.q.tolist() == plain.q.tolist()
     assert kept.prices["chance of 1 at least 0.1"] == pytest.approx(0.0, abs=1e-12)
     assert kept.loss == pytest.approx(plain.loss, abs=1e-12)
@@ -221,10 +224,10 @@ def test_a_chance_that_costs_nothing_changes_nothing():
 
 @pytest.mark.parametrize("kind", ["score", "label", "individual"])
 def test_nothing_changes_without_it(kind):
-    """A policy without Explore remembers none, and its unconstrained counterpart is the same as one with it."""
+    """A policy without Exploration remembers none, and its unconstrained counterpart is the same as one with it."""
     table = people(200, 7)
     asked = roles(table, gap=0.3, **KINDS[kind])
-    plain, kept = solve(table, **asked), solve(table, **asked, constraints=[Explore(0.1)])
+    plain, kept = solve(table, **asked), solve(table, **asked, constraints=[Exploration(0.1)])
     assert plain.explore == ()
     assert not any("chance" in name for name in plain.prices)
     one, other = plain.outcomes["unconstrained"], kept.outcomes["unconstrained"]
@@ -244,7 +247,7 @@ def test_the_price_is_what_a_little_more_costs(kind, seed):
     asked = roles(table, gap=0.4, **KINDS[kind])
 
     def at(chance):
-        return solve(table, **asked, constraints=[Explore(chance)])
+        return solve(table, **asked, constraints=[Exploration(chance)])
 
     found, before, after = at(0.05), at(0.05 - step), at(0.05 + step)
     left, right = (found.loss - before.loss) / step, (after.loss - found.loss) / step
@@ -261,7 +264,7 @@ def test_prices_of_groups_and_scores(kind):
     asked = roles(table, gap=0.4, **KINDS[kind])
 
     def at(first, second):
-        both = [Explore(first, groups=["f"], scores=(0.0, 0.4)), Explore(second, decision=0)]
+        both = [Exploration(first, groups=["f"], scores=(0.0, 0.4)), Exploration(second, decision=0)]
         return solve(table, **asked, constraints=both)
 
     found = at(0.05, 0.03)
@@ -277,8 +280,8 @@ def test_prices_of_groups_and_scores(kind):
 def test_who_is_explored_is_counted(kind):
     """The share is that of the people whose chance is just the one that is kept, and a sentence says it."""
     table = people(400, 8)
-    policy = solve(table, **roles(table, gap=0.4, constraints=[Explore(0.05)], **KINDS[kind]))
-    share = float(np.isclose(odds_of(policy, table)[:, 1], 0.05, atol=1e-9).mean())
+    policy = solve(table, **roles(table, gap=0.4, constraints=[Exploration(0.05)], **KINDS[kind]))
+    share = float(np.isclose(probabilities_of(policy, table)[:, 1], 0.05, atol=1e-9).mean())
     assert policy.share_explored(explored(policy)) == pytest.approx(share)
     assert 0 < share < 1
     (sentence,) = [text for text in policy.sentences() if text.startswith("Asked for: chance")]
@@ -291,9 +294,13 @@ def test_who_is_explored_is_counted(kind):
 
 
 CONFLICTS = {
-    "budget": [Explore(0.3), Budget("got", at_most=0.1)],
-    "losers": [Losers(0), Explore(0.3, decision=0)],
-    "gap of groups": [Explore(0.9, groups=["f"]), Explore(0.9, decision=0, groups=["m"]), Gap("got", 0.1)],
+    "budget": [Exploration(0.3), Budget("got", at_most=0.1)],
+    "worse_off": [WorseOff(0), Exploration(0.3, decision=0)],
+    "gap of groups": [
+        Exploration(0.9, groups=["f"]),
+        Exploration(0.9, decision=0, groups=["m"]),
+        Gap("got", 0.1),
+    ],
 }
 
 
@@ -303,7 +310,7 @@ def test_conflicts_are_irreducible(kind, case):
     """A conflict names all that is part of it; what has nothing to do with it is not named, and any one less helps."""
     table = people(300, 9)
     asked = roles(table, gap={}, **KINDS[kind])
-    idle = [Explore(0.01, scores=(0.0, 0.1))] if kind != "label" else [Explore(0.01, groups=["f"])]
+    idle = [Exploration(0.01, scores=(0.0, 0.1))] if kind != "label" else [Exploration(0.01, groups=["f"])]
     if case == "gap of groups":
         idle = []
     with pytest.raises(InfeasibleError) as raised:
@@ -318,7 +325,7 @@ def test_a_conflict_that_it_is_no_part_of_does_not_name_it():
     """What cannot be met anyway is said without the chance."""
     table = people(300, 9)
     for kind in ("score", "individual"):
-        impossible = [Budget("got", at_most=0.1), Budget("got", at_least=3.0), Explore(0.01)]
+        impossible = [Budget("got", at_most=0.1), Budget("got", at_least=3.0), Exploration(0.01)]
         with pytest.raises(InfeasibleError) as raised:
             solve(table, **roles(table, gap={}, constraints=impossible, **KINDS[kind]))
         assert len(raised.value.conflict) == 2
@@ -329,23 +336,28 @@ def test_a_conflict_that_it_is_no_part_of_does_not_name_it():
 def test_chances_that_are_more_than_one(kind):
     """Chances of several decisions that are together more than 1 are refused, and only those are named."""
     table = people(100, 1, 3)
-    three = [Explore(0.6, decision=0), Explore(0.5, decision=1), Explore(0.05), Explore(0.1, decision=1)]
+    three = [
+        Exploration(0.6, decision=0),
+        Exploration(0.5, decision=1),
+        Exploration(0.05),
+        Exploration(0.1, decision=1),
+    ]
     with pytest.raises(InfeasibleError) as raised:
         solve(table, **roles(table, gap={}, constraints=three, **KINDS[kind]))
     assert sorted(raised.value.conflict) == ["chance of 0 at least 0.6", "chance of 1 at least 0.5"]
-    just = [Explore(0.5, decision=0), Explore(0.3, decision=1), Explore(0.2)]
+    just = [Exploration(0.5, decision=0), Exploration(0.3, decision=1), Exploration(0.2)]
     policy = solve(table, **roles(table, gap={}, constraints=just, **KINDS[kind]))
-    assert odds_of(policy, table) == pytest.approx(np.tile([0.5, 0.3, 0.2], (100, 1)), abs=1e-9)
+    assert probabilities_of(policy, table) == pytest.approx(np.tile([0.5, 0.3, 0.2], (100, 1)), abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
 def test_it_holds_everywhere_on_a_frontier(kind):
     """Every policy of the frontier keeps the chance, and its loss is that of solving at its gap."""
     table = people(400, 10)
-    asked = roles(table, constraints=[Explore(0.1)], **KINDS[kind])
+    asked = roles(table, constraints=[Exploration(0.1)], **KINDS[kind])
     line = frontier(table, **asked)
     for policy in (*line.policies, line.at(gap=0.3)):
-        assert odds_of(policy, table)[:, 1].min() >= 0.1 - 1e-12
+        assert probabilities_of(policy, table)[:, 1].min() >= 0.1 - 1e-12
         assert Policy.from_json(policy.to_json()).explore == policy.explore
     assert line.at(gap=0.3).loss == pytest.approx(solve(table, **asked, gap=0.3).loss, abs=1e-3)
     if kind == "score":
@@ -354,22 +366,22 @@ def test_it_holds_everywhere_on_a_frontier(kind):
 
 def test_it_does_not_move(refuses):
     """A frontier along the chance is refused by name."""
-    table, one = people(100), Explore(0.1)
+    table, one = people(100), Exploration(0.1)
     with refuses(ConstraintError, "does not move", remedy="single limit"):
         frontier(table, **roles(table, constraints=[one], move=one))
 
 
 def test_sums_do_not_know_what_is_favourable():
-    """Of moments it is the last class unless it is said; of a table, the favourable one."""
+    """Of aggregates it is the last class unless it is said; of a table, the favourable one."""
     table = people(200, 3)
     told = {name: part for name, part in roles(table).items() if name != "random_state"}
-    sums = moments(table, **told, favourable=0)
-    assert list(solve(sums, gap={}, constraints=[Explore(0.1)]).prices) == ["chance of 1 at least 0.1"]
-    policy = solve(table, **roles(table, gap={}, constraints=[Explore(0.1)], favourable=0))
+    sums = aggregate(table, **told, favourable=0)
+    assert list(solve(sums, gap={}, constraints=[Exploration(0.1)]).prices) == ["chance of 1 at least 0.1"]
+    policy = solve(table, **roles(table, gap={}, constraints=[Exploration(0.1)], favourable=0))
     assert list(policy.prices) == ["chance of 0 at least 0.1"]
     assert policy.favourable == 0
-    line = frontier(table, **roles(table, constraints=[Explore(0.1)], favourable=0))
-    assert all(odds_of(policy, table)[:, 0].min() >= 0.1 - 1e-12 for policy in line.policies)
+    line = frontier(table, **roles(table, constraints=[Exploration(0.1)], favourable=0))
+    assert all(probabilities_of(policy, table)[:, 0].min() >= 0.1 - 1e-12 for policy in line.policies)
 
 
 @pytest.mark.parametrize("engine", ["polars lazy"])
@@ -378,9 +390,9 @@ def test_on_an_engine(kind, engine):
     """Rows that stay where they are lead to the same chances, prices and people."""
     table = people(300, 11)
     calibrated = {"policy": "score"} if kind == "score" else {"policy": "individual"}
-    asked = roles(table, gap=0.5, constraints=[Explore(0.1, scores=(0.0, 0.4))], **calibrated)
+    asked = roles(table, gap=0.5, constraints=[Exploration(0.1, scores=(0.0, 0.4))], **calibrated)
     lazy, here = solve(pl.from_pandas(table).lazy(), **asked), solve(table, **asked)
-    assert odds_of(lazy, table)[table["p1"] < 0.4, 1].min() >= 0.1 - 1e-15
+    assert probabilities_of(lazy, table)[table["p1"] < 0.4, 1].min() >= 0.1 - 1e-15
     tolerance = 1e-9 if kind == "score" else 0.02  # calibration counts scores in bins there
     assert lazy.loss == pytest.approx(here.loss, abs=tolerance)
     assert list(lazy.prices.values()) == pytest.approx(list(here.prices.values()), abs=10 * tolerance)
@@ -395,8 +407,8 @@ def test_an_answer_that_does_not_keep_it_fails_its_check():
 
     table = people(200, 12)
     told = {name: part for name, part in roles(table).items() if name != "random_state"}
-    sums = moments(table, **told).joined()
-    program = build(sums, rows_of([Explore(0.1)], sums))
+    sums = aggregate(table, **told).joined()
+    program = build(sums, rows_of([Exploration(0.1)], sums))
     free = run_model(replace(program, rows=[]), [])
     q = policy_of(replace(program, rows=[]), free.columns)
     objective = float(free.columns[: len(program.cost)] @ program.cost)
@@ -420,7 +432,7 @@ def fair(**settings):
         "random_state": 0,
         "key": "id",
     }
-    model = FairClassifier(MODEL, **told | {"constraints": [Explore(0.05)]} | settings)
+    model = FairClassifier(MODEL, **told | {"constraints": [Exploration(0.05)]} | settings)
     return model.fit(TABLE[["p1", "loan", "g", "id"]], TABLE["y"])
 
 
@@ -430,8 +442,10 @@ def test_a_classifier_keeps_it_wherever_it_moves(kind):
     X = TABLE[["p1", "loan", "g", "id"]]
     model = fair(policy=kind, change_cost=0.0)
     for one in (model, model.at(gap=1.0), model.recalibrate(X[::2])):
-        odds = one.policy_.odds(model.estimator_.predict_proba(X[["p1", "loan"]]), X["g"], X)
-        assert odds[:, 1].min() >= 0.05 - 1e-12
+        probabilities = one.policy_.probabilities(
+            model.estimator_.predict_proba(X[["p1", "loan"]]), X["g"], X
+        )
+        assert probabilities[:, 1].min() >= 0.05 - 1e-12
         assert len(one.policy_.explore) == 1
     stored = pickle.loads(pickle.dumps(model))
     assert stored.policy_.to_json() == model.policy_.to_json()
@@ -451,9 +465,9 @@ def test_the_report_and_an_audit_know_of_it():
     content = model.report(X, others["y"]).to_dict()
     assert "chance of 1 at least 0.05" in content["policy"]["requirements"]
     found = audit(model, X, others["y"])
-    odds = model.policy_.odds(model.estimator_.predict_proba(X[["p1", "loan"]]), X["g"], X)
+    probabilities = model.policy_.probabilities(model.estimator_.predict_proba(X[["p1", "loan"]]), X["g"], X)
     for g in "fm":
-        mean = float((odds[:, 1] * X["loan"])[X["g"] == g].mean())
+        mean = float((probabilities[:, 1] * X["loan"])[X["g"] == g].mean())
         assert found["decision * loan"].means[g].estimate == pytest.approx(mean)
 
 
@@ -462,20 +476,25 @@ def test_the_same_chance_twice_is_once():
     table = people(200, 3)
     for kind in ("score", "individual"):
         asked = roles(table, gap=0.3, **KINDS[kind])
-        once, twice = (solve(table, **asked, constraints=[Explore(0.1)] * k) for k in (1, 2))
+        once, twice = (solve(table, **asked, constraints=[Exploration(0.1)] * k) for k in (1, 2))
         assert twice.explore == once.explore
         assert twice.prices == pytest.approx(once.prices, rel=1e-9)
 
 
 def test_losers_beside_it():
-    """The price of losers is that of policies that keep the chance too."""
-    for row in fair(gap=0.2).price_of_losers():
-        assert row.loss is None or row.loss >= fair(gap=0.2, constraints=[]).price_of_losers()[0].loss - 1e-9
+    """The price of who is worse off is that of policies that keep the chance too."""
+    for row in fair(gap=0.2).price_of_worse_off():
+        assert (
+            row.loss is None or row.loss >= fair(gap=0.2, constraints=[]).price_of_worse_off()[0].loss - 1e-9
+        )
 
 
 def test_without_a_key_one_warning():
-    """Content keys repeat, so one warning says that the odds may not be the odds; with a key there is none."""
-    with pytest.warns(LotteryWarning, match="Explore") as found:
+    """Content keys repeat, so one warning says that the probabilities may not be the probabilities.
+
+    With a key there is none.
+    """
+    with pytest.warns(LotteryWarning, match="Exploration") as found:
         fair(key=None)
     assert len(found) == 1
     assert "key=" in str(found[0].message)
@@ -493,7 +512,7 @@ def test_without_a_key_one_warning():
 def test_no_chance(refuses, chance):
     """What is no chance between 0 and 1 is refused, and shown."""
     with refuses(ConstraintError, repr(chance), remedy="between 0 and 1"):
-        Explore(chance)
+        Exploration(chance)
 
 
 @pytest.mark.parametrize(
@@ -502,21 +521,24 @@ def test_no_chance(refuses, chance):
 def test_no_range_of_scores(refuses, scores):
     """What is no pair of rising scores is refused, and shown."""
     with refuses(ConstraintError, repr(scores), remedy="least and the largest"):
-        Explore(scores=scores)
+        Exploration(scores=scores)
 
 
 @pytest.mark.parametrize("groups", ["f", [], 3])
 def test_no_groups(refuses, groups):
     """What is no list of groups is refused."""
     with refuses(ConstraintError, repr(groups), remedy="list"):
-        Explore(groups=groups)
+        Exploration(groups=groups)
 
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
 def test_unknown_names(refuses, kind):
     """A decision or a group that there is not is named, with those that there are."""
     table = people(50)
-    for one, word, known in ((Explore(decision=7), "7", "0, 1"), (Explore(groups=["x"]), "'x'", "'f', 'm'")):
+    for one, word, known in (
+        (Exploration(decision=7), "7", "0, 1"),
+        (Exploration(groups=["x"]), "'x'", "'f', 'm'"),
+    ):
         with refuses(ConstraintError, word, remedy=known):
             solve(table, **roles(table, constraints=[one], **KINDS[kind]))
 
@@ -524,14 +546,14 @@ def test_unknown_names(refuses, kind):
 def test_what_cannot_be_seen(refuses):
     """Groups of a policy that sees none, scores of one that sees none, and of three classes, are refused by name."""
     table, three = people(50), people(50, 0, 3)
-    blind = {"group_at_predict": False, "policy": "score"}
+    blind = {"sees_group": False, "policy": "score"}
     with refuses(ConstraintError, "does not see the group", remedy="groups="):
-        solve(table, **roles(table, constraints=[Explore(groups=["f"])], **blind))
+        solve(table, **roles(table, constraints=[Exploration(groups=["f"])], **blind))
     for kind in ("label", "soft-label"):
         with refuses(ConstraintError, "sees no score", remedy="scores="):
-            solve(table, **roles(table, constraints=[Explore(scores=(0.1, 0.2))], policy=kind))
+            solve(table, **roles(table, constraints=[Exploration(scores=(0.1, 0.2))], policy=kind))
     with refuses(ConstraintError, "3 classes", remedy="scores="):
-        solve(three, **roles(three, constraints=[Explore(scores=(0.1, 0.2))]))
+        solve(three, **roles(three, constraints=[Exploration(scores=(0.1, 0.2))]))
 
 
 def test_rounded_decisions_explore_nothing(refuses):
@@ -545,7 +567,7 @@ def test_a_file_that_promises_more_than_it_keeps_is_refused():
     from felicific._documents import checksum
 
     table = people(100)
-    policy = solve(table, **roles(table, gap={}, constraints=[Explore(0.1)]))
+    policy = solve(table, **roles(table, gap={}, constraints=[Exploration(0.1)]))
     content = json.loads(policy.to_json())
 
     def sealed(**parts):

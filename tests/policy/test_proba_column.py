@@ -1,4 +1,7 @@
-"""Odds beside decisions: on every engine and as SQL the very chances of Python, and names that are taken refused."""
+"""Probabilities beside decisions: on every engine and as SQL the very chances of Python.
+
+And names that are taken refused.
+"""
 
 import duckdb
 import numpy as np
@@ -6,7 +9,7 @@ import pandas as pd
 import pytest
 from naive import DASK, LAZY, MEMORY, as_dask
 
-from felicific import Explore, Policy, Score, solve
+from felicific import Exploration, Policy, Score, solve
 from felicific.exceptions import DataError
 
 
@@ -35,7 +38,7 @@ def made(kind, classes=2, **more):
     }
     return solve(
         pd.DataFrame(columns(300, classes, 1)),
-        **roles(classes) | told | {"constraints": [Explore(0.06)]} | more,
+        **roles(classes) | told | {"constraints": [Exploration(0.06)]} | more,
     )
 
 
@@ -64,8 +67,8 @@ KINDS = {
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", [*MEMORY, *LAZY, *DASK])
-def test_odds_are_those_of_python_everywhere(place, kind, classes, tmp_path):
-    """To the last bit in memory and to rounding on engines; decisions are what they are without the odds."""
+def test_probabilities_are_those_of_python_everywhere(place, kind, classes, tmp_path):
+    """To the last bit in memory and to rounding on engines; decisions are what they are without the probabilities."""
     policy, table = made(KINDS[kind], classes), columns(classes=classes)
 
     def make(rows):
@@ -74,12 +77,12 @@ def test_odds_are_those_of_python_everywhere(place, kind, classes, tmp_path):
         return as_dask(rows) if place in DASK else MEMORY[place](rows)
 
     told = {**roles(classes), "key": "id"}
-    decided = collected(policy.apply(make(table), **told, odds=True))
+    decided = collected(policy.apply(make(table), **told, with_proba=True))
     proba = np.column_stack([table[f"p{k}"] for k in range(classes)])
-    odds = policy.odds(proba, table["g"], pd.DataFrame(table))
-    names = ["odds"] if classes == 2 else [f"odds_{k}" for k in range(classes)]
+    probabilities = policy.probabilities(proba, table["g"], pd.DataFrame(table))
+    names = ["proba"] if classes == 2 else [f"proba_{k}" for k in range(classes)]
     found = decided[names].to_numpy(dtype=float)
-    expected = odds[:, 1:] if classes == 2 else odds
+    expected = probabilities[:, 1:] if classes == 2 else probabilities
     if place in MEMORY:
         assert found.tolist() == expected.tolist()
     assert np.abs(found - expected).max() <= 1e-12
@@ -90,13 +93,16 @@ def test_odds_are_those_of_python_everywhere(place, kind, classes, tmp_path):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("kind", ["score", "label", "soft"])
-def test_sql_selects_decisions_and_odds(kind, classes):
-    """The select list, run by DuckDB, gives the decisions and the odds of Python; without odds it is as before."""
+def test_sql_selects_decisions_and_probabilities(kind, classes):
+    """The select list, run by DuckDB, gives the decisions and the probabilities of Python.
+
+    Without probabilities it is as before.
+    """
     policy, people = made(KINDS[kind], classes), pd.DataFrame(columns(classes=classes))
-    text = policy.to_sql("duckdb", **roles(classes), key="id", odds=True)
+    text = policy.to_sql("duckdb", **roles(classes), key="id", with_proba=True)
     assert text.startswith(policy.to_sql("duckdb", **roles(classes), key="id") + " AS ")
     found = duckdb.sql(f"SELECT id, {text} FROM people ORDER BY id").df()
-    expected = policy.apply(people, **roles(classes), key="id", odds=True)
+    expected = policy.apply(people, **roles(classes), key="id", with_proba=True)
     assert list(found.columns) == ["id", *list(expected.columns)[len(people.columns) :]]
     assert found["decision"].tolist() == expected["decision"].tolist()
     for name in list(found.columns)[2:]:
@@ -104,18 +110,18 @@ def test_sql_selects_decisions_and_odds(kind, classes):
 
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft"])
-def test_rounded_decisions_have_odds_of_nought_or_one(kind):
-    """Where nobody faces a lottery, the odds say what is decided, in memory and as SQL."""
+def test_rounded_decisions_have_probabilities_of_nought_or_one(kind):
+    """Where nobody faces a lottery, the probabilities say what is decided, in memory and as SQL."""
     from dataclasses import replace
 
     policy, people = replace(made(KINDS[kind], constraints=[]), randomize=False), pd.DataFrame(columns())
-    decided = policy.apply(people, **roles(), odds=True)
-    assert decided["odds"].tolist() == decided["decision"].astype(float).tolist()
-    found = collected(policy.apply(duckdb.from_df(people), **roles(), odds=True))
-    assert found["odds"].tolist() == decided["odds"].tolist()
+    decided = policy.apply(people, **roles(), with_proba=True)
+    assert decided["proba"].tolist() == decided["decision"].astype(float).tolist()
+    found = collected(policy.apply(duckdb.from_df(people), **roles(), with_proba=True))
+    assert found["proba"].tolist() == decided["proba"].tolist()
 
 
-def test_of_two_classes_the_odds_are_of_the_favourable_one():
+def test_of_two_classes_the_probabilities_are_of_the_favourable_one():
     """Which that is the policy remembers, through its file too; unless it was said, the second."""
     people = pd.DataFrame(columns())
     proba = people[["p0", "p1"]].to_numpy()
@@ -123,19 +129,22 @@ def test_of_two_classes_the_odds_are_of_the_favourable_one():
         policy = made(kind, favourable=0)
         assert policy.favourable == 0
         read = Policy.from_json(policy.to_json())
-        decided = read.apply(people, **roles(), key="id", odds=True)
-        assert decided["odds"].tolist() == policy.odds(proba, people["g"], people)[:, 0].tolist()
+        decided = read.apply(people, **roles(), key="id", with_proba=True)
+        assert decided["proba"].tolist() == policy.probabilities(proba, people["g"], people)[:, 0].tolist()
         assert made(kind).favourable is None
 
 
 def test_names_that_are_taken_are_refused(refuses):
-    """A column of the table, or of the decisions, that has the name of the odds; in DuckDB whatever its case."""
+    """A column of the table, or of the decisions, that has the name of the probabilities.
+
+    In DuckDB whatever its case.
+    """
     policy, people = made("score"), pd.DataFrame(columns())
-    told = {**roles(), "key": "id", "odds": True}
-    with refuses(DataError, "'odds'", remedy="odds="):
-        policy.apply(people.assign(odds=1.0), **told)
-    with refuses(DataError, "'odds'", remedy="odds="):
-        policy.apply(people, **told, column="odds")
-    with refuses(DataError, "'ODDS'", remedy="odds="):
-        policy.apply(duckdb.from_df(people.assign(ODDS=1.0)), **told)
-    assert "odds" in policy.apply(people.assign(ODDS=1.0), **told)
+    told = {**roles(), "key": "id", "with_proba": True}
+    with refuses(DataError, "'proba'", remedy="with_proba="):
+        policy.apply(people.assign(proba=1.0), **told)
+    with refuses(DataError, "'proba'", remedy="with_proba="):
+        policy.apply(people, **told, column="proba")
+    with refuses(DataError, "'PROBA'", remedy="with_proba="):
+        policy.apply(duckdb.from_df(people.assign(PROBA=1.0)), **told)
+    assert "proba" in policy.apply(people.assign(PROBA=1.0), **told)

@@ -1,4 +1,4 @@
-"""The file of a watch: settings, sums, and the rows of a block that is not full; read back with suspicion."""
+"""The file of a monitor: settings, sums, and the rows of a block that is not full; read back with suspicion."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.known_rows import DIGEST
-from felicific._audit.watch import watched_of
-from felicific._audit.watched import REMEMBERED, Alarm, Watch, own_happiness
+from felicific._audit.monitor import monitored_of
+from felicific._audit.monitored import REMEMBERED, Alarm, Monitor, own_happiness
 from felicific._documents import (
     check_distinct,
     check_shape,
@@ -42,30 +42,30 @@ from felicific._statistics.stream import Rows, Stream
 from felicific._typing import Array, Floats
 from felicific.exceptions import DataError, FelicificError, PolicyFileError
 
-FORMAT = "felicific watch"
+FORMAT = "felicific monitor"
 
 #: Roles of columns that are named once for all people.
 ROLES = ("group", "y", "proba", "predicted", "today", "group_proba")
 
 
-def written(watch: Watch) -> str:
+def written(monitor: Monitor) -> str:
     """All of it as text."""
-    problem, alarm = watch.problem, watch.alarm
+    problem, alarm = monitor.problem, monitor.alarm
     own = own_happiness(problem)
     return write_document(
         {
             "classes": write_classes(problem.decisions),
-            "groups": plain(list(watch.groups), "group"),
+            "groups": plain(list(monitor.groups), "group"),
             "components": [asdict(part.component) for part in own],
             "functions": [function_to_json(part) for part in own],
             "allowed": [[name, gap] for name, gap in (problem.gaps or {}).items() if name in problem.closed],
             "favourable": None if problem.favourable is None else plain([problem.favourable], "class")[0],
-            "columns": {name: _column(getattr(watch.columns, name)) for name in ROLES},
-            "attributes": list(watch.attributes),
-            "unknown": watch.unknown,
-            "confidence": watch.confidence,
-            "stream": _write_stream(watch.stream),
-            "digests": list(watch.digests),
+            "columns": {name: _column(getattr(monitor.columns, name)) for name in ROLES},
+            "attributes": list(monitor.attributes),
+            "unknown": monitor.unknown,
+            "confidence": monitor.confidence,
+            "stream": _write_stream(monitor.stream),
+            "digests": list(monitor.digests),
             "alarm": None if alarm is None else _write_alarm(alarm),
         },
         FORMAT,
@@ -117,45 +117,45 @@ def _write_scale(scale: Scale | BurnIn) -> dict[str, Any]:
 # Reading
 
 
-def read(text: str, happiness: HappinessLike | None) -> Watch:
+def read(text: str, happiness: HappinessLike | None) -> Monitor:
     """Read what :func:`written` wrote, refusing whatever is not exactly that."""
     try:
         return _read(read_document(text, FORMAT), happiness)
     except PolicyFileError as error:
-        problem = error.problem.replace("This is no policy file", "This is no file of a watch")
-        raise PolicyFileError(problem.replace("policy file", "file of a watch"), error.remedy) from error
+        problem = error.problem.replace("This is no policy file", "This is no file of a monitor")
+        raise PolicyFileError(problem.replace("policy file", "file of a monitor"), error.remedy) from error
     except FelicificError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise PolicyFileError(
-            f"This is no file of a watch: a part is missing or of another type ({error!r}).",
+            f"This is no file of a monitor: a part is missing or of another type ({error!r}).",
             "Get the file again from where it was saved.",
         ) from error
 
 
-def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Watch:
+def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Monitor:
     classes, groups = read_classes(content["classes"]), tuple(read_values(content["groups"], "group"))
     check_distinct(classes=classes.tolist(), groups=groups)
     problem = _read_problem(content, classes, happiness)
     attributes, unknown = read_attributes(content["attributes"]), content["unknown"]
     if unknown is not None and type(unknown) is not str:
         raise refused(f"those whose group is missing are called {unknown!r}")
-    watched = watched_of(problem)
+    monitored = monitored_of(problem)
     compared = known_groups(groups, attributes, unknown)
     digests = content["digests"]
     if not isinstance(digests, list) or len(digests) > REMEMBERED or not all(map(_is_digest, digests)):
         raise refused("its list of rows that were counted is none")
-    return Watch(
+    return Monitor(
         problem,
-        watched,
+        monitored,
         groups,
         Columns(**{name: _read_column(content["columns"][name]) for name in ROLES}),
         attributes,
         unknown,
         _read_confidence(content["confidence"]),
-        _read_stream(content["stream"], problem, watched, len(compared)),
+        _read_stream(content["stream"], problem, monitored, len(compared)),
         tuple(digests),
-        _read_alarm(content["alarm"], groups, [problem.components[j].name for j in watched]),
+        _read_alarm(content["alarm"], groups, [problem.components[j].name for j in monitored]),
     )
 
 
@@ -192,18 +192,20 @@ def _read_problem(content: dict[str, Any], classes: Array, happiness: HappinessL
         said = given.get(part.name, one)
         if one.component != part or function_to_json(said) != function_to_json(one):
             raise PolicyFileError(
-                f"The happiness {part.name!r} that is given is not the one that is watched.",
-                "Pass the happiness, with its unit and bounds, with which the watch began.",
+                f"The happiness {part.name!r} that is given is not the one that is monitored.",
+                "Pass the happiness, with its unit and bounds, with which the monitor began.",
             )
     gaps = {str(name): read_number(gap, "an allowed gap") for name, gap in content["allowed"]}
     return Problem.of(classes, own, gap=gaps, favourable=content["favourable"])
 
 
-def _read_stream(content: dict[str, Any], problem: Problem, watched: tuple[int, ...], groups: int) -> Stream:
-    j, p = len(watched), groups * (groups - 1) // 2
+def _read_stream(
+    content: dict[str, Any], problem: Problem, monitored: tuple[int, ...], groups: int
+) -> Stream:
+    j, p = len(monitored), groups * (groups - 1) // 2
     scales = [
         _read_scale(one, problem.components[place].bounds, groups)
-        for one, place in zip(content["scales"], watched, strict=True)
+        for one, place in zip(content["scales"], monitored, strict=True)
     ]
     sizes, rows = (read_whole(content[name], name, 1) for name in ("sizes", "rows"))
     b = len(sizes)

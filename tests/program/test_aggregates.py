@@ -1,4 +1,4 @@
-"""Moments: against a naive loop, at batch boundaries, under every invariance, and when added."""
+"""Aggregates: against a naive loop, at batch boundaries, under every invariance, and when added."""
 
 from dataclasses import replace
 from math import fsum
@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import Exact, Rows
-from strategies import OFFSETS, UNITS, Column, components_of, examples, moments_of, populations, table_of
+from strategies import OFFSETS, UNITS, Column, aggregates_of, components_of, examples, populations, table_of
 
-from felicific import Happiness, moments, solve
+from felicific import Happiness, aggregate, solve
 from felicific._program.signals import Label, SoftLabel
 from felicific._program.summing import BATCH
-from felicific.exceptions import DataError, GroupError, HappinessError, MomentsError
+from felicific.exceptions import AggregatesError, DataError, GroupError, HappinessError
 
 ARRAYS = ("mass", "loss", "value", "among", "today_loss", "today_value", "rows")
 
@@ -56,7 +56,7 @@ def naive_sums(rows):
 
 
 def without_origin(computed):
-    """The arrays of the moments, with happiness relative to nothing."""
+    """The arrays of the aggregates, with happiness relative to nothing."""
     found = {name: np.array(getattr(computed, name), float) for name in ARRAYS}
     found["value"] += (computed.origin * computed.among)[:, :, None, :]
     found["today_value"] += computed.origin * computed.among
@@ -72,8 +72,8 @@ def assert_same_sums(found, wanted, relative=1e-12):
         assert off <= relative * np.abs(numbers).max(initial=0.0), f"{name} is off by {off}"
 
 
-def assert_same_moments(one, two, relative=1e-12):
-    """Compare two moments that should describe the same people, in the same order of everything."""
+def assert_same_aggregates(one, two, relative=1e-12):
+    """Compare two aggregates that should describe the same people, in the same order of everything."""
     assert_same_sums(without_origin(one), without_origin(two), relative)
     assert one.today.gaps == pytest.approx(two.today.gaps, rel=0, abs=relative * spread(one))
 
@@ -114,12 +114,12 @@ def generic(n, *, seed=0, K=3, G=3, J=2, soft=False):
 # The comparisons themselves
 
 
-def test_the_comparisons_fail_on_wrong_moments():
+def test_the_comparisons_fail_on_wrong_aggregates():
     """A single person more, a changed value, weight, group or loss does not pass as the same."""
     rows = generic(60)
-    right, naive = moments_of(rows), naive_sums(rows)
+    right, naive = aggregates_of(rows), naive_sums(rows)
     assert_same_sums(without_origin(right), naive)
-    assert_same_moments(right, moments_of(rows))
+    assert_same_aggregates(right, aggregates_of(rows))
     first = np.arange(60) == 0
     wrong = [
         pick(rows, np.arange(59)),
@@ -130,11 +130,11 @@ def test_the_comparisons_fail_on_wrong_moments():
         replace(rows, predicted=np.where(first, (rows.predicted + 1) % 3, rows.predicted), soft=True),
     ]
     for other in wrong:
-        changed = moments_of(other, predicted=other.predicted)
+        changed = aggregates_of(other, predicted=other.predicted)
         with pytest.raises(AssertionError):
             assert_same_sums(without_origin(changed), naive)
         with pytest.raises(AssertionError):
-            assert_same_moments(right, changed)
+            assert_same_aggregates(right, changed)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -143,10 +143,10 @@ def test_the_comparisons_fail_on_wrong_moments():
 
 @examples
 @given(populations(unit=UNITS))
-def test_moments_are_the_sums_of_their_definition(population):
+def test_aggregates_are_the_sums_of_their_definition(population):
     """Every entry equals the sum over the rows, one by one."""
     rows, loss = population
-    assert_same_sums(without_origin(moments_of(rows, loss)), naive_sums(rows))
+    assert_same_sums(without_origin(aggregates_of(rows, loss)), naive_sums(rows))
 
 
 @examples
@@ -154,7 +154,7 @@ def test_moments_are_the_sums_of_their_definition(population):
 def test_what_today_does_is_exact_under_any_offset(population):
     """Loss, group means and gaps of today's decisions equal the exact ones; an offset costs a gap no digit."""
     rows, loss = population
-    exact, today = Exact(rows), moments_of(rows, loss).today
+    exact, today = Exact(rows), aggregates_of(rows, loss).today
     assert today.loss == pytest.approx(float(exact.today_loss), rel=1e-13, abs=1e-13)
     for j in range(rows.n_components):
         column = [line[j] for line in exact.today]
@@ -170,7 +170,7 @@ def test_batches_meet_without_gap_or_overlap(n, soft):
     """Around multiples of the batch size every row counts exactly once."""
     rows = generic(n, soft=soft, J=1, K=2)
     assert BATCH == 16384
-    found = without_origin(moments_of(rows, groups=range(3)))
+    found = without_origin(aggregates_of(rows, groups=range(3)))
     assert_same_sums(found, naive_sums(rows))
     assert found["rows"].sum() == n
 
@@ -185,7 +185,7 @@ def test_batches_see_all_rows_once_and_in_order():
         return float(decision)
 
     n = 2 * BATCH + 5
-    moments(
+    aggregate(
         {"i": np.arange(n, dtype=float)},  # large whole numbers are shown once more, as floats
         y=np.arange(n) % 2,
         predicted=np.arange(n) % 2,
@@ -203,7 +203,7 @@ def test_nobody_counted_in_the_first_batch(offset):
     n = BATCH + 500
     rows = generic(n, J=1)
     rows = replace(rows, among=(np.arange(n) >= BATCH + 10)[:, None], eta=rows.eta + offset)
-    late, early = moments_of(rows), moments_of(pick(rows, np.arange(n)[::-1]))
+    late, early = aggregates_of(rows), aggregates_of(pick(rows, np.arange(n)[::-1]))
     assert late.today.gaps == pytest.approx(early.today.gaps, rel=0, abs=1e-11)
     assert_same_sums(without_origin(late), naive_sums(rows), 1e-12)
 
@@ -213,7 +213,7 @@ def test_a_first_batch_unlike_the_rest_costs_little():
     n = 2 * BATCH
     rows = generic(n, J=1)
     rows = replace(rows, eta=rows.eta + np.where(np.arange(n) < BATCH, 1e9, 0.0)[:, None, None])
-    assert_same_sums(without_origin(moments_of(rows)), naive_sums(rows), 1e-12)
+    assert_same_sums(without_origin(aggregates_of(rows)), naive_sums(rows), 1e-12)
 
 
 @pytest.mark.parametrize("row", [0, BATCH - 1, BATCH, 2 * BATCH + 3])
@@ -228,7 +228,7 @@ def test_an_error_names_the_row_of_the_users_table(row, absent):
     weight[:absent] = 0.0
     group = np.array(["a", "b"])[np.arange(n + absent) % 2]
     with pytest.raises(HappinessError, match=rf"row {number} \(group '{group[number]}'\)"):
-        moments(
+        aggregate(
             {"v": values},
             y=np.arange(n + absent) % 2,
             predicted=np.arange(n + absent) % 2,
@@ -243,7 +243,7 @@ def test_rows_not_counted_may_hold_anything():
     rows = generic(30, J=1)
     rows = replace(rows, among=(np.arange(30) >= 6)[:, None])
     holes = replace(rows, eta=np.where(rows.among[:, :, None], rows.eta, np.nan))
-    assert_same_moments(moments_of(holes), moments_of(rows))
+    assert_same_aggregates(aggregates_of(holes), aggregates_of(rows))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -272,19 +272,19 @@ def assert_same_optimum(one, two, share=0.5):
 @examples
 @given(populations(), st.randoms(use_true_random=False))
 def test_row_order_does_not_matter(population, random):
-    """Shuffled people have the same moments and the same optimum."""
+    """Shuffled people have the same aggregates and the same optimum."""
     rows, loss = population
     order = list(range(len(rows.group)))
     random.shuffle(order)
-    one, two = moments_of(rows, loss), moments_of(pick(rows, np.array(order)), loss)
-    assert_same_moments(one, two)
+    one, two = aggregates_of(rows, loss), aggregates_of(pick(rows, np.array(order)), loss)
+    assert_same_aggregates(one, two)
     assert_same_optimum(one, two)
 
 
 def test_row_order_does_not_matter_across_batches():
     """Nor when other rows come into the first batch."""
     rows = generic(3 * BATCH, K=2, J=1)
-    assert_same_moments(moments_of(rows), moments_of(pick(rows, np.argsort(rows.eta[:, 0, 0]))))
+    assert_same_aggregates(aggregates_of(rows), aggregates_of(pick(rows, np.argsort(rows.eta[:, 0, 0]))))
 
 
 @examples
@@ -294,11 +294,11 @@ def test_weight_w_is_the_row_w_times(population, data):
     rows, loss = population
     n = len(rows.group)
     times = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
-    weighted = moments_of(replace(rows, weight=times.astype(float)), loss)
-    repeated = moments_of(
+    weighted = aggregates_of(replace(rows, weight=times.astype(float)), loss)
+    repeated = aggregates_of(
         pick(replace(rows, weight=np.ones(n)), np.repeat(np.arange(n), times)), loss, sample_weight=None
     )
-    assert_same_moments(replace(weighted, rows=repeated.rows), repeated)
+    assert_same_aggregates(replace(weighted, rows=repeated.rows), repeated)
     assert weighted.rows.sum() == n
     assert_same_optimum(weighted, repeated)
 
@@ -322,7 +322,7 @@ def test_weight_zero_is_the_row_absent(population, data):
     changes = {"sample_weight": weight, "happiness": objects(components_of(rows))}
     proba = np.column_stack([table.pop(f"proba{d}") for d in range(rows.n_classes)])
     proba = np.where(weight[:, None] > 0, proba, np.nan).astype(float)
-    computed = moments(
+    computed = aggregate(
         table,
         proba=proba,
         y=table["label"],
@@ -333,7 +333,7 @@ def test_weight_zero_is_the_row_absent(population, data):
         **changes,
     )
     assert computed.groups == tuple(range(rows.n_groups))
-    assert_same_moments(computed, moments_of(rows, loss))
+    assert_same_aggregates(computed, aggregates_of(rows, loss))
 
 
 def objects(components):
@@ -366,7 +366,7 @@ def test_weight_zero_hides_a_missing_value_of_every_column(position):
     keep = np.arange(n) != position
 
     def compute(x, y, predicted, group, weight):
-        return moments(
+        return aggregate(
             x,
             y=y,
             predicted=predicted,
@@ -380,7 +380,7 @@ def test_weight_zero_hides_a_missing_value_of_every_column(position):
         columns = {"x": x["v"].copy(), "y": y.copy(), "predicted": predicted.copy(), "group": group.copy()}
         columns[holed][position] = np.nan
         found = compute({"v": columns.pop("x")}, **columns, weight=weight)
-        assert_same_moments(found, wanted)
+        assert_same_aggregates(found, wanted)
         assert found.groups == wanted.groups == (0.0, 1.0)
         assert found.classes.tolist() == [0.0, 1.0]
 
@@ -406,7 +406,7 @@ def test_names_of_groups_and_classes_do_not_matter(population, group_names, clas
     def own_loss(decision, x):
         return x[f"loss_{code[decision]}"]
 
-    named = moments(
+    named = aggregate(
         table,
         proba=[f"proba{d}" for d in range(K)],
         y="named label",
@@ -417,7 +417,7 @@ def test_names_of_groups_and_classes_do_not_matter(population, group_names, clas
         classes=class_names[:K],
         sample_weight="weight",
     )
-    plain = moments_of(rows, loss)
+    plain = aggregates_of(rows, loss)
     assert named.groups == tuple(sorted(group_names[:G]))
     order = [named.groups.index(group_names[z]) for z in range(G)]
     assert list(named.classes) == class_names[:K]
@@ -439,8 +439,8 @@ def test_order_of_classes_does_not_matter(population):
     """Classes listed backwards give the same sums at the mirrored places, and the same optimum."""
     rows, loss = population
     K = rows.n_classes
-    plain = moments_of(rows, loss, predicted="predicted")
-    mirrored = moments_of(
+    plain = aggregates_of(rows, loss, predicted="predicted")
+    mirrored = aggregates_of(
         rows,
         loss if loss is None or isinstance(loss, str) else loss[::-1, ::-1],
         predicted="predicted",
@@ -456,7 +456,7 @@ def test_order_of_classes_does_not_matter(population):
         value=mirrored.value[:, ::-1, ::-1],
         among=mirrored.among[:, ::-1],
     )
-    assert_same_moments(back, plain)
+    assert_same_aggregates(back, plain)
     assert_same_optimum(plain, mirrored)
 
 
@@ -469,8 +469,8 @@ def test_swapping_the_positive_label_does_not_matter(population, criterion):
     """1 for 0 in labels, probabilities and the favourable decision: the same loss and gaps."""
     rows, _ = population
     swapped = replace(rows, label=1 - rows.label, proba=rows.proba[:, ::-1], predicted=1 - rows.predicted)
-    one = moments_of(rows, "error", happiness=criterion, favourable=1, predicted="predicted")
-    two = moments_of(swapped, "error", happiness=criterion, favourable=0, predicted="predicted")
+    one = aggregates_of(rows, "error", happiness=criterion, favourable=1, predicted="predicted")
+    two = aggregates_of(swapped, "error", happiness=criterion, favourable=0, predicted="predicted")
     assert sorted(one.today.gaps) == pytest.approx(sorted(two.today.gaps), rel=0, abs=1e-14)
     assert one.today.loss == pytest.approx(two.today.loss, rel=0, abs=1e-14)
     for gap in (0.05, 0.3):
@@ -488,7 +488,7 @@ def test_swapping_the_positive_label_does_not_matter(population, criterion):
 def test_a_change_of_unit_scales_value_and_nothing_else(population, unit):
     """Happiness in another unit multiplies its sums, means and gaps; a negative one turns its sign."""
     rows, loss = population
-    plain, scaled = moments_of(rows, loss), moments_of(replace(rows, eta=unit * rows.eta), loss)
+    plain, scaled = aggregates_of(rows, loss), aggregates_of(replace(rows, eta=unit * rows.eta), loss)
     wanted = without_origin(plain)
     wanted["value"], wanted["today_value"] = unit * wanted["value"], unit * wanted["today_value"]
     assert_same_sums(without_origin(scaled), wanted)
@@ -502,7 +502,7 @@ def test_a_change_of_unit_scales_value_and_nothing_else(population, unit):
 
 @examples
 @given(populations(unit=UNITS, offset=OFFSETS), st.data())
-def test_moments_of_parts_add_up_to_those_of_the_whole(population, data):
+def test_aggregates_of_parts_add_up_to_those_of_the_whole(population, data):
     """Three parts, in any order and grouping, some perhaps empty, add up to the whole; sum() works.
 
     Each part has an origin of its own, and an offset of a billion effects must not cost a digit of the gap.
@@ -511,8 +511,8 @@ def test_moments_of_parts_add_up_to_those_of_the_whole(population, data):
     n = len(rows.group)
     part = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
     keep = {"groups": range(rows.n_groups), "happiness": components_of(rows)}
-    whole = moments_of(rows, loss, **keep)
-    parts = [moments_of(pick(rows, np.flatnonzero(part == k)), loss, **keep) for k in (0, 1, 2)]
+    whole = aggregates_of(rows, loss, **keep)
+    parts = [aggregates_of(pick(rows, np.flatnonzero(part == k)), loss, **keep) for k in (0, 1, 2)]
     exact = Exact(rows)
     a, b, c = data.draw(st.permutations(parts))
     for added in (a + b + c, a + (b + c), sum([a, b, c])):
@@ -527,11 +527,11 @@ def test_moments_of_parts_add_up_to_those_of_the_whole(population, data):
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e9, -1e9])
 def test_an_empty_part_is_zero(offset):
-    """Moments of no rows change nothing, on either side, whatever the offset of the others."""
+    """Aggregates of no rows change nothing, on either side, whatever the offset of the others."""
     rows = generic(30, J=1)
     rows = replace(rows, eta=rows.eta + offset, among=np.ones((30, 1), bool))
     keep = {"groups": range(3)}
-    whole, nothing = moments_of(rows, **keep), moments_of(pick(rows, np.arange(0)), **keep)
+    whole, nothing = aggregates_of(rows, **keep), aggregates_of(pick(rows, np.arange(0)), **keep)
     assert nothing.total == 0
     assert not nothing.rows.any()
     for added in (whole + nothing, nothing + whole, nothing + nothing + whole):
@@ -544,15 +544,17 @@ def test_a_part_where_nobody_is_counted_is_zero_for_that_component():
     rows = generic(60, J=1)
     rows = replace(rows, eta=rows.eta + 1e9, among=(np.arange(60) >= 30)[:, None])
     keep = {"groups": range(3), "happiness": components_of(rows)}
-    whole = moments_of(rows, **keep)
-    first, second = (moments_of(pick(rows, chosen), **keep) for chosen in (np.arange(30), np.arange(30, 60)))
+    whole = aggregates_of(rows, **keep)
+    first, second = (
+        aggregates_of(pick(rows, chosen), **keep) for chosen in (np.arange(30), np.arange(30, 60))
+    )
     for added in (first + second, second + first):
         assert added.today.gaps == pytest.approx(whole.today.gaps, rel=0, abs=1e-11)
 
 
 def test_adding_leaves_the_parts_alone():
     """A sum is new: neither part changes, and adding again gives the same."""
-    one, two = moments_of(generic(30, seed=1)), moments_of(generic(30, seed=2))
+    one, two = aggregates_of(generic(30, seed=1)), aggregates_of(generic(30, seed=2))
     before = [{name: getattr(part, name).tobytes() for name in ARRAYS} for part in (one, two)]
     first, second = one + two, one + two
     assert before == [{name: getattr(part, name).tobytes() for name in ARRAYS} for part in (one, two)]
@@ -560,9 +562,9 @@ def test_adding_leaves_the_parts_alone():
         assert np.array_equal(getattr(first, name), getattr(second, name))
 
 
-def test_moments_add_to_moments_only():
+def test_aggregates_add_to_aggregates_only():
     """Numbers other than the 0 that sum() starts with, and anything else, are refused."""
-    computed = moments_of(generic(30))
+    computed = aggregates_of(generic(30))
     assert sum([computed]) is computed
     for other in (1, 1.5, "0", None, [], object()):
         with pytest.raises(TypeError):
@@ -600,14 +602,14 @@ FOUR = {
     ],
 )
 def test_what_does_not_match_refuses_to_add(what, changes, words):
-    """Moments that disagree say on what, show both sides, and advise."""
+    """Aggregates that disagree say on what, show both sides, and advise."""
     rows = generic(30)
     rows = replace(rows, among=np.ones((30, 2), bool))
-    one, two = moments_of(rows), moments_of(rows, **changes)
-    with pytest.raises(MomentsError, match=rf"disagree on {what}: .*{words}") as caught:
+    one, two = aggregates_of(rows), aggregates_of(rows, **changes)
+    with pytest.raises(AggregatesError, match=rf"disagree on {what}: .*{words}") as caught:
         one + two
     assert "same arguments" in caught.value.remedy
-    with pytest.raises(MomentsError, match=f"disagree on {what}"):
+    with pytest.raises(AggregatesError, match=f"disagree on {what}"):
         two + one
 
 
@@ -620,8 +622,8 @@ def test_components_of_one_name_and_different_meaning_refuse_to_add(changes):
     """Dollars do not add to euros, nor do components that otherwise differ; the message shows the difference."""
     rows = replace(generic(30, J=1), among=np.ones((30, 1), bool))
     plain = {"function": Column("eta0"), "name": "eta0", "unit": "€"}
-    one, two = (moments_of(rows, happiness=Happiness(**kind)) for kind in (plain, plain | changes))
-    with pytest.raises(MomentsError, match="disagree on components") as caught:
+    one, two = (aggregates_of(rows, happiness=Happiness(**kind)) for kind in (plain, plain | changes))
+    with pytest.raises(AggregatesError, match="disagree on components") as caught:
         one + two
     mine, theirs = caught.value.problem.split(": ", 1)[1].rstrip(".").split(" and ")
     assert mine != theirs
@@ -630,41 +632,41 @@ def test_components_of_one_name_and_different_meaning_refuse_to_add(changes):
 def test_two_cost_matrices_refuse_to_add():
     """A different number in a cost matrix is a different loss."""
     rows = generic(30, K=2)
-    one, two = (moments_of(rows, np.array([[0.0, 1.0], [cost, 0.0]])) for cost in (1.0, 1.0 + 1e-15))
-    with pytest.raises(MomentsError, match="disagree on loss"):
+    one, two = (aggregates_of(rows, np.array([[0.0, 1.0], [cost, 0.0]])) for cost in (1.0, 1.0 + 1e-15))
+    with pytest.raises(AggregatesError, match="disagree on loss"):
         one + two
 
 
 # ---------------------------------------------------------------------------------------------------------
-# The inputs of moments()
+# The inputs of aggregate()
 
 
 def test_signal_objects_are_what_their_names_say():
     """``policy="label"`` is ``Label()``, and ``"soft-label"`` is ``SoftLabel()``."""
     rows = generic(30)
     for name, signal in (("label", Label()), ("soft-label", SoftLabel())):
-        one, two = moments_of(rows, policy=name), moments_of(rows, policy=signal)
-        assert_same_moments(one, two)
+        one, two = aggregates_of(rows, policy=name), aggregates_of(rows, policy=signal)
+        assert_same_aggregates(one, two)
         assert one.signal == two.signal == signal
 
 
 def test_probabilities_by_name_list_or_array_are_the_same():
     """{class: column}, a list of columns for the sorted classes, and an array of shape (n, K) agree."""
     rows = generic(60, soft=True)
-    wanted = moments_of(rows)
+    wanted = aggregates_of(rows)
     by_class = {k: f"proba{k}" for k in (0, 1, 2)}
     backwards = {k: f"proba{k}" for k in (2, 1, 0)}
     for proba in (by_class, backwards, rows.proba, rows.proba.tolist(), ("proba0", "proba1", "proba2")):
-        assert_same_moments(moments_of(rows, proba=proba), wanted)
-    assert_same_moments(moments_of(rows, proba=rows.proba.astype(np.float32)), wanted, 1e-6)
+        assert_same_aggregates(aggregates_of(rows, proba=proba), wanted)
+    assert_same_aggregates(aggregates_of(rows, proba=rows.proba.astype(np.float32)), wanted, 1e-6)
 
 
 def test_the_most_probable_class_is_the_prediction_unless_said():
     """Without ``predicted`` today's decision is the most probable class; with it, it is what was predicted."""
     rows = generic(60)
-    assert_same_moments(moments_of(rows), moments_of(rows, predicted="predicted"))
+    assert_same_aggregates(aggregates_of(rows), aggregates_of(rows, predicted="predicted"))
     other = (rows.predicted + 1) % 3
-    changed = moments_of(rows, predicted=other, proba=None)
+    changed = aggregates_of(rows, predicted=other, proba=None)
     assert_same_sums(without_origin(changed), naive_sums(replace(rows, predicted=other)))
 
 
@@ -672,23 +674,23 @@ def test_soft_labels_with_other_predictions_keep_the_predictions_for_today():
     """The soft-label signal comes from the probabilities, today's loss and happiness from the predictions."""
     rows = generic(60, soft=True)
     other = replace(rows, predicted=(rows.predicted + 1) % 3)
-    assert_same_sums(without_origin(moments_of(other, predicted="predicted")), naive_sums(other))
+    assert_same_sums(without_origin(aggregates_of(other, predicted="predicted")), naive_sums(other))
 
 
 def test_a_group_that_only_other_parts_have_is_empty_here():
     """``groups=`` announces groups that these rows lack; solving then names the empty one."""
     rows = generic(30)
-    computed = moments_of(rows, groups=[0, 1, 2, 3])
+    computed = aggregates_of(rows, groups=[0, 1, 2, 3])
     assert computed.rows.tolist() == [10, 10, 10, 0]
     with pytest.raises(GroupError, match="group 3 is empty"):
         solve(computed)
     with pytest.raises(GroupError, match=r"group 2 .*10 rows, first row 2.*known are 0, 1"):
-        moments_of(rows, groups=[0, 1])
+        aggregates_of(rows, groups=[0, 1])
 
 
 def test_groups_named_by_an_array_can_be_saved():
     """``groups=`` may be a NumPy array: the policy still holds plain values that its file can."""
-    policy = solve(moments_of(generic(60, J=1), groups=np.arange(3)), gap=np.inf)
+    policy = solve(aggregates_of(generic(60, J=1), groups=np.arange(3)), gap=np.inf)
     assert policy.groups == (0, 1, 2)
     assert type(policy).from_json(policy.to_json()).groups == (0, 1, 2)
 
@@ -699,11 +701,11 @@ def test_happiness_too_large_to_sum_is_refused_in_words():
     for size in (1e308, 1.7e308):
         huge = replace(rows, eta=np.full_like(rows.eta, size))
         with pytest.raises(HappinessError, match=r"eta0.*overflow"):
-            moments_of(replace(huge, eta=huge.eta * np.where(np.arange(30) % 2, 1, -1)[:, None, None]))
+            aggregates_of(replace(huge, eta=huge.eta * np.where(np.arange(30) % 2, 1, -1)[:, None, None]))
 
 
 def test_loss_too_large_to_sum_is_refused_in_words():
     """So is an overflow of the loss."""
     rows = replace(generic(30, J=1), cost=np.full((30, 3), 1e308))
     with pytest.raises(DataError, match=r"loss.*overflow"):
-        moments_of(rows)
+        aggregates_of(rows)

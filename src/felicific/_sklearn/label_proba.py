@@ -32,7 +32,7 @@ class LabelModel:
 
     models: tuple[tuple[Any, ...], ...]
 
-    def odds(self, features: Table, codes: Codes) -> Floats:
+    def label_proba(self, features: Table, codes: Codes) -> Floats:
         """The chance of each of some people, whose groups are at these positions."""
         found = np.empty(len(codes))
         for z, models in enumerate(self.models):
@@ -61,7 +61,7 @@ def fit_label_model(
     if not hasattr(learner, "predict_proba"):
         raise DataError(
             f"Who has a label is to be learnt by a {type(learner).__name__}, which has no predict_proba.",
-            "Say missing_labels=MissingLabels(odds=LogisticRegression()), say, or name a column of known chances.",
+            "Pass MissingLabels(label_proba=LogisticRegression()), say, or name a column of known chances.",
         )
     weighted = weight is not None and has_fit_parameter(learner, "sample_weight")
 
@@ -81,16 +81,16 @@ def fit_label_model(
     folds = group_folds(features, codes * 2 + labelled, cv, cluster)
     asked = [(z, train, test) for z in range(len(groups)) for train, test in folds]
     fitted = Parallel(n_jobs=n_jobs)(delayed(part)(*one) for one in asked)
-    odds, models = np.ones(len(codes)), [[] for _ in groups]  # type: ignore[var-annotated]  # filled below
+    label_proba, models = np.ones(len(codes)), [[] for _ in groups]  # type: ignore[var-annotated]  # filled below
     for (z, _, _), (model, rows, chances) in zip(asked, fitted, strict=True):
         models[z].append(model)
-        odds[rows] = chances
-    return LabelModel(tuple(map(tuple, models))), np.maximum(odds, NEARLY_NONE)
+        label_proba[rows] = chances
+    return LabelModel(tuple(map(tuple, models))), np.maximum(label_proba, NEARLY_NONE)
 
 
 def learner_of(estimator: Any, said: MissingLabels) -> Any:
     """What learns who has a label: the classifier that was named for it, else the model itself."""
-    learner = said.odds if said.estimates else estimator
+    learner = said.label_proba if said.estimates else estimator
     while isinstance(learner, FrozenEstimator):
         learner = learner.estimator
     return learner
@@ -108,7 +108,7 @@ def refuse_ends(components: Sequence[Component]) -> None:
             raise DataError(
                 f"Hidden reasons leave open what {component.name!r} is, and frontiers on other people and reports have "
                 "one number for it.",
-                "Bound it by audit(fair, X, y), whose to_html() is a page; or report on fair.at(hidden=1).",
+                "Bound it by audit(fair, X, y), whose to_html() is a page; or report on fair.at(max_odds_ratio=1).",
             )
 
 

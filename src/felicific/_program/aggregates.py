@@ -1,4 +1,4 @@
-"""Moments: the sums over rows that the linear program needs, and nothing else of the data."""
+"""Aggregates: the sums over rows that the linear program needs, and nothing else of the data."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.happiness import Component, ends_of, fractions_of, written
 from felicific._problem.rows import largest_between
 from felicific._problem.unions import Attribute, known_groups
+from felicific._program.aggregates_file import read_aggregates
 from felicific._program.known_labels import KnownLabels
-from felicific._program.moments_file import read_moments
 from felicific._program.signal_names import signal_to_json
 from felicific._program.signals import Signal
 from felicific._program.sum_names import SUMS
 from felicific._program.unlabelled import Unlabelled, refuse_mixed
 from felicific._shown.parts import Displayed, Lines, Part, Table, as_text, between, clipped, short
 from felicific._typing import Array, Codes, Floats
-from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
+from felicific.exceptions import AggregatesError, FelicificError, GroupError, HappinessError, PolicyFileError
 
 #: Where the groups are that are not shown.
 PEOPLE = ".groups and .people have all; shown are those of the fewest and of the most people."
@@ -44,7 +44,7 @@ NOBODY = 1e-12
 
 @dataclass(frozen=True)
 class Outcome:
-    """What some policy does to the people behind the moments.
+    """What some policy does to the people behind the aggregates.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def _no_decisions() -> Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments(Displayed):
+class Aggregates(Displayed):
     r"""Sums over people by group and signal: all that the linear program needs to know of them.
 
     Over the rows of group :math:`z` that see signal :math:`s`, with weights :math:`w_i`, signal weights
@@ -177,16 +177,16 @@ class Moments(Displayed):
     ``weight_kind`` is what was said of the weights, and ``whole`` whether all of them are whole numbers: what can be
     promised depends on it, and no sum does.
 
-    Moments add: ``moments(A) + moments(B)`` are the moments of both tables together, and ``sum()`` works.
-    Moments that disagree on classes, groups, components, signal, loss or kind of weights refuse to add.
+    Aggregates add: ``aggregate(A) + aggregate(B)`` are the aggregates of both tables together, and ``sum()`` works.
+    Aggregates that disagree on classes, groups, components, signal, loss or kind of weights refuse to add.
 
     Examples
     --------
-    >>> from felicific import moments, solve
+    >>> from felicific import aggregate, solve
     >>> roles = {"proba": "score", "y": "repaid", "sensitive_features": "sex", "happiness": "decision"}
     >>> north = {"sex": ["f", "m", "f", "m"], "score": [0.1, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
     >>> south = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.7, 0.3, 0.9], "repaid": [0, 1, 1, 1]}
-    >>> both = moments(north, **roles) + moments(south, **roles)
+    >>> both = aggregate(north, **roles) + aggregate(south, **roles)
     >>> both.total, both.today.gaps.tolist()
     (8.0, [0.5])
     >>> solve(both, gap=0.25, random_state=0).kind
@@ -254,7 +254,7 @@ class Moments(Displayed):
         return [
             Lines(
                 [
-                    f"Moments of {written(self.total, 9)} people in {int(self.rows.sum()):,} rows{labels}.",
+                    f"Aggregates of {written(self.total, 9)} people in {int(self.rows.sum()):,} rows{labels}.",
                 ],
                 strong=True,
             ),
@@ -268,18 +268,18 @@ class Moments(Displayed):
             Table("", ("group", "people", "rows", "share"), rows, PEOPLE, keep=between(people)),
         ]
 
-    def completed(self, hidden: float | None = None) -> Moments:
-        """Moments of everybody, where some labels are missing: with what is supposed of those who have none.
+    def completed(self, max_odds_ratio: float | None = None) -> Aggregates:
+        """Aggregates of everybody, where some labels are missing: with what is supposed of those who have none.
 
-        ``hidden`` is how many fold reasons outside the table may change the odds of having a label; by default as was
-        said when people were summed up. Other moments stay as they are.
+        ``max_odds_ratio`` is how many fold reasons outside the table may change the odds of having a label; by default
+        as was said when people were summed up. Other aggregates stay as they are.
         """
         if self.unlabelled is not None:
-            return self.unlabelled.completed(self, hidden)
-        if hidden is not None and hidden != 1.0:
-            raise MomentsError(
-                f"hidden is {hidden!r}, and these moments know of no missing labels.",
-                "Sum up with moments(..., missing_labels=...), or leave hidden= out.",
+            return self.unlabelled.completed(self, max_odds_ratio)
+        if max_odds_ratio is not None and max_odds_ratio != 1.0:
+            raise AggregatesError(
+                f"max_odds_ratio is {max_odds_ratio!r}, and these aggregates know of no missing labels.",
+                "Sum up with aggregate(..., missing_labels=...), or leave max_odds_ratio= out.",
             )
         return self
 
@@ -344,8 +344,8 @@ class Moments(Displayed):
         """Whether weights count people who were seen."""
         return are_counts(self.weight_kind, self.whole, self.total, int(self.rows.sum()))
 
-    def __add__(self, other: Moments) -> Moments:
-        if not isinstance(other, Moments):
+    def __add__(self, other: Aggregates) -> Aggregates:
+        if not isinstance(other, Aggregates):
             return NotImplemented
         for what in _ALIKE:
             mine, theirs = getattr(self, what), getattr(other, what)
@@ -355,8 +355,8 @@ class Moments(Displayed):
                 named = {"rising": "whether decisions get better with the score"}.get(
                     what, what.removesuffix("_name")
                 )
-                raise MomentsError(
-                    f"These moments disagree on {named}: {_difference(mine, theirs)}.",
+                raise AggregatesError(
+                    f"These aggregates disagree on {named}: {_difference(mine, theirs)}.",
                     "Compute both with the same arguments; name all classes and groups when a part lacks some.",
                 )
         if self.unlabelled is None and other.unlabelled is not None:
@@ -376,11 +376,11 @@ class Moments(Displayed):
             **sums,
         )
 
-    def __radd__(self, other: object) -> Moments:
+    def __radd__(self, other: object) -> Aggregates:
         return self if other == 0 else NotImplemented
 
-    def around(self, origin: Floats) -> Moments:
-        """The same moments relative to another origin."""
+    def around(self, origin: Floats) -> Aggregates:
+        """The same aggregates relative to another origin."""
         by = self.origin - origin
         shift = by * self.among
         square = self.square
@@ -478,9 +478,9 @@ class Moments(Displayed):
         if self.unlabelled is not None:
             return self.completed().today
         if self.today_value is None or self.today_loss is None:
-            raise MomentsError(
-                "These moments do not say what is decided today: not every class is a decision.",
-                "Pass today= to moments(...): the column of what was really decided.",
+            raise AggregatesError(
+                "These aggregates do not say what is decided today: not every class is a decision.",
+                "Pass today= to aggregate(...): the column of what was really decided.",
             )
         means = divided(self.today_value.sum(axis=1) / self.divisor, self.origin, self._fractions)
         return replace(self._outcome(float(self.today_loss.sum()), means), **self._shares(None))
@@ -497,8 +497,8 @@ class Moments(Displayed):
             return self.signal.log_staircases(len(self.classes), len(self.decisions))
         return self.signal.log_policies(len(self.classes))
 
-    def joined(self) -> Moments:
-        """With a score's fine bins joined to cells; any other moments as they are."""
+    def joined(self) -> Aggregates:
+        """With a score's fine bins joined to cells; any other aggregates as they are."""
         joined = self.signal.join(self.mass, len(self.classes))
         if joined is None:
             return self
@@ -511,7 +511,7 @@ class Moments(Displayed):
         sums: dict[str, Any] = {name: add(array) for name, array in self.known_sums.items()}
         return replace(self, signal=signal, **sums)
 
-    def of(self, names: Sequence[str]) -> Moments:
+    def of(self, names: Sequence[str]) -> Aggregates:
         """The sums of some components."""
         kept = [j for j, component in enumerate(self.components) if component.name in names]
         if len(kept) == len(self.components):
@@ -523,13 +523,13 @@ class Moments(Displayed):
         components = tuple(self.components[j] for j in kept)
         return replace(self, components=components, origin=self.origin[kept], changed=changed, **sums)
 
-    def alike(self, see_group: bool) -> Codes | None:
+    def alike(self, sees_group: bool) -> Codes | None:
         """The signal that stands for each in a group, where those of few people are treated alike; or None."""
         everybody = self.mass.sum(axis=0, keepdims=True)
-        place = self.signal.alike(self.mass if see_group else everybody, len(self.classes))
+        place = self.signal.alike(self.mass if sees_group else everybody, len(self.classes))
         return None if place is None else np.broadcast_to(place, self.mass.shape)
 
-    def moved(self, place: Codes) -> Moments:
+    def moved(self, place: Codes) -> Aggregates:
         """With the sums of every group's signals added up at others."""
 
         def move(array: Floats) -> Floats:
@@ -543,7 +543,7 @@ class Moments(Displayed):
     # -----------------------------------------------------------------------------------------------------
     # Sites that may not share rows
 
-    def merged(self, least: float) -> Moments:
+    def merged(self, least: float) -> Aggregates:
         """With every cell of fewer than ``least`` people merged into a neighbour of the same group.
 
         Nobody is dropped, so the sums of every group stay what they were; only where people stand along the score is
@@ -551,23 +551,23 @@ class Moments(Displayed):
         The origin, which may be one person's value, becomes the mean of today's decisions, which the sums tell anyway.
         """
         if self.unlabelled is not None:
-            raise MomentsError(
+            raise AggregatesError(
                 "Cells of people of whom some have no label cannot be merged: few may have one in a cell of many.",
-                "Merge moments of people with labels, or share those that were not merged.",
+                "Merge aggregates of people with labels, or share those that were not merged.",
             )
         if not self.counts:
-            raise MomentsError(
+            raise AggregatesError(
                 "The cells hold weights that are no counts of people, so it is not known how few people one holds.",
-                "Merge moments without weights, or sum up frequencies with weight_kind='frequency'.",
+                "Merge aggregates without weights, or sum up frequencies with weight_kind='frequency'.",
             )
         if not least >= 1:
-            raise MomentsError(
+            raise AggregatesError(
                 f"The least number of people in a cell is {least!r}.", "Give a number of 1 or more."
             )
         if self.today_value is None:
-            raise MomentsError(
-                "Cells are merged around today's decisions, and these moments do not say what is decided today.",
-                "Pass today= to moments(...), or share those that were not merged.",
+            raise AggregatesError(
+                "Cells are merged around today's decisions, and these aggregates do not say what is decided today.",
+                "Pass today= to aggregate(...), or share those that were not merged.",
             )
         today = self.signal.today(len(self.classes))
         place = np.tile(np.arange(self.mass.shape[1]), (len(self.groups), 1))
@@ -578,7 +578,7 @@ class Moments(Displayed):
                     "Merge it with another group before summing up.",
                 )
             if not self.signal.ordered and (self.mass[z] < least)[self.mass[z] > 0].any():
-                raise MomentsError(
+                raise AggregatesError(
                     f"In the group {group!r} some label has fewer than {least:g} people, and labels have no "
                     "neighbours.",
                     "Use policy='score', or merge the group with another.",
@@ -596,11 +596,11 @@ class Moments(Displayed):
         return replace(merged, **parts)
 
     def to_json(self) -> str:
-        """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
+        """Write the aggregates as text that :meth:`from_json` reads: sums only, no row and no function."""
         return write_document(self.content(), FORMAT, indent=None)
 
     def content(self) -> dict[str, Any]:
-        """The moments as data."""
+        """The aggregates as data."""
         cells = np.argwhere(self.mass > 0)
         index = tuple(cells.T)
         found = {
@@ -628,42 +628,42 @@ class Moments(Displayed):
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the moments to a file, whole or not at all."""
+        """Write the aggregates to a file, whole or not at all."""
         write_whole(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Moments | Any:
-        """Read moments from a file; see :meth:`from_json`."""
+    def load(cls, path: str | os.PathLike[str]) -> Aggregates | Any:
+        """Read aggregates from a file; see :meth:`from_json`."""
         try:
             text = Path(path).read_text("utf-8")
         except UnicodeDecodeError as error:
-            raise _no_moments(f"{os.fspath(path)!r} is not text") from error
+            raise _no_aggregates(f"{os.fspath(path)!r} is not text") from error
         return cls.from_json(text)
 
     @classmethod
-    def from_json(cls, text: str) -> Moments | Any:
-        """Read moments, of decisions or of amounts, refusing whatever is not exactly some."""
+    def from_json(cls, text: str) -> Aggregates | Any:
+        """Read aggregates, of decisions or of amounts, refusing whatever is not exactly some."""
         try:
             found = cls._read(read_document(text, FORMAT))
         except PolicyFileError as error:
-            raise MomentsError(
-                error.problem.replace("policy file", "file of moments"), error.remedy
+            raise AggregatesError(
+                error.problem.replace("policy file", "file of aggregates"), error.remedy
             ) from error
         except FelicificError as error:
-            raise _no_moments(error.problem.rstrip(".")) from error
+            raise _no_aggregates(error.problem.rstrip(".")) from error
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            raise _no_moments(f"a part is missing or of another type ({error!r})") from error
+            raise _no_aggregates(f"a part is missing or of another type ({error!r})") from error
         return found
 
     @classmethod
-    def _read(cls, content: dict[str, Any]) -> Moments | Any:
+    def _read(cls, content: dict[str, Any]) -> Aggregates | Any:
         """Read what :meth:`content` wrote; sums of amounts, which stand above, by their own reader."""
         if content.get("kind") == "amounts":
-            return import_module("felicific._amounts.moments").AmountMoments.read(content)
-        found = cls(**read_moments(content))
+            return import_module("felicific._amounts.aggregates").AmountAggregates.read(content)
+        found = cls(**read_aggregates(content))
         extra = set(content) - {*SUMS, "cells", "order", *(part.name for part in fields(found))}
         if extra:
-            raise _no_moments(f"it holds {sorted(extra)}, which no moments have")
+            raise _no_aggregates(f"it holds {sorted(extra)}, which no aggregates have")
         labels = KnownLabels.from_json(content.get("labels"), found.groups)
         unlabelled = Unlabelled.from_json(content.get("unlabelled"), found, cls._read)
         return replace(found, labels=labels, unlabelled=unlabelled)
@@ -678,7 +678,7 @@ class Moments(Displayed):
         return Outcome(loss / self.total, means, gaps, groups=self.groups, components=names)
 
 
-#: What moments that add agree on.
+#: What aggregates that add agree on.
 _ALIKE = (
     "classes",
     "decisions",
@@ -692,7 +692,7 @@ _ALIKE = (
     "unknown",
 )
 
-FORMAT = "felicific moments"
+FORMAT = "felicific aggregates"
 
 
 def _added(one: Floats | None, other: Floats | None) -> Floats | None:
@@ -700,9 +700,9 @@ def _added(one: Floats | None, other: Floats | None) -> Floats | None:
     return None if one is None or other is None else one + other
 
 
-def _no_moments(reason: str) -> MomentsError:
-    return MomentsError(
-        f"This is no file of moments: {reason}.", "Get the file again from the site that wrote it."
+def _no_aggregates(reason: str) -> AggregatesError:
+    return AggregatesError(
+        f"This is no file of aggregates: {reason}.", "Get the file again from the site that wrote it."
     )
 
 

@@ -1,4 +1,4 @@
-"""A watch: what is counted, when there is an alarm, what is refused, and what a file keeps."""
+"""A monitor: what is counted, when there is an alarm, what is refused, and what a file keeps."""
 
 import contextlib
 import json
@@ -21,15 +21,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from strategies import examples
 
-from felicific import FairClassifier, FelicificError, Happiness, Watch, audit, plots, solve, watch
+from felicific import FairClassifier, FelicificError, Happiness, Monitor, audit, monitor, plots, solve
 from felicific._statistics.stream import Stream
 from felicific.exceptions import (
     ConstraintError,
     DataError,
     GroupError,
     HappinessError,
+    MonitorWarning,
     PolicyFileError,
-    WatchWarning,
 )
 
 RATE = {"happiness": "decision", "sensitive_features": "sex", "gap": 0.05}
@@ -53,7 +53,7 @@ def decided(n, gap=0.0, seed=0, *, base=0.3, share=0.5, groups=("f", "m")):
 
 
 def same(one, two):
-    """Whether two watches are the same in everything that a file keeps."""
+    """Whether two monitors are the same in everything that a file keeps."""
     return one.to_json() == two.to_json()
 
 
@@ -63,7 +63,7 @@ def same(one, two):
 
 def test_a_small_gap_raises_no_alarm_and_a_large_one_does():
     """The alarm names the component, the groups, when it was raised and since when; it stays."""
-    quiet = watch("approved", decided(20_000, 0.02), **RATE)
+    quiet = monitor("approved", decided(20_000, 0.02), **RATE)
     assert quiet.alarm is None
     assert quiet.evidence < quiet.needed == 20.0
     later = quiet.add("approved", decided(10_000, 0.2, 1))
@@ -81,7 +81,7 @@ def test_a_small_gap_raises_no_alarm_and_a_large_one_does():
 def test_gaps_agree_with_an_audit_of_rows_that_do_not_drift():
     """The difference between groups is about that of an audit, and the truth lies between the limits."""
     rows = decided(40_000, 0.08, 3)
-    found = watch("approved", rows, **RATE).gaps["decision"]
+    found = monitor("approved", rows, **RATE).gaps["decision"]
     plain = audit("approved", rows, happiness="decision", sensitive_features="sex").gap
     assert found.estimate == pytest.approx(plain, abs=0.003)
     assert found.low < 0.08 < found.high
@@ -96,11 +96,11 @@ def test_it_does_not_matter_how_many_are_added_at_a_time(cuts):
     edges = [0, *sorted(cuts), 2_000]
     asked = RATE | {"classes": [0, 1], "groups": ["f", "m"]}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WatchWarning)
-        found = watch("approved", rows[: edges[1]], **asked)
+        warnings.simplefilter("ignore", MonitorWarning)
+        found = monitor("approved", rows[: edges[1]], **asked)
         for first, last in pairwise(edges[1:]):
             found = found.add("approved", rows[first:last])
-    whole = watch("approved", rows, **asked)
+    whole = monitor("approved", rows, **asked)
     parts = [json.loads(one.to_json()) for one in (found, whole)]
     for part in parts:
         del part["digests"], part["sha256"]
@@ -111,9 +111,9 @@ def test_it_does_not_matter_how_many_are_added_at_a_time(cuts):
 def test_a_table_that_is_not_in_memory_is_read_in_its_order(place, tmp_path):
     """Sums, alarm and rows are those of the same table in memory."""
     rows = decided(5_000, 0.25, 1)
-    here = watch("approved", rows, **RATE)
+    here = monitor("approved", rows, **RATE)
     columns = {name: rows[name].to_numpy() for name in rows.columns}
-    there = watch("approved", LAZY[place](columns, tmp_path), **RATE)
+    there = monitor("approved", LAZY[place](columns, tmp_path), **RATE)
     assert there.alarm == here.alarm
     assert there.rows == here.rows
     assert there.gaps == here.gaps
@@ -127,14 +127,17 @@ def test_a_table_without_an_order_is_refused():
     with duckdb.connect() as connection:
         rows = decided(500)
         table = connection.from_df(rows)
-        assert watch("approved", table, **RATE).rows == 500
+        assert monitor("approved", table, **RATE).rows == 500
         connection.execute("SET preserve_insertion_order = false")
         with pytest.raises(DataError, match=r"DuckDB has no order.*preserve_insertion_order = true"):
-            watch("approved", table, **RATE)
+            monitor("approved", table, **RATE)
 
 
-def test_what_is_expected_of_a_policy_is_watched_without_its_lots():
-    """A policy is watched by its odds, with its own groups; a classifier by its own happiness, groups and gap."""
+def test_what_is_expected_of_a_policy_is_monitored_without_its_lots():
+    """A policy is monitored by its probabilities, with its own groups.
+
+    A classifier by its own happiness, groups and gap.
+    """
     rows = decided(4_000, 0.0, 2).assign(score=lambda t: np.random.default_rng(0).random(len(t)))
     policy = solve(
         rows,
@@ -145,9 +148,9 @@ def test_what_is_expected_of_a_policy_is_watched_without_its_lots():
         gap=0.0,
         random_state=0,
     )
-    found = watch(policy, rows, proba="score", happiness="decision", sensitive_features="sex", gap=0.05)
-    odds = policy.odds(rows["score"], rows["sex"])[:, 1]
-    means = [odds[rows["sex"] == sex].mean() for sex in ("f", "m")]
+    found = monitor(policy, rows, proba="score", happiness="decision", sensitive_features="sex", gap=0.05)
+    probabilities = policy.probabilities(rows["score"], rows["sex"])[:, 1]
+    means = [probabilities[rows["sex"] == sex].mean() for sex in ("f", "m")]
     assert found.gaps["decision"].estimate == pytest.approx(abs(means[0] - means[1]), abs=0.01)
     assert found.groups == policy.groups
     assert found.add(policy, rows[:500]).rows == 4_500  # the columns were named
@@ -155,22 +158,25 @@ def test_what_is_expected_of_a_policy_is_watched_without_its_lots():
     fair = FairClassifier(
         model, happiness="statistical_parity", gap=0.1, sensitive_features="sex", random_state=0
     ).fit(rows, rows["repaid"])
-    seen = watch(fair, rows, sensitive_features="sex")
+    seen = monitor(fair, rows, sensitive_features="sex")
     assert seen.allowed == {"statistical_parity(decision=1)": 0.1}
     assert seen.add(fair, rows[:100]).rows == 4_100
 
 
-def test_of_components_that_mirror_each_other_one_is_watched():
+def test_of_components_that_mirror_each_other_one_is_monitored():
     """Of two classes the favourable one; of three all."""
     rows = decided(1_000, 0.1)
-    two = watch("approved", rows, "repaid", **RATE | {"happiness": "statistical_parity"})
+    two = monitor("approved", rows, "repaid", **RATE | {"happiness": "statistical_parity"})
     assert list(two.gaps) == ["statistical_parity(decision=1)"]
-    with pytest.warns(WatchWarning, match="outcome"):
-        odds = watch("approved", rows, "repaid", **RATE | {"happiness": "equalized_odds"})
-    assert list(odds.gaps) == ["equalized_odds(decision=1, label=0)", "equalized_odds(decision=1, label=1)"]
+    with pytest.warns(MonitorWarning, match="outcome"):
+        probabilities = monitor("approved", rows, "repaid", **RATE | {"happiness": "equalized_odds"})
+    assert list(probabilities.gaps) == [
+        "equalized_odds(decision=1, label=0)",
+        "equalized_odds(decision=1, label=1)",
+    ]
     three = rows.assign(approved=np.random.default_rng(0).integers(0, 3, 1_000))
-    assert len(watch("approved", three, **RATE | {"happiness": "statistical_parity"}).gaps) == 3
-    other = watch("approved", rows, **RATE | {"happiness": "statistical_parity", "favourable": 0})
+    assert len(monitor("approved", three, **RATE | {"happiness": "statistical_parity"}).gaps) == 3
+    other = monitor("approved", rows, **RATE | {"happiness": "statistical_parity", "favourable": 0})
     assert list(other.gaps) == ["statistical_parity(decision=0)"]
 
 
@@ -179,18 +185,18 @@ def test_people_of_unknown_group_are_counted_and_not_compared():
     rows = decided(2_000, 0.0, 1)
     rows.loc[::5, "sex"] = None
     rows.loc[::5, "approved"] = 1
-    found = watch("approved", rows, **RATE, missing_group="unknown")
+    found = monitor("approved", rows, **RATE, missing_group="unknown")
     assert found.alarm is None
     assert found.rows == 2_000
     assert found.stream.groups == 2
 
 
 def test_people_of_unknown_group_have_a_place_before_the_first_of_them_comes():
-    """Whether one comes early or late, the groups are the same, and two such watches add."""
+    """Whether one comes early or late, the groups are the same, and two such monitors add."""
     rows, late = decided(400, seed=1), decided(400, seed=2)
     late.loc[::5, "sex"] = None
     asked = RATE | {"missing_group": "Unknown"}
-    one, two = watch("approved", rows, **asked), watch("approved", late, **asked)
+    one, two = monitor("approved", rows, **asked), monitor("approved", late, **asked)
     assert one.add("approved", late).rows == (one + two).rows == 800
     assert str(one).startswith("No alarm: 400 people of 2 groups came.")
 
@@ -200,7 +206,7 @@ def test_decisions_may_follow_on_what_a_policy_was_expected_to_decide():
     rows = decided(1_000, seed=2).assign(score=lambda t: np.random.default_rng(0).random(len(t)))
     asked = {"proba": "score", "happiness": "decision", "sensitive_features": "sex"}
     policy = solve(rows, y="repaid", gap=0.0, random_state=0, **asked)
-    found = watch(policy, rows, gap=0.05, **asked)
+    found = monitor(policy, rows, gap=0.05, **asked)
     assert found.add("approved", decided(300, seed=3)).rows == 1_300
 
 
@@ -208,8 +214,8 @@ def test_arrays_without_a_table_do():
     """Decisions and groups as arrays; later ones have to be given again."""
     rows = decided(3_000, 0.25, 3)
     asked = {"happiness": "decision", "gap": 0.05}
-    found = watch(rows["approved"].to_numpy(), sensitive_features=rows["sex"].to_numpy(), **asked)
-    assert found.alarm == watch("approved", rows, **RATE).alarm
+    found = monitor(rows["approved"].to_numpy(), sensitive_features=rows["sex"].to_numpy(), **asked)
+    assert found.alarm == monitor("approved", rows, **RATE).alarm
     more = found.add([1, 0], sensitive_features=["f", "m"])
     assert more.rows == 3_002
     with pytest.raises(GroupError, match="Nobody said which group"):
@@ -217,28 +223,28 @@ def test_arrays_without_a_table_do():
 
 
 def test_several_components_have_gaps_of_their_own():
-    """What is named in gap= is watched, each in its unit; the alarm says which."""
+    """What is named in gap= is monitored, each in its unit; the alarm says which."""
     rows = decided(6_000, 0.3, 4)
     parts = {"yes": "decision == 1", "funding": Happiness("decision * loan / 9000", bounds=(0, 1))}
-    both = watch(
+    both = monitor(
         "approved", rows, happiness=parts, sensitive_features="sex", gap={"yes": 0.9, "funding": 0.05}
     )
     assert both.allowed == {"yes": 0.9, "funding": 0.05}
     assert both.alarm.component == "funding"
-    one = watch("approved", rows, happiness=parts, sensitive_features="sex", gap={"funding": 0.05})
+    one = monitor("approved", rows, happiness=parts, sensitive_features="sex", gap={"funding": 0.05})
     assert list(one.gaps) == ["funding"]
     assert one.evidence > both.evidence  # it is not shared with another component
 
 
 @pytest.mark.parametrize("bounds", [(0, 9_000), None])
-@pytest.mark.filterwarnings("ignore::felicific.exceptions.WatchWarning")
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.MonitorWarning")
 def test_everything_is_in_the_unit_of_the_happiness(bounds):
     """In thousands all gaps are a thousandth, and the evidence is the same."""
     rows, found = decided(6_000, 0.3, 4), []
     for unit in (1.0, 1e-3):
         known = None if bounds is None else tuple(unit * end for end in bounds)
         money = Happiness(f"decision * loan * {unit}", name="money", bounds=known)
-        found.append(watch("approved", rows, happiness=money, sensitive_features="sex", gap=500 * unit))
+        found.append(monitor("approved", rows, happiness=money, sensitive_features="sex", gap=500 * unit))
     one, two = found
     for name in ("estimate", "low", "high"):
         number = getattr(one.gaps["money"], name)
@@ -252,10 +258,10 @@ def test_everything_is_in_the_unit_of_the_happiness(bounds):
 def test_evidence_that_no_pair_has_alone_names_none_as_shown():
     """Where only all comparisons together are enough, it is said so."""
     rows = decided(4_000, 0.0, 0)
-    found = watch("approved", rows, **RATE)
+    found = monitor("approved", rows, **RATE)
     weak = found._alarm(found.stream)
     assert not weak.shown
-    words = "\n".join(Watch(**vars(found) | {"alarm": weak}).sentences())
+    words = "\n".join(Monitor(**vars(found) | {"alarm": weak}).sentences())
     assert "by all comparisons together" in words
     assert "large samples" not in words
     assert "that pair alone is not enough" in words
@@ -264,8 +270,8 @@ def test_evidence_that_no_pair_has_alone_names_none_as_shown():
 def test_evidence_that_is_partly_of_large_samples_is_said_to_be():
     """Where all comparisons together raise the alarm, one component without bounds is enough."""
     parts = {"yes": "decision == 1", "funding": "decision * loan"}
-    with pytest.warns(WatchWarning, match="large samples"):
-        found = watch(
+    with pytest.warns(MonitorWarning, match="large samples"):
+        found = monitor(
             "approved",
             decided(4_000),
             happiness=parts,
@@ -274,31 +280,31 @@ def test_evidence_that_is_partly_of_large_samples_is_said_to_be():
         )
     weak = found._alarm(found.stream)
     assert (weak.component, weak.shown) == ("yes", False)
-    first = Watch(**vars(found) | {"alarm": weak}).sentences()[0]
+    first = Monitor(**vars(found) | {"alarm": weak}).sentences()[0]
     assert first.endswith("more than allowed (in large samples), by all comparisons together.")
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Sums of watches
+# Sums of monitors
 
 
-def test_watches_of_different_people_add():
+def test_monitors_of_different_people_add():
     """Two servers together know more than each; an alarm of one stays."""
-    one, two = (watch("approved", decided(3_000, 0.11, seed), **RATE) for seed in (1, 2))
+    one, two = (monitor("approved", decided(3_000, 0.11, seed), **RATE) for seed in (1, 2))
     both = one + two
     assert both.rows == 6_000
     assert both.gaps["decision"].high < min(part.gaps["decision"].high for part in (one, two))
-    loud = watch("approved", decided(3_000, 0.4, 3), **RATE)
+    loud = monitor("approved", decided(3_000, 0.4, 3), **RATE)
     assert (one + loud).alarm == loud.alarm
-    later = watch("approved", decided(3_000, 0.0, 5), **RATE).add("approved", decided(3_000, 0.4, 4))
+    later = monitor("approved", decided(3_000, 0.0, 5), **RATE).add("approved", decided(3_000, 0.4, 4))
     assert later.alarm.rows > loud.alarm.rows
     assert (later + loud).alarm == (loud + later).alarm == loud.alarm  # the earlier one
-    assert same(Watch.from_json((one + two).to_json()), one + two)
+    assert same(Monitor.from_json((one + two).to_json()), one + two)
 
 
-def test_the_sum_of_watches_may_raise_an_alarm_that_neither_raised():
+def test_the_sum_of_monitors_may_raise_an_alarm_that_neither_raised():
     """What is too little on either server is enough on both."""
-    parts = [watch("approved", decided(2_000, 0.125, seed), **RATE) for seed in range(8)]
+    parts = [monitor("approved", decided(2_000, 0.125, seed), **RATE) for seed in range(8)]
     quiet = [part for part in parts if part.alarm is None]
     total = quiet[0]
     for part in quiet[1:]:
@@ -308,31 +314,31 @@ def test_the_sum_of_watches_may_raise_an_alarm_that_neither_raised():
 
 
 OTHERS = {
-    "groups": lambda: watch("approved", decided(300, groups=("f", "x")), **RATE),
-    "allowed gaps": lambda: watch("approved", decided(300), **RATE | {"gap": 0.1}),
-    "components": lambda: watch("approved", decided(300), **RATE | {"happiness": {"yes": "decision"}}),
-    "happiness": lambda: watch(
+    "groups": lambda: monitor("approved", decided(300, groups=("f", "x")), **RATE),
+    "allowed gaps": lambda: monitor("approved", decided(300), **RATE | {"gap": 0.1}),
+    "components": lambda: monitor("approved", decided(300), **RATE | {"happiness": {"yes": "decision"}}),
+    "happiness": lambda: monitor(
         "approved", decided(300), **RATE | {"happiness": {"decision": "1 - decision"}}
     ),
-    "confidences": lambda: watch("approved", decided(300), **RATE, confidence=0.9),
-    "decisions": lambda: watch(
+    "confidences": lambda: monitor("approved", decided(300), **RATE, confidence=0.9),
+    "decisions": lambda: monitor(
         "approved", decided(300), **RATE | {"happiness": "decision == 1"}, classes=[0, 1, 2]
     ),
 }
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_watches_that_do_not_match_refuse_to_add(what):
+def test_monitors_that_do_not_match_refuse_to_add(what):
     """It is said what differs."""
-    mine = watch("approved", decided(300, seed=1), **RATE)
+    mine = monitor("approved", decided(300, seed=1), **RATE)
     match = "components|decisions" if what == "decisions" else what
     with pytest.raises(DataError, match=match):
         mine + OTHERS[what]()
 
 
 def test_the_same_rows_do_not_add():
-    """Nobody is counted twice, neither by adding rows nor by adding watches."""
-    one = watch("approved", decided(300, seed=1), **RATE)
+    """Nobody is counted twice, neither by adding rows nor by adding monitors."""
+    one = monitor("approved", decided(300, seed=1), **RATE)
     with pytest.raises(DataError, match="same rows"):
         one + one
     with pytest.raises(DataError, match="These 300 rows were counted already"):
@@ -347,7 +353,7 @@ def test_the_same_rows_do_not_add():
 def test_the_same_rows_are_known_again_whatever_holds_them():
     """Few of them, from another library, with another column, or with later ones behind them."""
     rows = decided(60, seed=1)
-    one = watch("approved", rows, **RATE)
+    one = monitor("approved", rows, **RATE)
     lazy = LAZY["polars lazy"]({name: rows[name].to_numpy() for name in rows.columns}, None)
     for again in (rows, lazy, rows.assign(more=1), rows[["approved", "sex"]]):
         with pytest.raises(DataError, match="These 60 rows were counted already"):
@@ -360,7 +366,7 @@ def test_the_same_rows_are_known_again_whatever_holds_them():
 
 def test_rows_that_look_alike_and_are_few_may_come_again():
     """One approved woman after another is another person; so are batches of arrays that hold nothing else."""
-    found = watch([1, 0], sensitive_features=["f", "m"], happiness="decision", gap=0.05)
+    found = monitor([1, 0], sensitive_features=["f", "m"], happiness="decision", gap=0.05)
     for _ in range(3):
         found = found.add([1], sensitive_features=["f"])
     assert found.rows == 5
@@ -369,17 +375,17 @@ def test_rows_that_look_alike_and_are_few_may_come_again():
         found = found.add([1] * 300, **same_rows)
     assert found.rows == 605
     table = pd.DataFrame({"sex": same_rows["sensitive_features"], "approved": 1})
-    found = watch("approved", table, **RATE, classes=[0, 1])
+    found = monitor("approved", table, **RATE, classes=[0, 1])
     assert found.add("approved", table).rows == 600
 
 
-def test_watches_without_bounds_do_not_add_once_they_have_a_scale():
+def test_monitors_without_bounds_do_not_add_once_they_have_a_scale():
     """Each has found its own; before that they add."""
     asked = RATE | {"happiness": {"funding": "decision * loan"}, "gap": 100.0}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WatchWarning)
-        small = [watch("approved", decided(200, seed=seed), **asked) for seed in (1, 2)]
-        large = [watch("approved", decided(3_000, seed=seed), **asked) for seed in (3, 4)]
+        warnings.simplefilter("ignore", MonitorWarning)
+        small = [monitor("approved", decided(200, seed=seed), **asked) for seed in (1, 2)]
+        large = [monitor("approved", decided(3_000, seed=seed), **asked) for seed in (3, 4)]
     assert (small[0] + small[1]).rows == 400
     with pytest.raises(DataError, match=r"scale of its own.*State bounds="):
         large[0] + large[1]
@@ -393,9 +399,9 @@ def test_without_bounds_it_is_said_that_samples_have_to_be_large():
     """Once as a warning, always in the words; while too little was seen, of whom."""
     asked = RATE | {"happiness": {"funding": Happiness("decision * loan", unit="$")}, "gap": 100.0}
     with pytest.warns(
-        WatchWarning, match=r"large samples alone.*There can be no alarm for 'funding' yet.*'f'"
+        MonitorWarning, match=r"large samples alone.*There can be no alarm for 'funding' yet.*'f'"
     ):
-        found = watch("approved", decided(150), **asked)
+        found = monitor("approved", decided(150), **asked)
     assert "in large samples" in str(found)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -407,8 +413,8 @@ def test_without_bounds_it_is_said_that_samples_have_to_be_large():
 
 def test_a_happiness_that_looks_at_labels_warns_of_outcomes_that_come_early():
     """Nothing in the rows can tell, so it is said."""
-    with pytest.warns(WatchWarning, match="not each when its own does"):
-        found = watch("approved", decided(500), "repaid", **RATE | {"happiness": "equal_opportunity"})
+    with pytest.warns(MonitorWarning, match="not each when its own does"):
+        found = monitor("approved", decided(500), "repaid", **RATE | {"happiness": "equal_opportunity"})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert found.add("approved", decided(500, seed=1)).rows == 1_000
@@ -416,18 +422,18 @@ def test_a_happiness_that_looks_at_labels_warns_of_outcomes_that_come_early():
 
 def test_a_group_of_whom_hardly_anybody_comes_is_named():
     """Fewer than 5 among 1,000."""
-    with pytest.warns(WatchWarning, match=r"Of group 'm' there are \d+ among 2,000 people"):
-        watch("approved", decided(2_000, share=0.003), **RATE, groups=["f", "m"])
+    with pytest.warns(MonitorWarning, match=r"Of group 'm' there are \d+ among 2,000 people"):
+        monitor("approved", decided(2_000, share=0.003), **RATE, groups=["f", "m"])
 
 
 def test_words_say_what_there_is():
     """An alarm first, then the evidence, the gaps with their limits and what they mean."""
-    loud = str(watch("approved", decided(5_050, 0.3), **RATE))
+    loud = str(monitor("approved", decided(5_050, 0.3), **RATE))
     first, *rest = loud.splitlines()
     assert first.startswith("Alarm, raised when ")
     assert "group 'm' above group 'f'" in first
     assert any(line.startswith("The last 50 of them wait") for line in rest)
-    quiet = watch("approved", decided(2_000), **RATE)
+    quiet = monitor("approved", decided(2_000), **RATE)
     assert str(quiet).startswith("No alarm: 2,000 people of 2 groups came.")
     assert "with a probability of at most 5 %" in str(quiet)
     assert repr(quiet) == str(quiet)
@@ -440,24 +446,24 @@ def test_words_say_what_there_is():
 def test_hostile_names_stay_words():
     """Groups and components with markup or line ends are shown and drawn as text."""
     rows = decided(2_000, 0.3, groups=("<script>alert(1)</script>", 'm"\n'))
-    found = watch("approved", rows, **RATE | {"happiness": {"<b>\n": "decision"}})
+    found = monitor("approved", rows, **RATE | {"happiness": {"<b>\n": "decision"}})
     assert "<script>" not in found._repr_html_()
     assert "<script>" not in plots.svg(found.plot())
 
 
 def test_the_picture_shows_the_gap_its_limits_what_is_allowed_and_the_alarm():
-    """Of one component, or of all; one that is not watched is refused."""
-    found = watch("approved", decided(30_000, 0.12), **RATE)
+    """Of one component, or of all; one that is not monitored is refused."""
+    found = monitor("approved", decided(30_000, 0.12), **RATE)
     text = plots.svg(found.plot())
     assert all(word in text for word in ("alarm", "allowed", "on average at most", "at some time more than"))
-    assert plots.svg(watch("approved", decided(50), **RATE).plot())  # nothing to draw yet
+    assert plots.svg(monitor("approved", decided(50), **RATE).plot())  # nothing to draw yet
     with pytest.raises(DataError, match="'other'"):
         found.plot(component="other")
 
 
-def test_the_path_is_that_of_earlier_watches():
+def test_the_path_is_that_of_earlier_monitors():
     """What is drawn of an earlier time is what was shown then, from the starts that are kept."""
-    first = watch("approved", decided(4_000, 0.1), **RATE)
+    first = monitor("approved", decided(4_000, 0.1), **RATE)
     later = first.add("approved", decided(1_500, 0.1, 1))
     then = dict(later.along())[4_000]["decision"]
     assert then.estimate == pytest.approx(first.gaps["decision"].estimate)
@@ -471,32 +477,32 @@ def test_the_path_is_that_of_earlier_watches():
 def test_a_file_keeps_everything(tmp_path):
     """Read back it is the same, and goes on to the same end; it holds no keys of people."""
     rows = decided(2_345, 0.1, 1)
-    found = watch("approved", rows, **RATE)
-    found.save(tmp_path / "watch.json")
-    read = Watch.load(tmp_path / "watch.json")
+    found = monitor("approved", rows, **RATE)
+    found.save(tmp_path / "monitor.json")
+    read = Monitor.load(tmp_path / "monitor.json")
     assert same(read, found)
     assert same(read.add("approved", decided(800, 0.3, 2)), found.add("approved", decided(800, 0.3, 2)))
-    assert len((tmp_path / "watch.json").read_text()) < 30_000
-    assert "loan" not in (tmp_path / "watch.json").read_text()
+    assert len((tmp_path / "monitor.json").read_text()) < 30_000
+    assert "loan" not in (tmp_path / "monitor.json").read_text()
 
 
-def test_files_of_every_kind_of_watch_are_read_again(tmp_path):
+def test_files_of_every_kind_of_monitor_are_read_again(tmp_path):
     """Without bounds, before and after a scale is found; criteria; several groups by several columns; an alarm."""
     dollars = RATE | {"happiness": {"funding": Happiness("decision * loan", unit="$")}, "gap": 100.0}
     many = decided(3_000, 0.3).assign(old=lambda t: t["loan"] > 4_000)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WatchWarning)
+        warnings.simplefilter("ignore", MonitorWarning)
         kinds = [
-            watch("approved", decided(150), **dollars),
-            watch("approved", decided(3_000), **dollars),
-            watch("approved", decided(900), "repaid", **RATE | {"happiness": "equalized_odds"}),
-            watch("approved", many, **RATE | {"sensitive_features": ["sex", "old"]}),
-            watch("approved", decided(3_000, 0.6), **RATE),
+            monitor("approved", decided(150), **dollars),
+            monitor("approved", decided(3_000), **dollars),
+            monitor("approved", decided(900), "repaid", **RATE | {"happiness": "equalized_odds"}),
+            monitor("approved", many, **RATE | {"sensitive_features": ["sex", "old"]}),
+            monitor("approved", decided(3_000, 0.6), **RATE),
         ]
         assert kinds[-1].alarm is not None
         for found in kinds:
-            assert same(Watch.from_json(found.to_json()), found)
-            assert str(Watch.from_json(found.to_json())) == str(found)
+            assert same(Monitor.from_json(found.to_json()), found)
+            assert str(Monitor.from_json(found.to_json())) == str(found)
 
 
 def test_python_functions_are_given_again():
@@ -506,16 +512,17 @@ def test_python_functions_are_given_again():
         return float(decision)
 
     asked = RATE | {"happiness": Happiness(yes, bounds=(0, 1))}
-    text = watch("approved", decided(300), **asked).to_json()
+    text = monitor("approved", decided(300), **asked).to_json()
     with pytest.raises(PolicyFileError, match="Python function"):
-        Watch.from_json(text)
+        Monitor.from_json(text)
     assert (
-        Watch.from_json(text, Happiness(yes, bounds=(0, 1))).add("approved", decided(300, seed=1)).rows == 600
+        Monitor.from_json(text, Happiness(yes, bounds=(0, 1))).add("approved", decided(300, seed=1)).rows
+        == 600
     )
-    with pytest.raises(PolicyFileError, match="not the one that is watched"):
-        Watch.from_json(text, Happiness(yes, bounds=(0, 2)))
-    with pytest.raises(PolicyFileError, match="not the one that is watched"):
-        Watch.from_json(watch("approved", decided(300), **RATE).to_json(), {"decision": "1 - decision"})
+    with pytest.raises(PolicyFileError, match="not the one that is monitored"):
+        Monitor.from_json(text, Happiness(yes, bounds=(0, 2)))
+    with pytest.raises(PolicyFileError, match="not the one that is monitored"):
+        Monitor.from_json(monitor("approved", decided(300), **RATE).to_json(), {"decision": "1 - decision"})
 
 
 @pytest.mark.parametrize(
@@ -527,17 +534,17 @@ def test_python_functions_are_given_again():
         (lambda text: "\x00", "not whole JSON"),
     ],
 )
-def test_what_is_no_file_of_a_watch_is_refused(change, match):
+def test_what_is_no_file_of_a_monitor_is_refused(change, match):
     """Cut, altered, another document or no text at all."""
-    text = watch("approved", decided(300), **RATE).to_json()
-    with pytest.raises(PolicyFileError, match=f"no file of a watch.*{match}"):
-        Watch.from_json(change(text))
+    text = monitor("approved", decided(300), **RATE).to_json()
+    with pytest.raises(PolicyFileError, match=f"no file of a monitor.*{match}"):
+        Monitor.from_json(change(text))
 
 
 @given(st.data())
 @examples
 def test_a_file_with_anything_in_a_place_of_it_is_refused_or_read(data):
-    """Whatever stands where: an error of ours, or a watch; nothing else is raised."""
+    """Whatever stands where: an error of ours, or a monitor; nothing else is raised."""
     from felicific._documents import checksum
 
     content = json.loads(STORED)
@@ -553,25 +560,25 @@ def test_a_file_with_anything_in_a_place_of_it_is_refused_or_read(data):
         )
         break
     rest = {k: v for k, v in content.items() if k not in ("format", "version", "sha256")}
-    if content.get("format") == "felicific watch":
-        content["sha256"] = checksum(rest, "felicific watch")
+    if content.get("format") == "felicific monitor":
+        content["sha256"] = checksum(rest, "felicific monitor")
     with contextlib.suppress(FelicificError):
-        assert isinstance(Watch.from_json(json.dumps(content)), Watch)
+        assert isinstance(Monitor.from_json(json.dumps(content)), Monitor)
 
 
-STORED = watch("approved", decided(2_350, 0.4), **RATE).to_json()
+STORED = monitor("approved", decided(2_350, 0.4), **RATE).to_json()
 
 
 def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path):
     """SIGKILL before the file is written, before it takes its name, and after: whole, and counted once."""
     rows = decided(1_000, seed=1)
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    watch("approved", decided(1_000), **RATE).save(tmp_path / "watch.json")
+    monitor("approved", decided(1_000), **RATE).save(tmp_path / "monitor.json")
     script = textwrap.dedent(
         """
         import os, signal, sys
         import pandas as pd
-        from felicific import Watch
+        from felicific import Monitor
         where, folder = sys.argv[1:]
         real = {name: getattr(os, name) for name in ("fsync", "replace")}
         def killed(name, after):
@@ -582,17 +589,17 @@ def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path):
             return call
         name, _, when = where.partition(" ")
         setattr(os, name, killed(name, when == "after"))
-        watch = Watch.load(f"{folder}/watch.json").add("approved", pd.read_csv(f"{folder}/rows.csv"))
-        watch.save(f"{folder}/watch.json")
+        monitor = Monitor.load(f"{folder}/monitor.json").add("approved", pd.read_csv(f"{folder}/rows.csv"))
+        monitor.save(f"{folder}/monitor.json")
         """
     )
     for where, counted in (("fsync before", 1_000), ("replace before", 1_000), ("replace after", 2_000)):
         done = subprocess.run([sys.executable, "-c", script, where, str(tmp_path)], check=False)
         assert done.returncode == -signal.SIGKILL
-        assert Watch.load(tmp_path / "watch.json").rows == counted
+        assert Monitor.load(tmp_path / "monitor.json").rows == counted
     with pytest.raises(DataError, match="counted already"):
-        Watch.load(tmp_path / "watch.json").add("approved", pd.read_csv(tmp_path / "rows.csv"))
-    assert os.path.getsize(tmp_path / "watch.json") > 0
+        Monitor.load(tmp_path / "monitor.json").add("approved", pd.read_csv(tmp_path / "rows.csv"))
+    assert os.path.getsize(tmp_path / "monitor.json") > 0
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -605,58 +612,58 @@ def changed(**columns):
 
 BAD = {
     "no gap": (
-        lambda: watch("approved", decided(500), **RATE | {"gap": None}),
+        lambda: monitor("approved", decided(500), **RATE | {"gap": None}),
         ConstraintError,
         "how large a gap",
     ),
     "negative gap": (
-        lambda: watch("approved", decided(500), **RATE | {"gap": -0.1}),
+        lambda: monitor("approved", decided(500), **RATE | {"gap": -0.1}),
         ConstraintError,
         "-0.1",
     ),
     "not a gap": (
-        lambda: watch("approved", decided(500), **RATE | {"gap": math.nan}),
+        lambda: monitor("approved", decided(500), **RATE | {"gap": math.nan}),
         ConstraintError,
         "nan",
     ),
     "confidence": (
-        lambda: watch("approved", decided(500), **RATE, confidence=1.0),
+        lambda: monitor("approved", decided(500), **RATE, confidence=1.0),
         FelicificError,
         "confidence",
     ),
     "weights": (
-        lambda: watch("approved", changed(w=2.0), **RATE, sample_weight="w"),
+        lambda: monitor("approved", changed(w=2.0), **RATE, sample_weight="w"),
         DataError,
         "weights are not 1",
     ),
-    "one group": (lambda: watch("approved", changed(sex="f"), **RATE), GroupError, "at least two"),
+    "one group": (lambda: monitor("approved", changed(sex="f"), **RATE), GroupError, "at least two"),
     "many groups": (
-        lambda: watch("approved", decided(2_000).assign(sex=lambda t: t["id"] % 150), **RATE),
+        lambda: monitor("approved", decided(2_000).assign(sex=lambda t: t["id"] % 150), **RATE),
         GroupError,
         "more than 5,000",
     ),
-    "no group": (lambda: watch("approved", changed(sex=None), **RATE), DataError, "missing"),
+    "no group": (lambda: monitor("approved", changed(sex=None), **RATE), DataError, "missing"),
     "bounds": (
-        lambda: watch(
+        lambda: monitor(
             "approved", decided(500), **RATE | {"happiness": Happiness("decision * 2", bounds=(0, 1))}
         ),
         HappinessError,
         "outside its bounds",
     ),
     "not a number": (
-        lambda: watch("approved", changed(loan=math.nan), **RATE | {"happiness": "decision * loan"}),
+        lambda: monitor("approved", changed(loan=math.nan), **RATE | {"happiness": "decision * loan"}),
         FelicificError,
         "loan|nan",
     ),
     "mistyped class": (
-        lambda: watch(
+        lambda: monitor(
             "approved", decided(500), **RATE | {"happiness": lambda decision: float(decision == "yes")}
         ),
         HappinessError,
         "No decision changes",
     ),
     "missing label": (
-        lambda: watch(
+        lambda: monitor(
             "approved",
             changed(repaid=[None, *[1.0] * 499]),
             "repaid",
@@ -666,7 +673,7 @@ BAD = {
         r"label is missing in 1 of 500.* Give rows when the time has passed",
     ),
     "missing label of a lazy table": (
-        lambda: watch(
+        lambda: monitor(
             "approved",
             LAZY["polars lazy"](
                 {name: v.to_numpy() for name, v in changed(repaid=[None, *[1.0] * 499]).items()}, None
@@ -678,35 +685,39 @@ BAD = {
         r"missing .*in 1 of 500.* Give rows when the time has passed",
     ),
     "groups twice": (
-        lambda: watch("approved", decided(500), **RATE, groups=["f", "m", "f"]),
+        lambda: monitor("approved", decided(500), **RATE, groups=["f", "m", "f"]),
         GroupError,
         "every group once",
     ),
-    "groups as text": (lambda: watch("approved", decided(500), **RATE, groups="fm"), GroupError, "in a list"),
+    "groups as text": (
+        lambda: monitor("approved", decided(500), **RATE, groups="fm"),
+        GroupError,
+        "in a list",
+    ),
     "new group": (
-        lambda: watch("approved", decided(500), **RATE).add("approved", changed(sex="x")),
+        lambda: monitor("approved", decided(500), **RATE).add("approved", changed(sex="x")),
         GroupError,
         r"'x'.*groups=",
     ),
     "new class": (
-        lambda: watch("approved", decided(500), **RATE).add("approved", changed(approved=2)),
+        lambda: monitor("approved", decided(500), **RATE).add("approved", changed(approved=2)),
         DataError,
         "2",
     ),
     "missing decision": (
-        lambda: watch("approved", decided(500), **RATE).add(
+        lambda: monitor("approved", decided(500), **RATE).add(
             "approved", changed(approved=[None, *[1.0] * 499])
         ),
         DataError,
         "missing .* in 1 of 500",
     ),
     "label": (
-        lambda: watch("approved", decided(500), **RATE | {"happiness": "equal_opportunity"}),
+        lambda: monitor("approved", decided(500), **RATE | {"happiness": "equal_opportunity"}),
         HappinessError,
         "label",
     ),
     "drawn denominators": (
-        lambda: watch(
+        lambda: monitor(
             np.full((4, 2), 0.5),
             sensitive_features=list("fmfm"),
             classes=[0, 1],
@@ -720,7 +731,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-@pytest.mark.filterwarnings("ignore::felicific.exceptions.WatchWarning")
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.MonitorWarning")
 def test_bad_input_is_refused_by_name(what):
     """Each with what is wrong and what to do."""
     call, error, match = BAD[what]
@@ -730,8 +741,8 @@ def test_bad_input_is_refused_by_name(what):
 
 
 def test_what_is_refused_loses_nothing():
-    """A watch to which bad rows were added is as it was."""
-    found = watch("approved", decided(550), **RATE)
+    """A monitor to which bad rows were added is as it was."""
+    found = monitor("approved", decided(550), **RATE)
     before = found.to_json()
     with pytest.raises(GroupError):
         found.add("approved", changed(sex="x"))

@@ -1,4 +1,4 @@
-"""Losers: how many people may get less than today's decision gives them."""
+"""WorseOff: how many people may get less than today's decision gives them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def can_be_lost(part: Happiness) -> bool:
 
 
 @dataclass(frozen=True)
-class Losers(Requirement):
+class WorseOff(Requirement):
     """At most a share of the people get less than from today's decision.
 
     Parameters
@@ -40,18 +40,18 @@ class Losers(Requirement):
     -----
     It adds a component to what is measured: ``loses``, or ``loses <name>`` where the happiness is named. Its mean is
     the share of people of a group who get less, expected over the lottery. Sums are asked for it when they are made:
-    ``moments(..., constraints=[Losers(...)])``.
+    ``aggregate(..., constraints=[WorseOff(...)])``.
 
     Examples
     --------
-    >>> from felicific import Losers, solve
+    >>> from felicific import WorseOff, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
     >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap=0.0, constraints=[Losers(0)], random_state=0)
+    ...                gap=0.0, constraints=[WorseOff(0)], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
     {'f': 0.75, 'm': 0.75}
     >>> policy.means["loses"]
@@ -76,12 +76,14 @@ class Losers(Requirement):
         if self.groups is not None:
             listed = isinstance(self.groups, Iterable) and not isinstance(self.groups, str)
             if not listed or not tuple(self.groups):
-                raise ConstraintError(f"The groups of Losers are {self.groups!r}.", "Pass a list of groups.")
+                raise ConstraintError(
+                    f"The groups of WorseOff are {self.groups!r}.", "Pass a list of groups."
+                )
             object.__setattr__(self, "groups", tuple(self.groups))
 
     limit: ClassVar[Literal["at most"]] = "at most"
 
-    def at(self, value: float) -> Losers:
+    def at(self, value: float) -> WorseOff:
         """With another share."""
         return replace(self, at_most=value)
 
@@ -116,7 +118,7 @@ class Losers(Requirement):
         if self.happiness in CRITERIA:
             return criterion(self.happiness, choices)
         raise ConstraintError(
-            f"Losers speaks of {self.happiness!r}, which is no component.",
+            f"WorseOff speaks of {self.happiness!r}, which is no component.",
             f"The components are {', '.join(repr(part.name) for part in own)}.",
         )
 
@@ -141,7 +143,7 @@ class Losers(Requirement):
         if self.name not in names:
             raise ConstraintError(
                 "These sums do not say who gets less than from today's decision.",
-                "Ask for Losers when they are summed, by moments.",
+                "Ask for WorseOff when they are summed, by aggregates.",
             )
         j = names.index(self.name)
         if self.groups is None:
@@ -149,7 +151,7 @@ class Losers(Requirement):
         unknown = [group for group in self.groups if group not in groups]
         if unknown:
             raise ConstraintError(
-                f"Losers speaks of the group {unknown[0]!r}, which does not occur.",
+                f"WorseOff speaks of the group {unknown[0]!r}, which does not occur.",
                 f"The groups are {', '.join(map(repr, groups))}.",
             )
         return [
@@ -162,7 +164,7 @@ class Losers(Requirement):
         """Never that nobody loses: those who do may be missing among people held out."""
         return self.at_most > 0.0
 
-    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float], fitted: float) -> Losers:
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float], fitted: float) -> WorseOff:
         """Fewer, so that people held out can show it."""
         return replace(self, at_most=max(0.0, self.at_most - margin(self.at_most, self.groups)))
 
@@ -188,7 +190,7 @@ def measuring(components: Sequence[Component], own: Sequence[Happiness]) -> tupl
     for one in components:
         of = one.name.removeprefix(f"{LOSES} ")
         if one.tells_who and (one.name == LOSES or of in known):
-            found[one.name] = Losers(happiness=None if one.name == LOSES else of)
+            found[one.name] = WorseOff(happiness=None if one.name == LOSES else of)
         elif one.aside and one.family in CRITERIA:
             found[one.family] = Gap(one.family, math.inf)
     return tuple(found.values())

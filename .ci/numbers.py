@@ -68,12 +68,12 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become at the end of the round where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "src: lines of code": (49_093, 34_000),
-    "src: statements": (35_444, None),
+    "src: lines of code": (49_091, 34_000),
+    "src: statements": (35_443, None),
     "src: files": (301, 150),
     "src: lines of pages": (1_424, None),
     "longest file": (1_323, 600),
-    "longest function body": (94, 60),
+    "longest function body": (93, 60),
     "modules at the top": (7, None),
     "depth, imports at import": (26, None),
     "depth, imports anywhere": (28, None),
@@ -94,11 +94,11 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "report: calls of encode_labels": (2, None),
     "tests: lines": (57_935, 34_000),
     "studies: lines of code": (715, None),
-    "benchmarks: lines of code": (5_914, None),
+    "benchmarks: lines of code": (5_951, None),
     "examples: lines of code": (397, None),
     "docs: lines of code": (580, None),
     ".ci: lines of code": (353, None),
-    "docs: words": (56_828, 42_000),
+    "docs: words": (56_832, 42_000),
 }
 
 #: What no number may fall below.

@@ -322,7 +322,7 @@ def module_of(frame: FrameType | None) -> str | None:
     return name if name.split(".")[0] == "felicific" else None
 
 
-def watch(work: Callable[[], Any]) -> tuple[Any, Calls]:
+def trace(work: Callable[[], Any]) -> tuple[Any, Calls]:
     """Do the work; return its result and what ran."""
     calls = Calls()
     sys.setprofile(calls.note)
@@ -338,7 +338,7 @@ def make_page(fair: Any, X: Any, y: Any) -> str:
     return str(fair.report(X, y).to_html())
 
 
-def watch_main_road() -> dict[str, Calls]:
+def trace_main_road() -> dict[str, Calls]:
     """Fit, audit and report on the loans of the demo, each made once before it is watched."""
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier
@@ -357,9 +357,9 @@ def watch_main_road() -> dict[str, Calls]:
     fresh = FairClassifier(model, policy="score", random_state=0, **settings)
     road = {}
     for _ in range(2):  # the first time imports modules and fills the caches of libraries
-        fair, road["fit"] = watch(partial(clone(fresh).fit, data.X[fitted], data.y[fitted]))
-        _, road["audit"] = watch(partial(audit, fair, X, y))
-        _, road["report"] = watch(partial(make_page, fair, X, y))
+        fair, road["fit"] = trace(partial(clone(fresh).fit, data.X[fitted], data.y[fitted]))
+        _, road["audit"] = trace(partial(audit, fair, X, y))
+        _, road["report"] = trace(partial(make_page, fair, X, y))
     return road
 
 
@@ -448,7 +448,7 @@ def numbers_of_text(source: Path, homes: set[str]) -> dict[str, float]:
 
 def numbers_of_calls() -> dict[str, float]:
     """What can be counted by running."""
-    road = watch_main_road()
+    road = trace_main_road()
     numbers: dict[str, float] = {
         f"{name}: modules on the path": len(calls.modules) for name, calls in road.items()
     }

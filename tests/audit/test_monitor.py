@@ -569,6 +569,7 @@ def test_a_file_with_anything_in_a_place_of_it_is_refused_or_read(data):
 STORED = monitor("approved", decided(2_350, 0.4), **RATE).to_json()
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path):
     """SIGKILL before the file is written, before it takes its name, and after: whole, and counted once."""
     rows = decided(1_000, seed=1)

@@ -258,7 +258,19 @@ def measure() -> None:
     shutil.rmtree(MAP, ignore_errors=True)
     MAP.mkdir()
     print("runs the tests once, to see which reach which line", flush=True)
-    command = [sys.executable, "-m", "pytest", "-p", "mutants", "-p", "no:cacheprovider", "-n", str(WORKERS)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "mutants",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "",
+        "-n",
+        str(WORKERS),
+    ]
     command += TESTS
     environment = os.environ | {"PYTHONPATH": f"{HERE / 'src'}{os.pathsep}{HERE / 'tests'}"}
     with (MAP / "output.txt").open("w") as output:
@@ -308,7 +320,17 @@ def verdict(mutant: Mutant, tests: list[str], folder: Path) -> str:
     right = target.read_bytes()
     cached = Path(importlib.util.cache_from_source(str(target)))
     (folder / "these-tests").write_text("\n".join(tests))
-    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "",
+        "--hypothesis-seed=0",
+    ]
     target.write_bytes(mutant.source())
     cached.unlink(missing_ok=True)
     try:

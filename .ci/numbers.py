@@ -68,7 +68,7 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become at the end of the round where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "src: lines of code": (49_091, 34_000),
+    "src: lines of code": (49_089, 34_000),
     "src: statements": (35_443, None),
     "src: files": (301, 150),
     "src: lines of pages": (1_424, None),

@@ -72,7 +72,7 @@ class World:
     favoured : float
         By how much the odds of a label are multiplied for the good.
     worse : float
-        By how much the probabilities of the unlabelled to be good differ from those of labelled people alike: lower by
+        By how much the odds of the unlabelled to be good differ from those of labelled people alike: lower by
         this factor above the middle, higher below it. Labels are then drawn after it is known who has one.
     """
 
@@ -682,8 +682,8 @@ def rate_intervals(fitted: Fitted, max_odds_ratio: float, people: People) -> dic
 def part_hidden(given: argparse.Namespace) -> None:
     """Promises where reasons outside the table decide who has a label."""
     worlds = {
-        "good labelled at 3 times the probabilities, k = .8": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
-        "good labelled at 3 times the probabilities, k = 1.7": (World(k=1.7, favoured=3.0), (1.0, 3.0)),
+        "good labelled at 3 times the odds, k = .8": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
+        "good labelled at 3 times the odds, k = 1.7": (World(k=1.7, favoured=3.0), (1.0, 3.0)),
         "unlabelled 2.5 worse or better, k = .8": (World(k=0.8, worse=2.5), (1.0, 2.5)),
         "unlabelled 2.5 worse or better, k = 1.7": (World(k=1.7, worse=2.5), (1.0, 2.5)),
     }

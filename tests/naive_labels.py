@@ -167,7 +167,7 @@ def expanded(columns, label, weight, m):
 def psi(label, m, omega, tilt=None):
     """What each label of each person counts for: o 1{y=k} + (1-o) u_k + omega (t_k r_k - u_k sum t r) / sum(m t).
 
-    ``tilt`` is t, the factors by which the probabilities of labels of the unlabelled are raised; without it, 1.
+    ``tilt`` is t, the factors by which the odds of labels of the unlabelled are raised; without it, 1.
     """
     t = np.ones_like(m) if tilt is None else tilt
     total = (m * t).sum(axis=1, keepdims=True)
@@ -197,7 +197,7 @@ def tilts(classes, max_odds_ratio):
 
 
 def tilted(m, tilt):
-    """The distribution of one person's label when probabilities are raised by these factors."""
+    """The distribution of one person's label when odds are raised by these factors."""
     return m * tilt / (m * tilt).sum()
 
 

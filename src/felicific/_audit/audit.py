@@ -76,8 +76,8 @@ METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
 
 #: What is said of probabilities that are audited as they are.
 LOTTERY = (
-    "The decisions are probabilities, so everybody is taken to draw a lot with these probabilities. If they are what a "
-    "model believes, and not probabilities, pass what it decides: model.predict(X)."
+    "The decisions are probabilities, so everybody is taken to draw a lot with them. If they are what a model "
+    "believes, and not the chances of a lottery, pass what it decides: model.predict(X)."
 )
 
 

@@ -490,10 +490,8 @@ def interval_to_dict(interval: Interval) -> dict[str, Any]:
 
 def _labels_to_dict(labels: KnownLabels) -> dict[str, Any]:
     """Who has a label, as plain data."""
-    max_odds_ratio: dict[str, Any] = {
-        "max_odds_ratio": "inf" if math.isinf(labels.max_odds_ratio) else labels.max_odds_ratio
-    }
-    max_odds_ratio |= {"condition": labels.condition} if labels.max_odds_ratio > 1.0 else {}
+    ratio = labels.max_odds_ratio
+    condition = {"condition": labels.condition} if ratio > 1.0 else {}
     groups = []
     for group, known in labels.to_dict().items():
         shares = {
@@ -502,7 +500,7 @@ def _labels_to_dict(labels: KnownLabels) -> dict[str, Any]:
         }
         numbers = {name: plain(value) for name, value in known.items() if name not in shares}
         groups.append({"group": plain(group)} | numbers | shares)
-    return max_odds_ratio | {"groups": groups}
+    return {"max_odds_ratio": "inf" if math.isinf(ratio) else ratio} | condition | {"groups": groups}
 
 
 def means_to_dict(means: Mapping[Any, Interval]) -> list[dict[str, Any]]:

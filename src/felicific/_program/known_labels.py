@@ -18,7 +18,7 @@ from felicific.exceptions import DataError
 #: Where chances of having a label come from, in words.
 SOURCES = {
     "label_proba": "The odds of having one are known",
-    "model": "Who has one is taken to depend on nothing but the columns that it was learnt from (per group)",
+    "model": "Who has one is taken to depend on nothing but the columns it was learnt from (by group, cross-fitted)",
     "score": "Who has one is taken to depend on nothing but score and group",
     "decision": "Who has one is taken to depend on nothing but decision and group",
 }

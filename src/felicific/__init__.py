@@ -120,7 +120,7 @@ def __getattr__(name: str) -> Any:
             globals()[name] = value
             return value
     if name in _RENAMED:
-        raise AttributeError(f"felicific.{name} is called felicific.{_RENAMED[name]} now.")
+        raise AttributeError(f"felicific.{name} is now called felicific.{_RENAMED[name]}.")
     raise AttributeError(f"module 'felicific' has no attribute {name!r}")
 
 

@@ -144,7 +144,7 @@ def run(arguments: list[str]) -> int:
         kept = [argument for argument in arguments if argument != "--debug"]
         for word in (*kept[:1], *(word.partition("=")[0] for word in kept if word.startswith("--"))):
             if word in RENAMED:
-                print(f"felicific: {word} is called {RENAMED[word]} now.", file=sys.stderr)
+                print(f"felicific: {word} is now called {RENAMED[word]}.", file=sys.stderr)
                 return 2
         called = next((command.commands[word] for word in kept if word in command.commands), command)
         options = frozenset(option for parameter in called.params for option in parameter.opts)

@@ -339,7 +339,7 @@ def make_page(fair: Any, X: Any, y: Any) -> str:
 
 
 def trace_main_road() -> dict[str, Calls]:
-    """Fit, audit and report on the loans of the demo, each made once before it is watched."""
+    """Fit, audit and report on the loans of the demo, each made once before it is measured."""
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.frozen import FrozenEstimator

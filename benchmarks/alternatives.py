@@ -47,19 +47,19 @@ def on_adult() -> tuple[str, float]:
     X = pd.get_dummies(data.X.drop(columns=["sex", "race"])).astype(float)
     train, test = slice(0, 32_561), slice(32_561, None)
     models = {
-        "today: boosting": HistGradientBoostingClassifier(random_state=0),
+        "baseline: boosting": HistGradientBoostingClassifier(random_state=0),
         "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         "forest": RandomForestClassifier(100, min_samples_leaf=5, random_state=0),
         "tree": DecisionTreeClassifier(min_samples_leaf=50, random_state=0),
         "naive Bayes": GaussianNB(),
     }
-    proba = {
+    scores = {
         name: model.fit(X[train], data.y[train]).predict_proba(X[test]) for name, model in models.items()
     }
     people, y, rows = data.X[test], data.y[test], []
     for slack in (0.0, 0.001, 0.01):
         found = alternatives(
-            proba, people, y, happiness=HIRED, sensitive_features="sex", loss_slack=slack, confidence=0.95
+            scores, people, y, happiness=HIRED, sensitive_features="sex", loss_slack=slack, confidence=0.95
         )
         for row in found.rows:
             name = f"slack {slack:g}: {row.name}"
@@ -70,22 +70,22 @@ def on_adult() -> tuple[str, float]:
             rows.append(
                 [
                     name,
-                    f"{found.today.gap:.3f} -> {row.gap:.3f}",
+                    f"{found.baseline.gap:.3f} -> {row.gap:.3f}",
                     f"{gap.estimate:.3f} [{gap.low:.3f}, {gap.high:.3f}]",
                     f"{loss.estimate:+.4f} [{loss.low:.4f}, {loss.high:.4f}]",
                     "found, loss shown" if row.shown else "found" if row.found else "not found",
                 ]
             )
-    took = [_seconds(proba, names, people, y) for names in (list(proba)[:1], list(proba))]
+    took = [_seconds(scores, names, people, y) for names in (list(scores)[:1], list(scores))]
     head = ["candidate", "gap on those who judge", "change of the gap", "change of the loss", ""]
-    return table(head, rows), (took[1] - took[0]) / (len(proba) - 1)
+    return table(head, rows), (took[1] - took[0]) / (len(scores) - 1)
 
 
-def _seconds(proba: dict[str, Any], names: list[str], people: Any, y: Any) -> float:
+def _seconds(scores: dict[str, Any], names: list[str], people: Any, y: Any) -> float:
     best = np.inf
     for _ in range(5):
         start = time.process_time()
-        chosen = {name: proba[name] for name in names}
+        chosen = {name: scores[name] for name in names}
         alternatives(chosen, people, y, happiness=HIRED, sensitive_features="sex", loss_slack=0.1)
         best = min(best, time.process_time() - start)
     return float(best)
@@ -99,8 +99,8 @@ def _seconds(proba: dict[str, Any], names: list[str], people: Any, y: Any) -> fl
 class World:
     """People whose score is their true chance, so that deciding by it at one half loses least: nothing is better.
 
-    With ``shift`` 0 groups are alike and no gap is smaller than today's, which is 0. Otherwise any smaller gap loses
-    more.
+    With ``shift`` 0 groups are alike and no gap is smaller than the baseline's, which is 0. Otherwise any smaller gap
+    loses more.
     """
 
     name: str
@@ -132,7 +132,7 @@ class World:
                 continue
             found += 1
             if self.shift == 0.0:
-                wrong += 1  # today's gap is 0
+                wrong += 1  # the baseline's gap is 0
                 shown += result.best.shown
                 continue
             gap, loss = self._truth(result.best.policy, crowd)
@@ -150,7 +150,7 @@ class World:
         return [self.name, f"{self.n:,}", str(worlds), *counts, excess]
 
     def _search(self, people: dict[str, np.ndarray], rng: np.random.Generator) -> Any:
-        named = {"today": people["score"]}
+        named = {"baseline": people["score"]}
         for i in range(1, self.candidates):
             noisy = people["z"] + 0.3 * rng.normal(size=self.n)
             named[f"other {i}"] = 1.0 / (1.0 + np.exp(-1.5 * noisy))
@@ -165,7 +165,7 @@ class World:
         )
 
     def _truth(self, policy: Any, crowd: dict[str, np.ndarray]) -> tuple[float, float]:
-        """How much a policy of today's score really changes the gap and the loss."""
+        """How much a policy of the baseline's score really changes the gap and the loss."""
         score, group = crowd["score"], crowd["group"]
         chance = policy.probabilities(score, None if self.blind else group)[:, 1]
 
@@ -198,7 +198,7 @@ def in_worlds(worlds: int, say: Callable[[str], None]) -> str:
     """How often something is found, and how often that is wrong."""
     head = [
         "world", "people", "worlds", "found", "found, and the gap is not smaller", "loss shown",
-        "loss shown, and it is more", "true loss above today's, mean (19 of 20 below)",
+        "loss shown, and it is more", "true loss above the baseline's, mean (19 of 20 below)",
     ]  # fmt: skip
     rows = []
     # The bound on what was not tried is not needed here, and takes half of the time.

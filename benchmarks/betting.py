@@ -45,7 +45,7 @@ def coverage(name: str, n: int, runs: int, seed: int) -> list[str]:
 
 
 def speed(rows: int = 1_000_000) -> str:
-    """An audit of six groups and four components by t and by betting."""
+    """An audit of six groups and four measures by t and by betting."""
     rng = np.random.default_rng(0)
     group, decided = rng.integers(0, 6, rows), rng.integers(0, 2, rows)
     values = {f"v{j}": rng.random(rows) for j in range(4)}
@@ -60,7 +60,7 @@ def speed(rows: int = 1_000_000) -> str:
         return time.process_time() - start
 
     t, betting = (min(spent(method) for _ in range(3)) for method in ("t", "betting"))
-    return f"{rows:,} rows, 6 groups, 4 components: t {t:.2f} s, betting {betting:.2f} s, {betting / t:.1f} times t"
+    return f"{rows:,} rows, 6 groups, 4 measures: t {t:.2f} s, betting {betting:.2f} s, {betting / t:.1f} times t"
 
 
 def main() -> None:

@@ -35,14 +35,15 @@ FELICIFIC = """
 import highspy, felicific
 def approved(decision): return decision
 small = slice(0, 1000)
-felicific.solve(felicific.aggregate(X[small], proba=proba[small], y=y[small], sensitive_features=group[small],
+felicific.solve(felicific.aggregate(X[small], score=proba[small], y=y[small], sensitive_features=group[small],
                                   happiness=approved, policy={policy!r}))
 before = peak()
 times = []
 for _ in range(5):
     start = time.perf_counter()
-    aggregates = felicific.aggregate(X, proba=proba, y=y, sensitive_features=group, happiness=approved,
-    policy={policy!r}) felicific.solve(aggregates, gap=0.0)
+    aggregates = felicific.aggregate(X, score=proba, y=y, sensitive_features=group, happiness=approved,
+                                     policy={policy!r})
+    felicific.solve(aggregates, gap=0.0)
     times.append(time.perf_counter() - start)
 report(min(times), before)
 """
@@ -66,7 +67,7 @@ functions = {{
 }}
 problem = Problem.of(np.arange(K), functions, gap=0.0)
 start = time.perf_counter()
-people = People.of(x, problem, group=group, y=y, proba=proba).with_scores
+people = People.of(x, problem, group=group, y=y, score=proba).with_scores
 policy, _ = fit_individual(problem, people, Individual(), "0" * 32)
 print(f"{{time.perf_counter() - start:.1f}} s, {{policy.search.passes}} passes, {{policy.search.stopped}}")
 """
@@ -75,7 +76,7 @@ SOLVER = """
 import time, sys
 import numpy as np
 import highspy, felicific
-def world(groups, rows, components):
+def world(groups, rows, measures):
     rng = np.random.default_rng(0)
     g = np.concatenate([np.arange(groups), np.arange(groups), rng.integers(0, groups, rows - 2 * groups)])
     score = np.clip(rng.beta(2.2, 2.8, rows) * (1 - 0.1 * np.sin(g)), 0, 1)
@@ -83,8 +84,8 @@ def world(groups, rows, components):
     x = np.column_stack([rng.lognormal(0, 0.5, rows) * (1 + 0.3 * np.cos(g)), rng.lognormal(0, 0.5, rows)])
     functions = {{"amount": lambda decision, x: decision * x[:, 0], "rate": lambda decision: decision * 1.0,
                  "other": lambda decision, x: decision * x[:, 1]}}
-    some = dict(list(functions.items())[:components])
-    roles = dict(proba=score, y=y, sensitive_features=g, happiness=some)
+    some = dict(list(functions.items())[:measures])
+    roles = dict(score=score, y=y, sensitive_features=g, happiness=some)
     few = {{name: value[:20_000] for name, value in roles.items() if name != "happiness"}} | {{
         "happiness": some, "sensitive_features": g[:20_000] % 2}}
     cells = felicific.aggregate(x[:20_000], **few).joined().signal
@@ -96,10 +97,10 @@ def best(ask, times):
         answer = ask()
         found.append(time.process_time() - start)
     return min(found), answer
-groups, rows, components, times = {size}
-x, roles, cells = world(groups, rows, components)
+groups, rows, measures, times = {size}
+x, roles, cells = world(groups, rows, measures)
 sums, aggregates = best(lambda: felicific.aggregate(x, **roles, policy=cells), times)
-usual = best(lambda: felicific.aggregate(x, **roles), times)[0] if components > 1 else float("nan")
+usual = best(lambda: felicific.aggregate(x, **roles), times)[0] if measures > 1 else float("nan")
 free = felicific.solve(aggregates, gap={{}})
 gaps = {{name: 0.3 * gap for name, gap in free.gaps.items()}}
 solve, _ = best(lambda: felicific.solve(aggregates, gap=gaps), times)
@@ -155,7 +156,7 @@ def counted():
         index = ((code[part] * 4098 + place[part]) * 2 + (score[part] > 0.5)) * 2 + y[part]
         counts += np.bincount(index, minlength=len(counts))
 def summed(column):
-    felicific.aggregate(X, proba=proba, y=y, sensitive_features=column, happiness="decision", policy="score")
+    felicific.aggregate(X, score=proba, y=y, sensitive_features=column, happiness="decision", policy="score")
 def spent(work):
     start = time.process_time()
     work()
@@ -248,7 +249,7 @@ class Stored(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self): return True
 table, roles = X.assign(score=score, y=y), dict(sensitive_features="sex", happiness="statistical_parity")
 def fit(): FairClassifier(FrozenEstimator(Stored()), gap=0.0, random_state=0, **roles).fit(X, y)
-def chain(): solve(aggregate(table, proba="score", y="y", **roles), gap=0.0, random_state=0)
+def chain(): solve(aggregate(table, score="score", y="y", **roles), gap=0.0, random_state=0)
 spent = {{"fit": [], "chain": []}}
 for _ in range(6):
     for name, work in ("fit", fit), ("chain", chain):
@@ -272,7 +273,7 @@ def import_time(module: str) -> float:
 
 
 def spent(size: tuple[int, int, int, int], *, curve: bool) -> tuple[float, ...]:
-    """Seconds of sums into cells, of a policy and of a frontier, how many breakpoints that has, and of usual sums."""
+    """Seconds of sums into score bins, of a policy, of a frontier with how many breakpoints, and of usual sums."""
     return tuple(float(part) for part in run(SOLVER.format(size=size, curve=curve)).split())
 
 
@@ -289,9 +290,9 @@ def many_groups(rows: int) -> str:
     _, _, curve, n, _ = spent((30, 200_000, 3, 1), curve=True)
     head = ["groups", "breakpoints", "a policy", "the frontier", f"both, of {2 * rows:,} rows' sums"]
     return (
-        f"{table(head, lines)}\n\nThose sums, of two groups: {few:.3f} s. Three components: a policy of 60 groups "
+        f"{table(head, lines)}\n\nThose sums, of two groups: {few:.3f} s. Three measures: a policy of 60 groups "
         f"{solve:.3f} s, {solve / sums:.2f} of 300,000 rows' sums ({sums:.3f} s; the aim is 0.5), "
-        f"{solve / given:.2f} of those into cells that are given ({given:.3f} s); the frontier of 30 groups "
+        f"{solve / given:.2f} of those into score bins that are given ({given:.3f} s); the frontier of 30 groups "
         f"{curve:.2f} s, {n:,.0f} breakpoints (the aim is 2 s). `FairClassifier.fit` with 5,000 rows and two groups, "
         f"statistical parity: {1000 * float(run(FIT)):.1f} ms."
     )
@@ -313,7 +314,7 @@ def columns(rows: int) -> str:
 
 
 def single_rows() -> str:
-    """Deciding about one person beside the model itself."""
+    """Deciding on one person beside the model itself."""
     best = json.loads(run(ONE_ROW))
     lines = [
         [kind, f"{1e6 * model:.0f} us", f"{1e6 * ours:.0f} us", f"{ours / model:.2f}"]
@@ -322,7 +323,7 @@ def single_rows() -> str:
     ]
     alone = 1e6 * best["decide of a loaded policy"]
     head = ["one row", "the model's `predict_proba`", "`predict`", "of the model"]
-    told = f"A policy that was loaded decides about one person in {alone:.0f} us (the aim is 60)."
+    told = f"A policy that was loaded decides on one person in {alone:.0f} us (the aim is 60)."
     return f"{table(head, lines)}\n\n{told}"
 
 
@@ -355,7 +356,7 @@ def fits(rows: int, envs: Path) -> str:
     ]
     single = []
     for size in ((rows, 2, 2, 1), (rows // 10, 4, 4, 3)):
-        what = "{:,} people, {} decisions, {} groups, {} components".format(*size)
+        what = "{:,} people, {} decisions, {} groups, {} measures".format(*size)
         single.append(f"{what}: {run(INDIVIDUAL.format(size=size)).strip()}")
     imports = import_time("felicific"), import_time("sklearn")
     head = [f"{rows:,} rows, groups as text", "time", "more memory", "times as fast as fairlearn"]

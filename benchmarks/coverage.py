@@ -374,7 +374,7 @@ def main() -> int:
     fill(
         page,
         "speed",
-        f"One million rows, 6 groups, 4 components: {fast['seconds']:.2f} s. fairlearn's `MetricFrame` with 100 "
+        f"One million rows, 6 groups, 4 measures: {fast['seconds']:.2f} s. fairlearn's `MetricFrame` with 100 "
         f"bootstraps and 4 metrics took {fast['fairlearn']:.1f} s for {fast['fairlearn rows']:,} rows: "
         f"{fast['times']:,.0f} times as long per row.",
     )

@@ -3,7 +3,7 @@
     pip install -e ".[duckdb,polars,dask,pandas]"
     python benchmarks/engines.py [--rows 20000000] [--repeats 3] [--only engines | growth | policies]
 
-Three classes, four groups, three components. The file is made in a temporary folder. Every measurement is a process of
+Three classes, four groups, three measures. The file is made in a temporary folder. Every measurement is a process of
 its own, measured with its children: seconds, processor seconds and peak memory. Hand-written queries and felicific take
 turns, and the least of the repeats counts. Also measured: the floor (reading the columns once), the cost per row from
 50,000 rows on, and what audits and written decisions cost beside sums and a bare write. Writes the tables between the
@@ -140,14 +140,14 @@ from felicific import aggregate
 def loan(decision, x): return decision * x["loan"]
 def hours(decision, x): return decision * x["hours"]
 def income(decision, x): return decision * x["income"]
-ask = dict(proba={0: "p0", 1: "p1", 2: "p2"}, y="y", sensitive_features="group", happiness=[loan, hours, income])
+ask = dict(score={0: "p0", 1: "p1", 2: "p2"}, y="y", sensitive_features="group", happiness=[loan, hours, income])
 """
 
 OURS = {
     "DuckDB": ASK
-    + "import duckdb\nwatched(lambda: int(aggregate(duckdb.read_parquet(file), **ask).rows.sum()))",
+    + "import duckdb\nmonitored(lambda: int(aggregate(duckdb.read_parquet(file), **ask).rows.sum()))",
     "Polars": ASK
-    + "import polars as pl\nwatched(lambda: int(aggregate(pl.scan_parquet(file), **ask).rows.sum()))",
+    + "import polars as pl\nmonitored(lambda: int(aggregate(pl.scan_parquet(file), **ask).rows.sum()))",
     "Dask": ASK
     + """
 import dask.dataframe as dd
@@ -191,12 +191,12 @@ def make(path: Path, rows: int) -> Path:
     rng, writer = np.random.default_rng(0), None
     for start in range(0, rows, 1_000_000):
         n = min(1_000_000, rows - start)
-        proba = np.exp(rng.normal(size=(n, 3)))
-        proba /= proba.sum(axis=1, keepdims=True)
+        scores = np.exp(rng.normal(size=(n, 3)))
+        scores /= scores.sum(axis=1, keepdims=True)
         part = pa.table(
             {
-                **{f"p{k}": proba[:, k] for k in range(3)},
-                "y": (rng.random(n)[:, None] > proba.cumsum(axis=1)).sum(axis=1).clip(max=2),
+                **{f"p{k}": scores[:, k] for k in range(3)},
+                "y": (rng.random(n)[:, None] > scores.cumsum(axis=1)).sum(axis=1).clip(max=2),
                 "group": np.array(["a", "b", "c", "d"])[rng.integers(0, 4, n)],
                 "loan": rng.lognormal(10, 0.5, n),
                 "hours": rng.integers(1, 99, n).astype(np.int8),
@@ -230,7 +230,7 @@ import json, time, warnings
 from felicific import audit, aggregate, solve
 warnings.simplefilter("ignore")
 {open}
-ask = dict(proba={{0: "p0", 1: "p1", 2: "p2"}}, sensitive_features="group")
+ask = dict(score={{0: "p0", 1: "p1", 2: "p2"}}, sensitive_features="group")
 asked = dict(y="y", happiness="decision > 0", **ask)
 policy = solve(aggregate(rows(), **asked), gap=0.01)
 out = file + ".out"

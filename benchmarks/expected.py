@@ -54,10 +54,10 @@ class Scores(ClassifierMixin, BaseEstimator):
         return self.predict_proba(X).argmax(axis=1)
 
 
-def scored(proba: Any, y: Any, group: Any, **more: Any) -> pd.DataFrame:
+def scored(scores: Any, y: Any, group: Any, **more: Any) -> pd.DataFrame:
     """People as columns."""
     return pd.DataFrame(
-        {f"p{k}": proba[:, k] for k in range(proba.shape[1])} | {"y": y, "group": group} | more
+        {f"p{k}": scores[:, k] for k in range(scores.shape[1])} | {"y": y, "group": group} | more
     )
 
 
@@ -123,7 +123,7 @@ def fitted(people: pd.DataFrame, happiness: str, gap: float, policy: Any, classe
 
 
 def found(fair: FairClassifier, people: pd.DataFrame) -> tuple[float, float]:
-    """Mean gap of all components, and loss, among others."""
+    """Mean gap of all measures, and loss, among others."""
     result = audit(fair, people.drop(columns="y"), people["y"])
     return float(np.mean([*result.gaps.values()])), float(result.loss.estimate)
 

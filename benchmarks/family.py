@@ -2,7 +2,7 @@
 
     python benchmarks/family.py
 
-A histogram-boosting model that does not see sex is fitted to 14,000 rows, the policies of 256 cells to 17,000 others,
+A histogram-boosting model that does not see sex is fitted to 14,000 rows, policies of 256 score bins to 17,000 others,
 and both are judged on the rest. Fills its block of docs/evidence/policies.md.
 Prices are compared with central differences of the least loss.
 """
@@ -16,8 +16,9 @@ import numpy as np
 from shared import EVIDENCE, fill, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from felicific import Aggregates, Gap, Ratio, Score, aggregate, solve
+from felicific import Gap, Ratio, Score, aggregate, solve
 from felicific._problem.rows import Requirement
+from felicific._program.aggregates import Aggregates
 from felicific.datasets import adult
 
 ATTRIBUTES = ["sex", "race"]
@@ -63,7 +64,7 @@ def sums(seed: int) -> tuple[Aggregates, Aggregates]:
         table = data.X.iloc[rows].assign(
             score=model.predict_proba(features.iloc[rows])[:, 1], rich=data.y[rows]
         )
-        roles = {"proba": "score", "y": "rich", "sensitive_features": ATTRIBUTES}
+        roles = {"score": "score", "y": "rich", "sensitive_features": ATTRIBUTES}
         return aggregate(table, happiness={"selected": "decision"}, policy=signal, **roles)
 
     fitted = summed(fit, Score(bins=256)).joined()
@@ -82,7 +83,7 @@ def measured(fitted: Aggregates, other: Aggregates, name: str, asked: list[Requi
     rows = [row for one in asked for row in one.rows(fitted)]
 
     def reached(means: Any) -> list[float]:
-        return [row.said.reached(means) for row in rows]
+        return [row.goal.reached(means) for row in rows]
 
     return Row(
         name, policy.loss, there.loss, reached(policy.outcome.means), reached(there.means), 1e3 * min(took)

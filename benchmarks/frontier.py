@@ -37,14 +37,14 @@ def people(rows: int, seed: int = 0) -> dict[str, Any]:
 
 def ours(arrays: dict[str, Any], criterion: str) -> tuple[float, int]:
     """Seconds from rows to all breakpoints, and how many there are."""
-    proba = np.column_stack([1 - arrays["score"], arrays["score"]])
+    score = np.column_stack([1 - arrays["score"], arrays["score"]])
     seconds = []
     for _ in range(REPEATS):
         start = time.perf_counter()
         line = frontier(
             aggregate(
                 arrays["score"][:, None],
-                proba=proba,
+                score=score,
                 y=arrays["y"],
                 sensitive_features=arrays["group"],
                 happiness=criterion,

@@ -56,7 +56,7 @@ def main() -> None:
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     sums = aggregate(
         people(n),
-        proba="score",
+        score="score",
         y="repaid",
         sensitive_features="group",
         decisions=LIMITS,
@@ -64,7 +64,7 @@ def main() -> None:
         happiness={"limit": "decision"},
     ).joined()
     g, s, d = sums.loss.shape
-    print(f"{n:,} rows, {g} groups, {s} cells, {d} limits")
+    print(f"{n:,} rows, {g} groups, {s} score bins, {d} limits")
     rows = []
     for gap in (0.0, 250.0, 500.0, 1_000.0):
         program = build(sums, rows_of([Gap("limit", gap)], sums))

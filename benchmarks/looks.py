@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from shared import EVIDENCE, fill, table
 
-from felicific import Audit, audit
+from felicific import audit
+from felicific._audit.result import Audit
 
 WEEKS, MONTHS = 52, 12
 GROUPS = np.array(["a", "b", "c", "d"])
@@ -69,7 +70,7 @@ WORLDS = (
 
 
 def is_more(found: Audit) -> bool:
-    test = found.components[0].test
+    test = found.measures[0].test
     return test is not None and test.verdict == "more"
 
 
@@ -98,7 +99,7 @@ def check_counts(world: World, rng: np.random.Generator) -> None:
         classes=[0, 1],
         gap=world.allowed,
     )
-    one, other = rows.components[0].test, audit_counts(counts, world.allowed).components[0].test
+    one, other = rows.measures[0].test, audit_counts(counts, world.allowed).measures[0].test
     assert one is not None
     assert other is not None
     assert one.verdict == other.verdict
@@ -106,7 +107,7 @@ def check_counts(world: World, rng: np.random.Generator) -> None:
 
 
 def looks_at(world: World, rng: np.random.Generator, people: list[int], *, apart: bool) -> Iterator[bool]:
-    """What looks say after so many more people each: at all of them so far, or at each lot apart."""
+    """What looks say after so many more people each: at all of them so far, or at each of these batches apart."""
     if world.money:
         yield from looks_at_money(world, rng, people, apart=apart)
         return

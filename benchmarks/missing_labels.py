@@ -41,7 +41,7 @@ import naive_labels as naive
 MISSING = naive.MISSING
 FRESH = 100_000
 FEATURES = ("x1", "x2")
-CELLS = Score(bins=60)
+SIXTY_BINS = Score(bins=60)
 
 #: How the naive implementation fits the probabilities of a missing label: part ``curves`` compares the ways.
 CURVE = {"penalty": 1.0}
@@ -158,7 +158,7 @@ class Ask:
 
     happiness: Any = "decision * amount"
     gap: float = 0.0
-    policy: Any = CELLS
+    policy: Any = SIXTY_BINS
     cost: Any = ((0.0, 1.0), (1.0, 0.0))
     max_odds_ratio: float = 1.0
     curve: Any = field(default_factory=lambda: CURVE)
@@ -193,12 +193,12 @@ class Fitted:
 
     def decisions(self, people: People) -> np.ndarray:
         """The probabilities of every decision."""
-        proba = self.model.predict_proba(features(people))
+        score = self.model.predict_proba(features(people))
         if self.policy.kind == "label":
-            proba = self.model.classes_[proba.argmax(axis=1)]
+            score = self.model.classes_[score.argmax(axis=1)]
         x = {name: column for name, column in people.items() if column.ndim == 1}
         return np.asarray(
-            self.policy.probabilities(proba, people["group"] if self.policy.sees_group else None, x)
+            self.policy.probabilities(score, people["group"] if self.policy.sees_group else None, x)
         )
 
 
@@ -243,18 +243,18 @@ def columns_of(people: People) -> People:
     return {name: people[name] for name in (*FEATURES, "group", "amount") if name in people}
 
 
-def solved(columns: People, proba: np.ndarray, y: Any, weight: Any, ask: Ask, loss: Any = None) -> Any:
+def solved(columns: People, score: np.ndarray, y: Any, weight: Any, ask: Ask, loss: Any = None) -> Any:
     """A plain fit of the library, without missing labels."""
-    table_of = columns | {"y": y, "w": weight, "own": proba.argmax(axis=1)}
-    names = [f"p{k}" for k in range(proba.shape[1])]
-    table_of |= {name: proba[:, k] for k, name in enumerate(names)}
+    table_of = columns | {"y": y, "w": weight, "own": score.argmax(axis=1)}
+    names = [f"p{k}" for k in range(score.shape[1])]
+    table_of |= {name: score[:, k] for k, name in enumerate(names)}
     return solve(
         table_of,
-        proba=names,
+        score=names,
         y="y",
         sample_weight="w",
         sensitive_features="group",
-        classes=list(range(proba.shape[1])),
+        classes=list(range(score.shape[1])),
         happiness=ask.happiness,
         gap=ask.gap,
         policy=ask.policy,
@@ -281,37 +281,37 @@ def fit_left_out(people: People, model: Any, ask: Ask) -> Fitted:
 
 def fit_uncorrected(people: People, model: Any, ask: Ask) -> Fitted:
     """A missing label is what the model says."""
-    proba = model.predict_proba(features(people))
-    columns, y, w, at = naive.expanded(columns_of(people), people["label"], np.ones(len(proba)), proba)
-    policy = solved(columns, proba[at], y, w, ask)
+    score = model.predict_proba(features(people))
+    columns, y, w, at = naive.expanded(columns_of(people), people["label"], np.ones(len(score)), score)
+    policy = solved(columns, score[at], y, w, ask)
     return Fitted(policy, model, policy.loss)
 
 
 def imputed(people: People, model: Any, ask: Ask) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any, Any]:
     """The model's probabilities, omega, m, the curves behind it, and the chance of a label for others."""
-    proba = model.predict_proba(features(people))
+    score = model.predict_proba(features(people))
     if np.isnan(people["proba"]).any():
         probabilities, of = chances(people)
     else:
         probabilities, of = people["proba"], lambda others: others["proba"]
     omega = naive.omega_of(people["label"], probabilities)
     fit = naive.shares if ask.curve == "shares" else partial(naive.curves, **ask.curve)
-    curve = fit(proba, people["label"], people["group"], omega)
-    return proba, omega, curve(proba, people["group"]), curve, of
+    curve = fit(score, people["label"], people["group"], omega)
+    return score, omega, curve(score, people["group"]), curve, of
 
 
 def fit_naive(people: People, model: Any, ask: Ask) -> Fitted:
     """The expanded table; with ``max_odds_ratio``, each decision costs the unlabelled its own worst case."""
-    proba, _, m, curve, of = imputed(people, model, ask)
-    columns, label, ones = columns_of(people), people["label"], np.ones(len(proba))
+    score, _, m, curve, of = imputed(people, model, ask)
+    columns, label, ones = columns_of(people), people["label"], np.ones(len(score))
     if ask.max_odds_ratio == 1.0:
         columns, y, w, at = naive.expanded(columns, label, ones, m)
-        policy = solved(columns, proba[at], y, w, ask)
+        policy = solved(columns, score[at], y, w, ask)
         return Fitted(policy, model, policy.loss, of, curve)
     costs = worst_costs(label, m, ask)
     columns |= {f"cost{d}": costs[:, d] for d in range(costs.shape[1])}
     loss = " + ".join(f"cost{d} * (decision == {d})" for d in range(costs.shape[1]))
-    policy = solved(columns, proba, np.where(label == MISSING, 0, label), ones, ask, loss)
+    policy = solved(columns, score, np.where(label == MISSING, 0, label), ones, ask, loss)
     return Fitted(policy, model, policy.loss, of, curve)
 
 
@@ -355,7 +355,7 @@ def frame(people: People) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any]]:
     X = pd.DataFrame(columns_of(people) | ({"proba": people["proba"]} if known else {}))
     X["id"] = np.arange(len(X))
     y = np.where(people["label"] == MISSING, np.nan, people["label"])
-    return X, y, {"proba": "proba"} if known else {}
+    return X, y, {"label_proba": "proba"} if known else {}
 
 
 def fit_own(people: People, model: Any, ask: Ask, at_least: float = 0.0) -> Fitted:
@@ -792,7 +792,7 @@ def true_gap(fitted: Fitted, people: People) -> float:
     return float(a - b)
 
 
-#: The way of fitting, the chance that everybody keeps, and whether a fit takes all people that policies decided about
+#: The way of fitting, the chance that everybody keeps, and whether a fit takes all people that policies decided on
 #: or those of the last round. Without a chance, the officer goes on choosing who is seen.
 ARMS: dict[str, tuple[str, float, bool]] = {
     "oracle": ("oracle", 0.0, False),
@@ -895,12 +895,12 @@ class Repaid(World):
 
 def fit_residual(people: People, model: Any, ask: Ask) -> Fitted:
     """Happiness amount * y * decision, with the residual term; the loss by the expanded table."""
-    proba, omega, m, curve, of = imputed(people, model, ask)
+    score, omega, m, curve, of = imputed(people, model, ask)
     label, columns = people["label"], columns_of(people)
     # Split among the copies of a row, psi y is what the residual term makes of the sum of y.
     columns["told"] = naive.psi(label, m, omega)[:, 1]
-    columns, y, w, at = naive.expanded(columns, label, np.ones(len(proba)), m)
-    policy = solved(columns, proba[at], y, w, replace(ask, happiness="amount * told * decision"))
+    columns, y, w, at = naive.expanded(columns, label, np.ones(len(score)), m)
+    policy = solved(columns, score[at], y, w, replace(ask, happiness="amount * told * decision"))
     return Fitted(policy, model, policy.loss, of, curve)
 
 

@@ -52,7 +52,7 @@ class World:
 
 
 def rows_of(codes: NDArray[np.intp], *values: Floats) -> Rows:
-    """Everybody is counted by every component."""
+    """Everybody is counted by every measure."""
     columns = np.stack(values, axis=1).astype(float)
     return Rows(codes, columns, np.ones(columns.shape, dtype=bool))
 
@@ -64,7 +64,7 @@ def rates(means: tuple[float, ...], shares: tuple[float, ...], rng: np.random.Ge
 
 
 def several(above: float, rng: np.random.Generator, n: int) -> Rows:
-    """Four groups and two components; one group is above the others in one of them."""
+    """Four groups and two measures; one group is above the others in one of them."""
     codes = rng.choice(4, n, p=(0.4, 0.3, 0.2, 0.1))
     return rows_of(codes, rng.random(n) < 0.3 + above * (codes == 1), rng.random(n) < 0.6)
 
@@ -112,7 +112,7 @@ BOUNDED = (
     World("rare: .03 and .02, .01 allowed", partial(rates, (0.03, 0.02), EVEN), 0.01),
     World("equal: .5 and .5, 0 allowed", partial(rates, (0.5, 0.5), EVEN), 0.0),
     World(
-        "4 groups, 2 components, one group .05 above, .05 allowed",
+        "4 groups, 2 measures, one group .05 above, .05 allowed",
         partial(several, 0.05),
         0.05,
         4,
@@ -200,7 +200,7 @@ DELAYS = (
     Delay(World("0, then .15 after 40,000 rows", partial(jump, 40_000, 0.15), 0.05), 60_000, 40_000, 2_600),
     Delay(
         World(
-            "4 groups, 2 components, one .15 above", partial(several, 0.15), 0.05, 4, ((0.0, 1.0), (0.0, 1.0))
+            "4 groups, 2 measures, one .15 above", partial(several, 0.15), 0.05, 4, ((0.0, 1.0), (0.0, 1.0))
         ),
         30_000,
         0,

@@ -31,8 +31,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
 import felicific
-from felicific import FairClassifier, Scorer
+from felicific import FairClassifier
 from felicific.datasets import Dataset, adult, financial_loans, synthetic_loans
+from felicific.sklearn import make_scorer
 from studies.experiment import make_forest
 from studies.experiment import split as split_rows
 
@@ -70,8 +71,8 @@ Record = dict[str, Any]
 class Remembered(ClassifierMixin, BaseEstimator):
     """A fitted model's output, looked up by the index of the table: the forest runs once per split."""
 
-    def __init__(self, proba: Any, predicted: Any) -> None:
-        self.proba = proba
+    def __init__(self, probabilities: Any, predicted: Any) -> None:
+        self.probabilities = probabilities
         self.predicted = predicted
         self.classes_ = np.array([0, 1])
 
@@ -81,7 +82,7 @@ class Remembered(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Any:
         """Return the forest's probabilities."""
-        return self.proba[X.index]
+        return self.probabilities[X.index]
 
     def predict(self, X: Any) -> Any:
         """Return the forest's decisions."""
@@ -124,7 +125,7 @@ class Split:
 
     def measure(self, decider: Any, part: Any) -> tuple[float, float]:
         """Accuracy and gap of a classifier on some rows."""
-        scorer = Scorer(happiness=self.data.happiness, sensitive_features=self.data.sensitive_features)
+        scorer = make_scorer(happiness=self.data.happiness, sensitive_features=self.data.sensitive_features)
         found = scorer(decider, *self.rows(part))
         return 1.0 + found["neg_loss"], -found["neg_gap"]
 
@@ -139,8 +140,8 @@ def split(name: str, seed: int) -> Split:
     data = load(name)
     train, validation, test = split_rows(len(data.y), seed)
     forest = fit_forest(data, train, seed)
-    proba = forest.predict_proba(data.X)  # it takes the columns it knows
-    return Split(name, seed, data, Remembered(proba, proba.argmax(axis=1)), train, validation, test)
+    score = forest.predict_proba(data.X)  # it takes the columns it knows
+    return Split(name, seed, data, Remembered(score, score.argmax(axis=1)), train, validation, test)
 
 
 def fit_forest(data: Dataset, train: Any, seed: int, hidden: Iterable[str] = ()) -> Any:
@@ -166,7 +167,7 @@ def ladder(seeds: int) -> list[Record]:
             deciders = {UNCONSTRAINED: work.model} | {policy: work.fit(policy) for policy in LADDER}
             for policy, decider in deciders.items():
                 accuracy, gap = work.measure(decider, work.test)
-                drawn = 0.0 if decider is work.model else randomized(decider, work)
+                drawn = 0.0 if decider is work.model else share_randomized(decider, work)
                 found.append(
                     {
                         "data": name,
@@ -181,10 +182,10 @@ def ladder(seeds: int) -> list[Record]:
     return found
 
 
-def randomized(fair: FairClassifier, work: Split) -> float:
-    """Share of test people whom a lottery decides about."""
-    proba = fair.predict_proba(work.rows(work.test)[0])
-    return float((proba.max(axis=1) < 1.0).mean())
+def share_randomized(fair: FairClassifier, work: Split) -> float:
+    """Share of the test people who face a lottery."""
+    probabilities = fair.predict_proba(work.rows(work.test)[0])
+    return float((probabilities.max(axis=1) < 1.0).mean())
 
 
 def recalibrate(seeds: int) -> list[Record]:
@@ -258,7 +259,7 @@ def write_tasks(folder: Path, tasks: list[tuple[str, int]]) -> None:
     for name, seed in tasks:
         work, arrays = split(name, seed), {}
         for part, rows in (("validation", work.validation), ("test", work.test)):
-            arrays[f"{part}_score"] = work.model.proba[rows, 1]
+            arrays[f"{part}_score"] = work.model.probabilities[rows, 1]
             arrays[f"{part}_y"] = work.data.y[rows]
             arrays[f"{part}_group"] = np.unique(work.group(rows), return_inverse=True)[1]
         np.savez(folder / f"{name}-{seed}.npz", **arrays)
@@ -585,8 +586,8 @@ def draw(records: list[Record], file: Path) -> None:
     colour = alt.condition(emphasis, alt.value(accent), alt.value(quiet))
     base = alt.Chart().encode(y=alt.Y("policy:N", title=None, sort=[UNCONSTRAINED, *LADDER]))
     at = alt.X("accuracy:Q", title=title, scale=scale)
-    today = alt.Chart().mark_rule(strokeDash=[3, 3], color=quiet)
-    today = today.encode(x=alt.X("mean(today):Q", title=title, scale=scale))
+    baseline = alt.Chart().mark_rule(strokeDash=[3, 3], color=quiet)
+    baseline = baseline.encode(x=alt.X("mean(baseline):Q", title=title, scale=scale))
     bars = base.mark_rule(strokeWidth=2)
     bars = bars.encode(x=alt.X("low:Q", title=title, scale=scale), x2="high:Q", color=colour)
     dots = base.mark_circle(size=45, opacity=1).encode(x=at, color=colour)
@@ -594,7 +595,7 @@ def draw(records: list[Record], file: Path) -> None:
     text = text.encode(x=at, text=alt.Text("accuracy:Q", format=".1f"))
     header = alt.Header(title=None, labelFontSize=13, labelFontWeight="bold", labelColor=ink)
     chart = (
-        alt.layer(today, bars, dots, text, data=alt.Data(values=figure_rows(records)))
+        alt.layer(baseline, bars, dots, text, data=alt.Data(values=figure_rows(records)))
         .properties(width=210, height=190)
         .facet(column=alt.Column("data:N", sort=list(LOADERS), header=header), spacing=22)
         .configure(background="white", font="sans-serif")
@@ -622,7 +623,7 @@ def figure_rows(records: list[Record]) -> list[Record]:
                     "accuracy": accuracy,
                     "low": accuracy - error,
                     "high": accuracy + error,
-                    "today": 100 * base.mean(),
+                    "baseline": 100 * base.mean(),
                 }
             )
     return rows

@@ -2,7 +2,7 @@
 
     python benchmarks/precision.py
 
-Fills its blocks of docs/evidence/policies.md. The model does not see sex; policies see 256 cells of its score.
+Fills its blocks of docs/evidence/policies.md. The model does not see sex; policies see 256 bins of its score.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from shared import EVIDENCE, fill, machine, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import OrdinalEncoder
 
-from felicific import Aggregates, aggregate
-from felicific._problem.asked import requirements_of
+from felicific import aggregate
+from felicific._problem.constraints import requirements_of
+from felicific._program.aggregates import Aggregates
 from felicific._program.fractions import TOLERANCE, free_row
 from felicific._program.highs import run_model
 from felicific._program.model import build
@@ -69,7 +70,7 @@ def people() -> dict[str, np.ndarray]:
 
 def grid(sums: Aggregates, gaps: dict[str, float]) -> float | None:
     """The least loss at some levels, each a program of its own."""
-    program = build(sums, [row for r in requirements_of(gaps, (), sums.components) for row in r.rows(sums)])
+    program = build(sums, [row for r in requirements_of(gaps, (), sums.measures) for row in r.rows(sums)])
     free = free_row(program.rows)
     if free is None:
         return None
@@ -85,7 +86,7 @@ def grid(sums: Aggregates, gaps: dict[str, float]) -> float | None:
 
 def measure(sums: Aggregates, gaps: dict[str, float], tolerance: float = TOLERANCE) -> Row:
     """Solve, and count."""
-    asked = requirements_of(gaps, (), sums.components)
+    asked = requirements_of(gaps, (), sums.measures)
     start = time.process_time()
     found = solve_program(sums, asked, tolerance=tolerance)
     seconds = time.process_time() - start
@@ -99,7 +100,7 @@ def price(sums: Aggregates, gaps: dict[str, float]) -> tuple[float, float, float
     """The price of precision parity, and the slopes of the loss on both sides by finite differences."""
 
     def solved(width: float) -> tuple[float, float]:
-        asked = requirements_of(gaps | {PRECISION: width}, (), sums.components)
+        asked = requirements_of(gaps | {PRECISION: width}, (), sums.measures)
         found = solve_program(sums, asked, tolerance=FINE)
         return found.outcome.loss, found.prices[PRECISION]
 
@@ -110,7 +111,7 @@ def price(sums: Aggregates, gaps: dict[str, float]) -> tuple[float, float, float
 
 def main() -> None:
     """Measure, and fill the page."""
-    roles = {"proba": "score", "y": "y", "sensitive_features": "sex"}
+    roles = {"score": "score", "y": "y", "sensitive_features": "sex"}
     sums = aggregate(people(), happiness=[PRECISION, ODDS], **roles).joined()
     rows = []
     for name, gaps in CASES.items():

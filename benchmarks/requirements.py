@@ -13,7 +13,7 @@ from pathlib import Path
 #: What each part measures; each is a file of its own beside this one.
 PARTS = {
     "family": "gaps between attributes, intersections and ratios on Adult: loss, what is left on test, prices, seconds",
-    "worse_off": "what it costs that fewer people get less than today",
+    "worse_off": "what it costs that fewer people get less than from the baseline",
     "precision": "precision parity, alone and with equalized odds: loss, programs, seconds",
     "changes": "what a cost of changes does, by kind of policy, size and rare groups, against none",
     "expected": "the gap on new people over the gap that was to be expected",

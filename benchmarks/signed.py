@@ -111,12 +111,12 @@ def values(world: World, people: pd.DataFrame, favourable: np.ndarray) -> np.nda
 
 
 def truth(world: World, people: pd.DataFrame, fair: FairClassifier) -> tuple[np.ndarray, np.ndarray]:
-    """Group means of the whole population, today and then."""
+    """Group means of the whole population, under the model and under the policy."""
     z = people["group"].to_numpy()
     probabilities = fair.policy_.probabilities(people["score"].to_numpy(), None if world.blind else z)[:, 1]
-    today = (people["score"].to_numpy() > 0.5).astype(float)
+    baseline = (people["score"].to_numpy() > 0.5).astype(float)
     n = np.bincount(z)
-    one, other = (np.bincount(z, values(world, people, odd)) / n for odd in (today, probabilities))
+    one, other = (np.bincount(z, values(world, people, odd)) / n for odd in (baseline, probabilities))
     return one, other
 
 
@@ -177,12 +177,12 @@ def wrongs(
 ) -> dict[str, bool]:
     """What was said falsely."""
     shrinks, change = np.ptp(other) < np.ptp(one), other - one
-    says = verdict.kind in ("takes", "certified", "unpromised")
+    says = verdict.kind in ("levels-down", "certified", "unpromised")
     bound = max(fair.certificate_.gaps.values(), default=np.inf)
     return {
         "shrinks": says and not shrinks,
         "certified": verdict.kind == "certified" and (not shrinks or np.ptp(other) > bound),
-        "takes": verdict.kind == "takes" and bool(change.max() > LITTLE * -change.min()),
+        "levels-down": verdict.kind == "levels-down" and bool(change.max() > LITTLE * -change.min()),
         "grows": verdict.reason == "grows" and bool(shrinks),
         "met": verdict.reason == "met" and np.ptp(one) > world.gap,
     }
@@ -190,14 +190,14 @@ def wrongs(
 
 APART = World("", shift=0.8, gap=0.05)
 WORLDS = {
-    "nothing to repair": World("a gap of .01 today, .05 allowed", shift=0.05, gap=0.05, tested=8_000),
+    "nothing to repair": World("a gap of .01 under the model, .05 allowed", shift=0.05, gap=0.05, tested=8_000),
     "chance": World("the policy turns the order around and leaves the gap as large as it is", shift=0.6, fixed=True),
     "chance, rare": World("the same, where 2 % are approved", shift=0.6, level=-3.1, fixed=True, tested=6_000),
     "chance, heavy tails": World(
         "the same in dollars, lognormal with sigma 1.5", shift=0.6, sigma=1.5, funding=True, fixed=True
     ),
-    "takes": World("dollars by a policy that does not see the group", shift=0.8, funding=True, blind=True, gap=15_000),
-    "takes a little": World("the second group asks for 1.6 times as much", loans=1.6, funding=True, tested=8_000),
+    "levels down": World("dollars, the group is not seen", shift=0.8, funding=True, blind=True, gap=15_000),
+    "levels down a little": World("the second group asks for 1.6 times as much", loans=1.6, funding=True, tested=8_000),
     "shrinks, certified": World("approvals .14 apart, .1 allowed, confidence .95", shift=0.6, gap=0.1,
                                 confidence=0.95, fitted=8_000),
     "shrinks, no certificate": World("dollars $22,000 apart, 5,000 allowed", shift=0.8, funding=True, gap=5_000),
@@ -216,7 +216,7 @@ def one_run(name: str, seed: int) -> tuple[str, dict[str, bool]]:
 
 def table(runs: int, say: Callable[[str], None]) -> list[str]:
     lines = [
-        '| world | | verdicts | "shrinks" said falsely | "certified" | "takes" | "grows" or "met" |',
+        '| world | | verdicts | "shrinks" said falsely | "certified" | "levels-down" | "grows" or "met" |',
         "|---|---|---|---|---|---|---|",
     ]
     with ProcessPoolExecutor(2) as pool:
@@ -229,7 +229,7 @@ def table(runs: int, say: Callable[[str], None]) -> list[str]:
                 wrong = sum(any(false.get(one, False) for one in what) for _, false in found)
                 return f"{wrong / runs:.1%}"
 
-            rates = [rate("shrinks"), rate("certified"), rate("takes"), rate("grows", "met")]
+            rates = [rate("shrinks"), rate("certified"), rate("levels-down"), rate("grows", "met")]
             lines.append(f"| {name} | {world.about} | {said} | {' | '.join(rates)} |")
             say(lines[-1])
     return lines

@@ -3,7 +3,7 @@
     python benchmarks/steered.py [--seeds 20]
 
 Synthetic loans: a forest of salary and loan is fitted on 20 % of 48,842 people, a policy with a gap of 0 on 16 %, and
-the others are decided about, as they come. *Drift*: the salaries of women fall by 600 half way. Of every way the gap
+the others are decided on, as they come. *Drift*: the salaries of women fall by 600 half way. Of every way the gap
 that is left is shown (its mean, its 95th percentile and its largest size over the seeds), the accuracy, how much the
 controls jitter (their standard deviation after the first sixth of the people, as a share of a group; of weights as the
 share of the largest possible change of a mean that they stand for), and the time of a processor for a person.
@@ -23,14 +23,15 @@ import pandas as pd
 from shared import EVIDENCE, fill, machine, table
 from sklearn.ensemble import RandomForestClassifier
 
-from felicific import Budget, Floor, Happiness, Policy, Steering, solve
+from felicific import Budget, Floor, Happiness, Policy, solve
+from felicific._policy.steering import Steering
 from felicific.datasets import synthetic_loans
 from felicific.exceptions import SteeringWarning
 from studies.experiment import split
 
 FUNDING = Happiness("decision * loan_requested", name="funding", unit="$")
 FEATURES = ["yearly_salary", "loan_requested"]
-ROLES = {"proba": "score", "y": "y", "sensitive_features": "sex", "happiness": FUNDING, "random_state": 0}
+ROLES = {"score": "score", "y": "y", "sensitive_features": "sex", "happiness": FUNDING, "random_state": 0}
 
 
 @dataclass
@@ -216,7 +217,7 @@ def try_five(seeds: int) -> Tries:
     tries = Tries()
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        roles = {"proba": "score", "y": "y", "sensitive_features": "group", "random_state": 0}
+        roles = {"score": "score", "y": "y", "sensitive_features": "group", "random_state": 0}
         policy = solve(five(5_000, rng), policy="score", happiness="decision", gap=0.0, **roles)
         for fall in (False, True):
             rows, when = five(20_000, rng, fall), ", drift" if fall else ""
@@ -282,7 +283,7 @@ def try_hostile(n: int = 12_000) -> str:
         z = rng.choice(groups, 6_000)
         score = rng.random(6_000).round(3)
         rows = pd.DataFrame({"z": z, "score": score, "y": (rng.random(6_000) < score).astype(int)})
-        policy = solve(rows, policy="score", proba="score", y="y", sensitive_features="z", happiness="decision",
+        policy = solve(rows, policy="score", score="score", y="y", sensitive_features="z", happiness="decision",
                        gap=0.0, random_state=0)  # fmt: skip
         for name, strategy in hostile(people).items():
             steering = policy.steer("decision", pace=100 * groups, reach=1.0)

@@ -103,7 +103,7 @@ def changes(runs: int, rng: np.random.Generator) -> Iterator[str]:
             flips = rng.random(2 * n) < np.where(group == "f", women, men)
             after = np.where(flips, 1, before)
             asked = {"happiness": happiness, "sensitive_features": group, "classes": [0, 1]}
-            found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).components[0]
+            found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).measures[0]
             mean = found.means["f"]
             covered[0] += mean.low <= rise[0] <= mean.high
             low, high = paired_t(

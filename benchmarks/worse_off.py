@@ -45,7 +45,7 @@ def main() -> None:
     ]
     head = ["at most so many of each sex lose", "loss", *map(str, free.groups_)]
     fill(EVIDENCE / "policies.md", "worse_off", table(head, rows))
-    print(f"approved today {free.frontier_.today.means[:, 0]}, proposed {free.policy_.means['approved']}")
+    print(f"approved: model {free.frontier_.baseline.means[:, 0]}, policy {free.policy_.means['approved']}")
     groups = free.groups_
     limits = [("of each sex", 0.05, groups), ("of each sex", 0.02, groups), ("of all", 0.02, None)]
     rows = []

@@ -77,7 +77,7 @@ sphinx_gallery_conf = {
 }
 warnings.filterwarnings(
     "ignore", message="No key says who"
-)  # examples name no key where nobody is decided about
+)  # examples name no key where nobody is decided on
 
 # -- Pages -----------------------------------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"

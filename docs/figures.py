@@ -35,7 +35,7 @@ from felicific.datasets import adult, synthetic_loans
 HERE = Path(__file__).parent
 LENDERS = 10
 WIDTH = 1200  # pixels of the picture of the report
-WAYS = ["today", "repaired on others", "recalibrated on them"]
+WAYS = ["the model's decisions", "repaired on others", "recalibrated on them"]
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def draw_amounts() -> plots.Chart:
     asked = {"happiness": "distributional_parity", "gap": 0.05, "sensitive_features": "sex"}
     fair = FairRegressor(FrozenEstimator(model), **asked, random_state=0).fit(X.iloc[policy], hours[policy])
     given = {
-        "today": model.predict(X.iloc[test][features]),
+        "as the model predicts": model.predict(X.iloc[test][features]),
         "with distributions at most 5 points apart": fair.predict(X.iloc[test]),
     }
     sex = X["sex"].to_numpy()[test]

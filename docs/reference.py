@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -20,33 +20,39 @@ PAGE = Path(__file__).with_name("reference.md")
 
 #: What is returned and not imported: the module and class, and where it comes from.
 RESULTS = {
-    "_program.aggregates.Outcome": "`policy.outcome`, `aggregates.today`, `frontier.today`",
+    "_frontier.frontier.Frontier": "`frontier(...)`, `fair.frontier_`",
+    "_policy.steering.Steering": "`policy.steer(...)`, `load(path, policy=...)`",
+    "_audit.result.Audit": "`audit(...)`",
+    "_audit.comparison.Comparison": "`compare(...)`",
+    "_audit.monitored.Monitor": "`monitor(...)`, `load(path)`",
+    "_program.aggregates.Aggregates": "`aggregate(...)`, `fair.aggregates_`, `load(path)`",
+    "_program.aggregates.Outcome": "`policy.outcome`, `aggregates.baseline`, `frontier.baseline`",
     "_policy.basis.Basis": "`policy.basis`",
     "_policy.explanation.Explanation": "`fair.explain(row)`, `policy.explain(scores, group)`",
     "_policy.explanation.Cut": "`explanation.cuts`",
-    "_policy.explanation.Lot": "`explanation.lot`",
+    "_policy.explanation.Draw": "`explanation.draw`",
     "_policy.explanation.Weighed": "`explanation.weighed`, of an individual policy",
     "_policy.explanation.Paid": "`explanation.requirements`",
     "_policy.individual.Search": "`policy.search`, of an individual policy",
     "_policy.controls.Control": "`steering.controls`",
     "_policy.steering_state.Point": "`steering.history`",
-    "_policy.amounts.AmountPolicy": "`FairRegressor(...).fit(X, y).policy_`, `solve(..., prediction=...)`",
+    "_policy.amounts.AmountPolicy": "`FairRegressor(...).fit(X, y).policy_`, `solve(...)` of amounts",
     "_policy.amount_individual.IndividualAmountPolicy": "the same with `policy='individual'`",
-    "_policy.amount_outcome.AmountOutcome": "`outcome`, `today` and `unconstrained` of these",
+    "_policy.amount_outcome.AmountOutcome": "`outcome`, `baseline` and `unconstrained` of these",
     "_policy.amount_outcome.Distance": "`outcome.distance`",
     "_policy.lines.Line": "`lines` of a policy of amounts",
     "_policy.lines.Atom": "`line.atoms`",
-    "_amounts.frontier.AmountFrontier": "`fair.frontier_` of a `FairRegressor`, `frontier(..., prediction=...)`",
-    "_amounts.aggregates.AmountAggregates": "`aggregate(..., prediction=...)`",
+    "_amounts.frontier.AmountFrontier": "`fair.frontier_` of a `FairRegressor`, `frontier(...)` of amounts",
+    "_amounts.aggregates.AmountAggregates": "`aggregate(...)` of amounts",
     "_audit.verdict.Verdict": "`fair.verdict_`, `fair.report(X, y).verdict`, `audit(...).verdict`",
     "_audit.flags.Flag": "`verdict.flags`",
     "_fit.certificate.Certificate": "`fair.certificate_`",
-    "_problem.rows.Asked": "`policy.basis.requirements`",
+    "_problem.rows.Goal": "`policy.basis.requirements`",
     "_program.known_labels.KnownLabels": "`fair.labels_`, `policy.labels`, where labels are missing",
     "_problem.exploration.Explored": "`policy.explore`",
     "_frontier.curve.Curve": "`frontier.on(...)`, `fair.frontier_on(X, y)`",
     "_audit.band.Band": "`frontier.band(...)`, `fair.frontier_band(X, y)`",
-    "_audit.result.ComponentAudit": '`audit(...).components`, `audit(...)["name"]`',
+    "_audit.result.MeasureAudit": '`audit(...).measures`, `audit(...)["name"]`',
     "_audit.result.Interval": "`audit(...).loss`, and every mean and gap of audits and comparisons",
     "_audit.result.GapTest": '`audit(..., gap=...)["name"].test`',
     "_audit.ratios.Ratios": "`audit(...).ratios`, `audit(...).ratios_between(...)`",
@@ -55,13 +61,33 @@ RESULTS = {
     "_audit.ratios.GroupRatio": '`audit(...).ratios["name"].rows`',
     "_audit.ratios.GroupMean": "`.unknown` and `.left_out` of these",
     "_audit.monitored.Alarm": "`monitor(...).alarm`",
-    "_audit.comparison.Change": '`compare(...).components`, `compare(...)["name"]`',
+    "_audit.comparison.Change": '`compare(...).measures`, `compare(...)["name"]`',
     "_fit.judged.Alternatives": "`alternatives(...)`",
     "_fit.judged.Alternative": '`alternatives(...).rows`, `alternatives(...)["name"]`, `alternatives(...).best`',
     "_statistics.sample_size.SampleSize": "`sample_size(...)`",
-    "report.document.Report": "`fair.report(X, y)`",
+    "_report.document.Report": "`fair.report(X, y)`",
     "datasets._dataset.Dataset": "`felicific.datasets.synthetic_loans()` and its like",
 }
+
+#: What users call of classes of which the rest serves inside; of all others everything is shown.
+MEMBERS: Mapping[str, tuple[str, ...]] = {
+    "Policy": (
+        "decide", "probabilities", "apply", "steer", "explain", "to_sql", "sentences", "rules", "impact", "outcomes",
+        "loss", "gaps", "gap", "means", "reached", "not_constrained", "expected_gaps", "expected_reached", "cautions",
+        "change_cost", "rounded", "save", "to_json", "from_json", "sha256", "resalted",
+    ),
+    "Monitor": (
+        "add", "evidence", "needed", "gaps", "along", "allowed", "measures", "rows", "notes", "sentences",
+        "plot", "save", "to_json", "from_json", "to_dict",
+    ),
+    "Steering": (
+        "decide", "decided", "controls", "gap", "bound", "added", "means", "people", "limited", "history", "aim",
+        "pace", "reach", "hear", "policy", "plot", "save",
+    ),
+    "Aggregates": ("people", "baseline", "evaluate", "merged", "joined", "save", "to_json", "from_json"),
+    **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "WorseOff", "Exploration", "MissingLabels"), ()),
+    **dict.fromkeys(("Happiness", "Score", "Individual"), ()),
+}  # fmt: skip
 
 
 def first_line(value: object) -> str:
@@ -92,7 +118,11 @@ def results() -> Iterator[str]:
 
 
 def members(kind: type) -> list[str]:
-    """Fields, properties and methods, in their order."""
+    """Fields, properties and methods, in their order; of some classes those that users call."""
+    if kind.__name__ in MEMBERS:
+        return [
+            f"`{name}()`" if callable(getattr(kind, name)) else f"`{name}`" for name in MEMBERS[kind.__name__]
+        ]
     if dataclasses.is_dataclass(kind):
         held = [f"`{field.name}`" for field in dataclasses.fields(kind)]
     else:

@@ -77,10 +77,10 @@ departments = audit(
     simultaneous=True,
     **counted,
 )
-for part in departments.components:
+for part in departments.measures:
     men, women = part.means["men"], part.means["women"]
     print(
-        f"{part.component.name}: {women.estimate:.2f} of {women.n:,.0f} women, {men.estimate:.2f} of {men.n:,.0f} men; "
+        f"{part.measure.name}: {women.estimate:.2f} of {women.n:,.0f} women, {men.estimate:.2f} of {men.n:,.0f} men; "
         f"a gap of {part.gap.estimate:.2f}, from {part.gap.low:.2f} to {part.gap.high:.2f}"
     )
 

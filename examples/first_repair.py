@@ -2,7 +2,7 @@
 Close a gap, and see who pays for it
 ====================================
 
-A bank's model decides about loans. Women ask for more money than men who are as creditworthy, so they are lent more.
+A bank's model decides on loans. Women ask for more money than men who are as creditworthy, so they are lent more.
 Here the gap is measured, closed, and measured again on people nobody has looked at, with the question that comes
 first: who gains, and who loses?
 """
@@ -23,8 +23,8 @@ model = RandomForestClassifier(50, random_state=0).fit(X[train][features], y[tra
 # What makes a person happy with a decision? Here: the money that is lent, in thousands of dollars.
 
 money = Happiness("decision * loan_requested / 1000", name="funding", unit="k$")
-today = audit(model, X[test], y[test], happiness=money, sensitive_features="sex")
-print(today)
+before = audit(model, X[test], y[test], happiness=money, sensitive_features="sex")
+print(before)
 
 # %%
 # The policy is fitted on people whom the model was not trained on. It reads as thresholds.
@@ -37,10 +37,10 @@ plots.policy(fair.policy_)
 # On others, who were not fitted on, the gap is not exactly 0: sampling noise remains.
 
 after = audit(fair, X[test], y[test])
-plots.groups(today, after)
+plots.groups(before, after)
 
 # %%
-# Person by person: the gap shrank by taking from women. Whether that is what was wanted is not for a program to say;
+# Person by person: the gap shrank by levelling women down. Whether that is what was wanted is not for a program to say;
 # :ref:`sphx_glr_gallery_take_from_nobody.py` shows the other way.
 
-print(compare(today, after))
+print(compare(before, after))

@@ -59,14 +59,14 @@ def observed(repays, approved, rng):
     return pd.Series(rng.random(len(repays)) < repays).astype("Int64").where(approved)
 
 
-def fair_policy(model, missing_labels=None, explore=None):
+def fair_policy(model, missing_labels=None, exploration=None):
     """Least errors, such that people who would repay are approved alike, whatever their group."""
     return FairClassifier(
         FrozenEstimator(model),
         happiness="equal_opportunity",
         gap=0.02,
         missing_labels=missing_labels,
-        constraints=[Exploration(at_least=explore)] if explore else [],
+        constraints=[Exploration(at_least=exploration)] if exploration else [],
         change_cost=0.0,
         random_state=0,
         **NAMES,
@@ -105,13 +105,13 @@ def main(n=10_000, fresh=100_000, seed=0):
             "at_random": fair_policy(model, "at_random").fit(people, y),
         }
         if number == 0:  # nobody knows the probabilities with which the officer decided
-            exploring = fair_policy(model, "at_random", explore=0.02).fit(people, y)
-        else:  # the policy of the round before decides; all people it ever decided about are fitted on
+            exploring = fair_policy(model, "at_random", exploration=0.02).fit(people, y)
+        else:  # the policy of the round before decides; all people it ever decided on are fitted on
             scored = people.assign(score=model.predict_proba(people[FEATURES])[:, 1])
-            decided = exploring.policy_.apply(scored, proba="score", with_proba=True, **NAMES)
+            decided = exploring.policy_.apply(scored, score="score", with_proba=True, **NAMES)
             decided["repaid"] = observed(repays, decided["decision"] == 1, rng)
             kept = decided if kept is None else pd.concat([kept, decided], ignore_index=True)
-            exploring = fair_policy(model, MissingLabels(label_proba="proba"), explore=0.02)
+            exploring = fair_policy(model, MissingLabels(label_proba="proba"), exploration=0.02)
             exploring.fit(kept.drop(columns=["decision", "repaid"]), kept["repaid"])
         fits["Exploration(.02)"] = exploring
         for name, fair in fits.items():

@@ -2,8 +2,8 @@
 Why, for one person
 ===================
 
-Somebody was refused and asks why. An explanation says what was decided today and what the policy decides, by which
-score and which cut, how far away, by lot or not, whether the group mattered, and which requirement pays for the
+Somebody was refused and asks why. An explanation says what the model decides and what the policy decides, by which
+score and which cut, how far away, at random or not, whether the group mattered, and which requirement pays for the
 difference. It also says what it is not: the legal reasons for a refusal.
 """
 
@@ -25,7 +25,7 @@ fair = FairClassifier(FrozenEstimator(model), happiness=money, gap=0.0, sensitiv
 plots.policy(fair.policy_)
 
 # %%
-# Who is approved today and refused by the policy? The first of them asks.
+# Who is approved by the model and refused by the policy? The first of them asks.
 
 asking = X[test]
 refused = (fair.predict(asking, key=asking.index) == 0) & (model.predict(asking[features]) == 1)
@@ -36,4 +36,4 @@ print(found)
 # %%
 # The same as data, for a file or another program.
 
-print(found.decision, found.today, found.score, found.distance)
+print(found.decision, found.baseline, found.score, found.distance)

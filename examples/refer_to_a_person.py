@@ -21,7 +21,7 @@ train, fit, test = slice(0, 4_000), slice(4_000, 14_000), slice(14_000, None)
 model = RandomForestClassifier(100, min_samples_leaf=20, random_state=0).fit(X[train][features], y[train])
 
 # %%
-# What was really decided: two cuts of the score. The column is the baseline, ``today``; the model does not see it, and
+# What was really decided: two cuts of the score. The column is passed as ``baseline``; the model does not see it, and
 # nobody has to know it to predict.
 
 score = model.predict_proba(X[features])[:, 1]
@@ -39,24 +39,24 @@ asked = {
     "decisions": ["refuse", "refer", "approve"],
     "loss": [[0, 0.2, 1], [0.6, 0.2, 0]],
     "happiness": funding,
-    "today": "decided",
+    "baseline": "decided",
     "sensitive_features": "sex",
     "random_state": 0,
 }
 cheapest = FairClassifier(FrozenEstimator(model), gap=0.0, **asked).fit(X[fit], y[fit])
 kept = FairClassifier(
-    FrozenEstimator(model), gap=0.0, constraints=[Floor("funding", at_least="today")], **asked
+    FrozenEstimator(model), gap=0.0, constraints=[Floor("funding", at_least="baseline")], **asked
 ).fit(X[fit], y[fit])
 
 # %%
-# Loss per person, the gap, and mean funding of the people whom the policies were fitted on; nobody's group gets less
-# than today by the second.
+# Loss per person, the gap, and mean funding of the people whom the policies were fitted on; by the second policy no
+# group gets less than at present.
 
 rows = {}
 for name, outcome in {
-    "today": cheapest.outcomes_["today"],
+    "present": cheapest.outcomes_["baseline"],
     "cheapest": cheapest.outcomes_["proposed"],
-    "no group below today": kept.outcomes_["proposed"],
+    "no group below the present": kept.outcomes_["proposed"],
 }.items():
     means = outcome.to_dict()["means"]["funding"]
     rows[name] = {"loss": f"{outcome.loss:.4f}", "gap": f"{outcome.gaps[0]:.1f}"}

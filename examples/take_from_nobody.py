@@ -3,7 +3,8 @@ Close a gap without taking from anybody
 =======================================
 
 The cheapest way to bring two groups together is often to take from one of them. ``WorseOff(0)`` forbids that: no person
-gets less than today. ``Floor`` forbids it of groups only. Both cost accuracy, and both are said before anybody decides.
+gets less than from the model's decision. ``Floor`` forbids it of groups only. Both cost accuracy, and both are said
+before anybody decides.
 """
 
 import pandas as pd
@@ -22,8 +23,8 @@ money = Happiness("decision * loan_requested / 1000", name="funding", unit="k$")
 
 ways = {
     "cheapest": [],
-    "no group below today": [Floor("funding", at_least="today")],
-    "nobody below today": [WorseOff(0)],
+    "no group below the model": [Floor("funding", at_least="baseline")],
+    "nobody below the model": [WorseOff(0)],
 }
 fits = {}
 for name, constraints in ways.items():
@@ -31,7 +32,7 @@ for name, constraints in ways.items():
     fits[name] = fair.fit(X[fit], y[fit])
 
 # %%
-# Of the people whom the policies were fitted on: means in k$, and who is decided otherwise than today.
+# Of the people whom the policies were fitted on: means in k$, and who gets less than from the model's decision.
 
 rows = {}
 for name, fair in fits.items():
@@ -49,5 +50,6 @@ pd.DataFrame(rows)
 # %%
 # The same on people nobody has looked at: with ``WorseOff(0)`` the gap closes upwards.
 
-today = audit(model, X[test], y[test], happiness=money, sensitive_features="sex")
-plots.groups(today, audit(fits["nobody below today"], X[test], y[test]), ways=("today", "nobody loses"))
+before = audit(model, X[test], y[test], happiness=money, sensitive_features="sex")
+after = audit(fits["nobody below the model"], X[test], y[test])
+plots.groups(before, after, ways=("the model", "nobody loses"))

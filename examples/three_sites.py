@@ -5,8 +5,8 @@ Three hospitals that may not share patients
 They fit one policy, and only sums leave each site. Run it with ``python examples/three_sites.py``.
 
 Each site sums up its own patients and sends one small file. The sums are added, and the policy that is fitted on them
-is the one that all rows in one place would give. With a least number of people per cell the files blur the score a
-little more, so that no cell speaks of a few patients; nobody is dropped, so no mean is biased.
+is the one that all rows in one place would give. With a least number of people per score bin the files blur the score
+a little more, so that no bin speaks of a few patients; nobody is dropped, so no mean is biased.
 """
 
 import tempfile
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from felicific import Aggregates, aggregate, plots, solve
+from felicific import aggregate, load, plots, solve
 
 GROUPS, LEAST = ["female", "male"], 10
 
@@ -41,7 +41,7 @@ def summed(table):
 
     return aggregate(
         table,
-        proba={0: "safe", 1: "risk"},
+        score={0: "safe", 1: "risk"},
         y="ill",
         sensitive_features="sex",
         happiness={"hours of care": care},
@@ -50,15 +50,15 @@ def summed(table):
 
 
 def main():
-    """Fit three times: on all rows, on three files, and on three files with small cells merged."""
+    """Fit three times: on all rows, on three files, and on three files with small score bins merged."""
     sites = [patients(4_000, 1, 0.5), patients(1_500, 2, 0.7), patients(700, 3, 0.4)]
     with tempfile.TemporaryDirectory() as folder:
         for i, site in enumerate(sites):
             summed(site).save(Path(folder) / f"exact-{i}.json")
             summed(site).merged(LEAST).save(Path(folder) / f"merged-{i}.json")
         sizes = [file.stat().st_size for file in sorted(Path(folder).glob("*.json"))]
-        exact = sum(Aggregates.load(Path(folder) / f"exact-{i}.json") for i in range(3))
-        merged = sum(Aggregates.load(Path(folder) / f"merged-{i}.json") for i in range(3))
+        exact = sum(load(Path(folder) / f"exact-{i}.json") for i in range(3))
+        merged = sum(load(Path(folder) / f"merged-{i}.json") for i in range(3))
 
     pooled = summed({name: np.concatenate([site[name] for site in sites]) for name in sites[0]})
     fits = {

@@ -3,7 +3,7 @@ A model without probabilities
 =============================
 
 A support vector machine says how far a person is from its boundary, and nothing of how likely anything is. Its policy
-sees cells of that decision function, cut between the people it was fitted on; sentences and charts speak of its own
+sees bins of that decision function, cut between the people it was fitted on; sentences and charts speak of its own
 numbers. Nothing else changes.
 """
 
@@ -41,5 +41,5 @@ plots.policy(fair.policy_)
 # %%
 # What it does to people whom it was not fitted on.
 
-today = audit(model, X[test], y[test], happiness="demographic_parity", sensitive_features="sex")
-plots.groups(today, audit(fair, X[test], y[test]), component="demographic_parity(decision=1)")
+before = audit(model, X[test], y[test], happiness="demographic_parity", sensitive_features="sex")
+plots.groups(before, audit(fair, X[test], y[test]), measure="demographic_parity(decision=1)")

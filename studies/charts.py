@@ -71,20 +71,20 @@ def score_changes(lender: pd.DataFrame, ratio: int) -> Chart:
         y = _y("change", None if panels else "mean change, points", ",d", ends)
         along = lender[lender["criterion"] == criterion]
         lines, _ = _lines(along.assign(order=along["gap"]), x, y, groups, [LIGHT.accent] + [LIGHT.muted] * 3)
-        today, zero = (
+        baseline, zero = (
             alt.Chart(pd.DataFrame({"left": [1, 0], "change": level})) for level in (now["change"], 0.0)
         )
         panel = alt.layer(
             zero.mark_line(color=LIGHT.muted, strokeWidth=1).encode(x, y),
-            today.mark_line(color=LIGHT.accent, strokeWidth=1.2, strokeDash=[1, 3]).encode(x, y),
+            baseline.mark_line(color=LIGHT.accent, strokeWidth=1.2, strokeDash=[1, 3]).encode(x, y),
             lines,
         )
         title = criterion.replace(UNHARMED, "nobody worse")
         panels.append(panel.properties(width=230, height=300, title=title))
     return _finished(
         panels,
-        f"Mean change of the credit score; purple: {now['group']}, the group approved least often today. Dotted: its "
-        "change today.",
+        f"Mean change of the credit score; purple: {now['group']}, the group that the baseline approves least often. "
+        "Dotted: its change under the baseline.",
         "From left to right the criterion is tightened: from the gap that the most profitable policy leaves to the "
         f"least one. A default costs the lender {ratio} repaid loans.",
     )
@@ -95,14 +95,14 @@ def lender_profit(lender: pd.DataFrame) -> Chart:
     along = _left(lender).drop_duplicates(["criterion", "gap"])
     along = along.assign(name=along["criterion"], profit=along["profit"] / lowest(lender)["profit"])
     x = _x("left", "gap left, of the unconstrained one", "%", (1, 0))
-    y = _y("profit", "profit, of today's", "%", (along["profit"].min() - 0.04, along["profit"].max() + 0.04))
+    y = _y("profit", "profit, of baseline", "%", (along["profit"].min() - 0.04, along["profit"].max() + 0.04))
     names = list(CRITERIA)[::-1]
     colours = [LIGHT.accent if name.endswith(UNHARMED) else LIGHT.muted for name in names]
     lines, _ = _lines(along.assign(order=along["gap"]), x, y, names, colours, columns=2)
     return _finished(
         [lines.properties(width=640, height=300)],
-        "Profit per applicant. Purple: no group's credit scores fare worse than today; these frontiers end where a "
-        "smaller gap would harm a group.",
+        "Profit per applicant. Purple: no group's credit scores fare worse than under the baseline; these frontiers "
+        "end where a smaller gap would harm a group.",
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from felicific import Aggregates, Floor, Happiness, Score, aggregate, frontier
+from felicific import Floor, Happiness, Score, aggregate, frontier
 from felicific.datasets import fico
 from studies.experiment import crossings
 from studies.results import plain, table
@@ -25,7 +25,7 @@ from studies.results import plain, table
 TITLE = "Delayed impact: credit scores after equal approval"
 RATIOS = (4, 10)  # both of Liu et al.
 CHANGE, APPROVED = "change of credit score", "statistical_parity(decision=1)"
-UNHARMED = "no group worse than today"
+UNHARMED = "no group worse than under the baseline"
 
 #: What shrinks along each frontier.
 CRITERIA = {
@@ -42,11 +42,11 @@ def score_change(decision: Any, y: Any) -> Any:
     return decision * np.where(y == 1, 75.0, -150.0)
 
 
-def population(ratio: float) -> tuple[Aggregates, float]:
-    """Aggregates of all people, and the lowest score that is approved today.
+def population(ratio: float) -> tuple[Any, float]:
+    """Aggregates of all people, and the lowest score that the baseline approves.
 
     There is a row for every group, score level and outcome, weighted by how many they are. The loss is the negative
-    profit per applicant. Today is the most profitable single cutoff on the score, for everybody.
+    profit per applicant. The baseline is the most profitable single cutoff on the score, for everybody.
     """
     tables = fico()
     share = tables.totals[:, None] * tables.share
@@ -63,7 +63,7 @@ def population(ratio: float) -> tuple[Aggregates, float]:
     change = Happiness(score_change, name=CHANGE, unit="points", bounds=(-150.0, 75.0))
     found = aggregate(
         people,
-        proba="score",
+        score="score",
         predicted=(people["score"] > boundary).astype(int),
         y="repaid",
         sensitive_features="group",
@@ -76,9 +76,9 @@ def population(ratio: float) -> tuple[Aggregates, float]:
 
 
 def lend(ratio: float) -> pd.DataFrame:
-    """One lender: a row for every criterion, breakpoint and group; today's decisions are the criterion "today ..."."""
+    """One lender: a row for every criterion, breakpoint and group; the baseline is the criterion "baseline ..."."""
     people, cutoff = population(ratio)
-    names = [component.name for component in people.components]
+    names = [measure.name for measure in people.measures]
     j = [names.index(CHANGE), names.index(APPROVED)]
     rows = []
 
@@ -86,9 +86,9 @@ def lend(ratio: float) -> pd.DataFrame:
         for group, (change, approved) in zip(people.groups, means[:, j].tolist(), strict=True):
             rows.append((criterion, gap, -loss, group, change, approved))
 
-    add(f"today (cutoff {cutoff:g})", np.nan, people.today.loss, people.today.means)
+    add(f"baseline (cutoff {cutoff:g})", np.nan, people.baseline.loss, people.baseline.means)
     for name, closed in CRITERIA.items():
-        kept = [Floor(CHANGE, at_least="today")] if name.endswith(UNHARMED) else []
+        kept = [Floor(CHANGE, at_least="baseline")] if name.endswith(UNHARMED) else []
         line = frontier(people, gap={closed: 1.0}, constraints=kept)
         for gap, loss, means in zip(line.tau.tolist(), line.loss.tolist(), line.means, strict=True):
             add(name, gap, loss, means)
@@ -96,13 +96,13 @@ def lend(ratio: float) -> pd.DataFrame:
 
 
 def lowest(lender: pd.DataFrame) -> pd.Series:
-    """Today of the group that is approved least often: the one that equal approval means to help."""
-    today = lender[lender["gap"].isna()]
-    return today.loc[today["approved"].idxmin()]
+    """The baseline's row of the group that it approves least often: the one that equal approval means to help."""
+    baseline = lender[lender["gap"].isna()]
+    return baseline.loc[baseline["approved"].idxmin()]
 
 
 def states_table(lender: pd.DataFrame) -> str:
-    """Profit, and approval and change of every group, today and at every criterion's least gap."""
+    """Profit, and approval and change of every group, under the baseline and at every criterion's least gap."""
     rows, groups = [], list(lender["group"].unique())
     for name, along in lender.groupby("criterion", sort=False):
         first = along.head(len(groups))
@@ -126,8 +126,8 @@ def harm_sentences(lender: pd.DataFrame) -> list[str]:
         text += (
             f"{plain(gaps[change.argmax()])}) and by {change[0]:+.2f} at its least gap of {plain(gaps[0])}; "
         )
-        text += f"{now:+.2f} today."
-        for what, level in (("They are worse off than today", now), ("Their scores fall", 0.0)):
+        text += f"{now:+.2f} under the baseline."
+        for what, level in (("They are worse off than under the baseline", now), ("Their scores fall", 0.0)):
             passed = crossings(gaps, change, level)
             below = [f"at gaps below {plain(min(passed))}"] if passed and change[0] < level else []
             above = [f"at gaps above {plain(max(passed))}"] if passed and change[-1] < level else []

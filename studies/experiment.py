@@ -62,7 +62,7 @@ class People:
 
     X: pd.DataFrame
     y: NDArray[np.int64]
-    proba: Floats
+    score: Floats
     group: NDArray[Any]
     happiness: Happiness
 
@@ -114,7 +114,7 @@ def fit_lines(people: People, policy: str) -> dict[str, Line]:
     sums = partial(
         aggregate,
         people.X,
-        proba=people.proba,
+        score=people.score,
         y=people.y,
         sensitive_features=people.group,
         happiness=[people.happiness, *CRITERIA.values()],
@@ -153,7 +153,7 @@ def follow(line: Line, people: People) -> pd.DataFrame:
     its standard error, and the least and the largest gap that ties allow. In between everything is a straight line.
     """
     low, high = (
-        np.array([policy.probabilities(people.proba, people.group)[:, 1] for policy in end])
+        np.array([policy.probabilities(people.score, people.group)[:, 1] for policy in end])
         for end in (line.low, line.high)
     )
     middle = (low + high) / 2
@@ -224,7 +224,7 @@ def run(data: Dataset, seed: int, say: Callable[[str], None]) -> Run:
         say(f"seed {seed}: frontiers of the {policy} policy")
         lines = fit_lines(people["validation"], policy)
         for part, some in people.items():
-            score = some.proba[:, 1]
+            score = some.score[:, 1]
             whole = some.measure(score if policy == "soft-label" else (score > 0.5).astype(float))
             whole["gap"] = abs(whole.pop("difference"))
             numbers.append((policy, part, "unprocessed", "as it is", whole))

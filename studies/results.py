@@ -16,7 +16,7 @@ from felicific import sample_size
 from studies.experiment import CRITERIA, METHODS, PARTS, POLICIES, Floats, Run, distinct_numbers
 
 #: Rows per group that the paper's bound on the validation set asks for, with the numbers it uses.
-LEMMA_ROWS = int(sample_size(delta=0.02, confidence=0.99, n_components=2, n_classes=2, n_groups=2, span=1.0))
+LEMMA_ROWS = int(sample_size(delta=0.02, confidence=0.99, n_measures=2, n_classes=2, n_groups=2, span=1.0))
 
 
 @dataclass(frozen=True)

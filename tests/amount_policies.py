@@ -22,7 +22,7 @@ def amount_policy(groups, lines, **changes):
     """A policy of these lines."""
     nothing = outcome(len(groups))
     said = {
-        "components": (), "outcome": nothing, "today": nothing, "unconstrained": nothing, "prices": {}, "asked": {},
+        "measures": (), "outcome": nothing, "baseline": nothing, "unconstrained": nothing, "prices": {}, "asked": {},
         "bounds": (-1e6, 1e6), "listed": None, "loss_name": "squared", "parity": "", "salt": SALT,
     }  # fmt: skip
     return AmountPolicy(groups=tuple(groups), lines=tuple(lines), **said | changes)
@@ -37,9 +37,9 @@ def random_line(rng, n_knots, n_atoms=0, steps=False):
     atoms = []
     for low, high in zip(ends[::2], ends[1::2], strict=True):
         inner = np.sort(rng.random(rng.integers(0, 4)))
-        lots = np.concatenate([[0.0], inner, inner[:1], [1.0]])
-        lots.sort()
-        atoms.append(Atom(float(low), float(high), 0.1, lots, np.sort(rng.normal(0, 30, len(lots)))))
+        draws = np.concatenate([[0.0], inner, inner[:1], [1.0]])
+        draws.sort()
+        atoms.append(Atom(float(low), float(high), 0.1, draws, np.sort(rng.normal(0, 30, len(draws)))))
     return Line(x, y, tuple(atoms), (-2.0, 2.0))
 
 
@@ -63,7 +63,7 @@ def amount_case(groups, lines, columns=None, roles=None, n=400, seed=0, **change
         "id": np.arange(len(f)) + 10_000,
     }
     table |= {name: make(table) for name, make in (columns or {}).items()}
-    named = {"prediction": "f", "sensitive_features": "z", "key": "id"} | (roles or {})
+    named = {"predicted": "f", "sensitive_features": "z", "key": "id"} | (roles or {})
     named = {role: name for role, name in named.items() if name is not None}
     return Case(amount_policy(groups, lines, **changes), table, named)
 
@@ -82,8 +82,8 @@ CASES = {
     "one knot": lambda: amount_case(["a", "b"], _lines(2, 1)),
     "lines": lambda: amount_case(["a", "b"], _lines(2, 9)),
     "steps": lambda: amount_case(["a", "b"], _lines(2, 30, steps=True)),
-    "lots": lambda: amount_case(["a", "b"], _lines(2, 12, 5)),
-    "lots and steps": lambda: amount_case(["a", "b"], _lines(2, 12, 5, steps=True)),
+    "randomized": lambda: amount_case(["a", "b"], _lines(2, 12, 5)),
+    "lotteries and steps": lambda: amount_case(["a", "b"], _lines(2, 12, 5, steps=True)),
     "rounded": lambda: amount_case(["a", "b"], _lines(2, 12, 5), roles={"key": None}, randomize=False),
     "many knots": lambda: amount_case(["a", "b"], _lines(2, 300, 3)),
     "whole predictions": lambda: amount_case(["a", "b"], _lines(2, 9, 2), columns={"f": _whole}),
@@ -145,8 +145,8 @@ def naive_amounts(found):
             amounts.append(_on(line.prediction.tolist(), line.amount.tolist(), f))
             continue
         text = f"{policy.salt}:{table[roles['key']][i]}"
-        lot = int(hashlib.sha256(text.encode()).hexdigest()[:13], 16) / 2**52
-        amounts.append(_on(drawn.lots.tolist(), drawn.amounts.tolist(), lot))
+        draw = int(hashlib.sha256(text.encode()).hexdigest()[:13], 16) / 2**52
+        amounts.append(_on(drawn.draws.tolist(), drawn.amounts.tolist(), draw))
     return amounts
 
 

@@ -11,7 +11,8 @@ from naive import LAZY, MEMORY
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Scorer, aggregate, audit, frontier, solve
+from felicific import FairClassifier, aggregate, audit, frontier, solve
+from felicific.sklearn import make_scorer
 
 FEATURES = ["s", "amount", "g"]
 KINDS = ("score", "label", "soft-label", "individual")
@@ -62,7 +63,7 @@ class Asked:
     def table(self):
         """Arguments of aggregates, solve and frontier."""
         named = {
-            "proba": {0: "p0", 1: "p1"},
+            "score": {0: "p0", 1: "p1"},
             "y": "y",
             "sensitive_features": "g",
             "happiness": self.happiness,
@@ -99,8 +100,11 @@ def rows_of(columns, asked):
 
 def numbers(outcome):
     """Loss and group means, or what stands for them, as one flat list."""
-    if hasattr(outcome, "today_value"):
-        outcome = [outcome.evaluate(np.full(outcome.loss.shape, 1.0 / outcome.loss.shape[2])), outcome.today]
+    if hasattr(outcome, "baseline_value"):
+        outcome = [
+            outcome.evaluate(np.full(outcome.loss.shape, 1.0 / outcome.loss.shape[2])),
+            outcome.baseline,
+        ]
         return [number for part in outcome for number in [part.loss, *part.means.ravel()]]
     if hasattr(outcome, "persons"):
         means = [mean for part in outcome.means.values() for mean in part.values()]
@@ -138,7 +142,7 @@ def policy_doors(columns, asked, folder, policies, names=("pandas", "polars lazy
         table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, folder)
         for policy in policies:
             doors[f"audit policy {name} {policy.kind}"] = lambda t=table, p=policy: audit(
-                p, t, proba=scores, **asked.audited
+                p, t, score=scores, **asked.audited
             )
     return doors
 
@@ -161,12 +165,12 @@ def fitted_doors(columns, asked, fair):
         "frontier_on": lambda: fair.frontier_on(rows, y, **weight),
         "frontier_band": lambda: fair.frontier_band(rows, y, **weight),
         "report": lambda: numbers_of_report(fair.report(rows, y, **weight)),
-        "scorer": lambda: Scorer()(fair, rows, y, **weight),
+        "scorer": lambda: make_scorer()(fair, rows, y, **weight),
     }
 
 
 def numbers_of_report(report):
-    """Today's and the chosen policy's loss and gaps in a report, by name."""
+    """The baseline's and the chosen policy's loss and gaps in a report, by name."""
     content = report.to_dict()
     found = {}
 

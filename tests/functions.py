@@ -15,7 +15,7 @@ import pytest
 
 from felicific import Happiness, Individual, aggregate, audit, lookup, solve
 from felicific._policy.cells import CellPolicy
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Measure
 from felicific._program.aggregates import Outcome
 from felicific._program.signals import Label
 from felicific.exceptions import FittedRowsWarning
@@ -72,14 +72,14 @@ BATCHWISE = {
 def people(n=3000, seed=0, classes=3):
     """Columns of people, as arrays: three probabilities, a label, three groups, numbers narrow and wide, text."""
     rng = np.random.default_rng(seed)
-    proba = rng.dirichlet(np.ones(classes), n)
-    proba[: n // 8] = np.round(proba[: n // 8] * 16) / 16  # ties, and probabilities on the edges of bins
-    proba[: n // 8, -1] = 1 - proba[: n // 8, :-1].sum(axis=1)
-    proba = np.clip(proba, 0, 1)
-    proba /= proba.sum(axis=1, keepdims=True)
-    table = {f"p{k}": proba[:, k] for k in range(classes)}
+    score = rng.dirichlet(np.ones(classes), n)
+    score[: n // 8] = np.round(score[: n // 8] * 16) / 16  # ties, and probabilities on the edges of bins
+    score[: n // 8, -1] = 1 - score[: n // 8, :-1].sum(axis=1)
+    score = np.clip(score, 0, 1)
+    score /= score.sum(axis=1, keepdims=True)
+    table = {f"p{k}": score[:, k] for k in range(classes)}
     table |= {
-        "y": (rng.random(n)[:, None] > proba.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1),
+        "y": (rng.random(n)[:, None] > score.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1),
         "sex": rng.choice(np.array(["F", "M"], dtype=object), n),
         "z": rng.choice(np.array(["a", "b", "c"], dtype=object), n, p=[0.2, 0.3, 0.5]),
         "loan": rng.lognormal(10, 0.5, n),
@@ -97,15 +97,15 @@ def people(n=3000, seed=0, classes=3):
 def asked(classes=3, **changes):
     """Arguments of ``aggregates`` for these people."""
     return {
-        "proba": {k: f"p{k}" for k in range(classes)},
+        "score": {k: f"p{k}" for k in range(classes)},
         "y": "y",
         "sensitive_features": "z",
-        "happiness": components(EVERYDAY),
+        "happiness": measures(EVERYDAY),
     } | changes
 
 
-def components(functions):
-    """Named components, one of them among some people only, and two criteria."""
+def measures(functions):
+    """Named measures, one of them among some people only, and two criteria."""
     return [
         *(Happiness(function, name=name) for name, function in functions.items()),
         Happiness(
@@ -176,8 +176,8 @@ def assert_whole_path(people_of, table):
 
     Audited are the decisions that a lazy column holds, and the policy by its probabilities.
     """
-    happiness = components({name: EVERYDAY[name] for name in ("times", "offset", "both", "right")})
-    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
+    happiness = measures({name: EVERYDAY[name] for name in ("times", "offset", "both", "right")})
+    roles = {"score": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
     measured = {"sensitive_features": "z", "happiness": happiness, "gap": 1.0}
     decided, audits = [], []
     for lay in (people_of, as_pandas):
@@ -187,7 +187,7 @@ def assert_whole_path(people_of, table):
         with_decisions = policy.apply(rows, key="id", **roles)
         decided.append(as_lists(with_decisions, "id", "decision"))
         audits.append(audit("decision", with_decisions, "y", sample_weight="w", **measured))
-        audits.append(audit(policy, rows, "y", proba=roles["proba"], method="t", **measured))
+        audits.append(audit(policy, rows, "y", score=roles["score"], method="t", **measured))
     assert decided[0] == decided[1]
     assert_alike(audits[0], audits[2])
     assert_alike(audits[1], audits[3])
@@ -199,7 +199,7 @@ def assert_individual(people_of, table):
     Truth values are multiplied, which not every library does; the decisions are read more than once.
     """
     overtime = Happiness(lambda decision, x, y: (y == decision) * (x["hours"] > 40), name="overtime")
-    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
+    roles = {"score": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
     ask = roles | {"y": "y", "happiness": overtime, "gap": 0.02, "random_state": 0}
     measured = {"sensitive_features": "z", "happiness": Happiness(EVERYDAY["times"], name="loan"), "gap": 1.0}
     policies, decided, audits = [], [], []
@@ -212,7 +212,7 @@ def assert_individual(people_of, table):
         audits.append(audit("decision", with_decisions, "y", **measured))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FittedRowsWarning)  # which are known in memory
-            audits.append(audit(policy, rows, "y", proba=roles["proba"], **measured))
+            audits.append(audit(policy, rows, "y", score=roles["score"], **measured))
     mine, theirs = policies
     assert mine.loss == pytest.approx(theirs.loss, rel=1e-7)
     assert mine.gap == pytest.approx(theirs.gap, abs=1e-7)
@@ -220,16 +220,16 @@ def assert_individual(people_of, table):
     assert decided[0] == decided[1]
     assert_alike(audits[0], audits[2])
     for name in ("estimate", "low", "high"):  # of a policy that is the same to 1e-7
-        one, other = (getattr(audits[i].components[0].gap, name) for i in (1, 3))
+        one, other = (getattr(audits[i].measures[0].gap, name) for i in (1, 3))
         assert one == pytest.approx(other, rel=1e-7)
 
 
-def lots(salt, whole):
-    """A policy, people and what must be decided about them, if every engine draws the numbers of the vectors.
+def lottery_case(salt, whole):
+    """A policy, people and what must be decided on them, if every engine draws the numbers of the vectors.
 
     The keys are the whole numbers among those of the vectors, or all of them as text. Each is met twice: where the
-    probabilities of the first decision are its very number, so that the second is drawn, and where they are the next
-    larger float.
+    probability of the first decision is its very number, so that the second is drawn, and where it is the next larger
+    float.
     """
     drawn = [(v["key"], float.fromhex(v["u"])) for v in VECTORS["uniforms"] if v["salt"] == salt]
     drawn = [pair for pair in drawn if pair[0].lstrip("-").isdigit()] if whole else drawn
@@ -244,7 +244,7 @@ def lots(salt, whole):
     policy = CellPolicy(
         classes=np.arange(2),
         groups=tuple(range(n)),
-        components=(Component("parity", "", "parity", False, None),),
+        measures=(Measure("parity", "", "parity", False, None),),
         outcome=Outcome(0.0, np.zeros((n, 1)), np.zeros(1)),
         prices={},
         salt=salt,
@@ -256,28 +256,28 @@ def lots(salt, whole):
 
 
 def assert_same(found, expected, tolerance=1e-12):
-    """Aggregates agree: counts exactly, sums to ``tolerance`` of the largest sum of their component."""
+    """Aggregates agree: counts exactly, sums to ``tolerance`` of the largest sum of their measure."""
     assert found.groups == expected.groups
     assert [type(group) for group in found.groups] == [type(group) for group in expected.groups]
     assert np.array_equal(found.classes, expected.classes)
-    assert found.components == expected.components
+    assert found.measures == expected.measures
     assert found.signal == expected.signal
     assert found.loss_name == expected.loss_name
     assert np.array_equal(found.rows, expected.rows)
     if expected.signal.kind != "soft-label":
         assert np.array_equal(found.mass, expected.mass)
-    for name in ("mass", "loss", "today_loss", "among"):
+    for name in ("mass", "loss", "baseline_loss", "among"):
         close(getattr(found, name), getattr(expected, name), tolerance, name)
-    for j, component in enumerate(expected.components):
+    for j, measure in enumerate(expected.measures):
         ours, theirs = _absolute(found, j), _absolute(expected, j)
         for mine, other in zip(ours, theirs, strict=True):
-            close(mine, other, tolerance, component.name)
+            close(mine, other, tolerance, measure.name)
 
 
 def _absolute(aggregates, j):
-    """Sums of one component as they are, without an origin."""
+    """Sums of one measure as they are, without an origin."""
     shift = aggregates.origin[j] * aggregates.among[..., j]
-    return aggregates.value[..., j] + shift[:, :, None], aggregates.today_value[..., j] + shift
+    return aggregates.value[..., j] + shift[:, :, None], aggregates.baseline_value[..., j] + shift
 
 
 def close(found, expected, tolerance, what):
@@ -291,7 +291,7 @@ def assert_alike(found, expected):
     assert found.rows == expected.rows
     assert found.groups == expected.groups
     assert found.notes == expected.notes
-    for one, other in zip(found.components, expected.components, strict=True):
+    for one, other in zip(found.measures, expected.measures, strict=True):
         pairs = [(one.means[g], other.means[g]) for g in found.groups] + [(one.gap, other.gap)]
         for mine, theirs in pairs:
             assert mine.method == theirs.method

@@ -16,11 +16,11 @@ def name_of(value):
 
 def as_if_changed(sums):
     """Aggregates of happiness that decisions change for somebody, whatever these people say: idle ones are refused."""
-    return replace(sums, changed=(True,) * len(sums.components))
+    return replace(sums, changed=(True,) * len(sums.measures))
 
 
 def python_words(text):
-    """What a reader of the shell cannot type: arguments of Python, such as ``gap=``, and its requirements.
+    """What nobody can type on the command line: arguments of Python, such as ``gap=``, and its requirements.
 
     An option may take NAME=VALUE itself, and what stands in quotes was named by the user.
     """

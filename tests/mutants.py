@@ -131,7 +131,7 @@ def every_mutant(file: str) -> Iterator[Mutant]:
 
 
 def draw(packages: tuple[str, ...], number: int, seed: int) -> list[Mutant]:
-    """As many mutants of these packages, drawn by lot, all equally likely."""
+    """As many mutants of these packages, drawn at random, all equally likely."""
     files = lines_of_files(packages)
     every = [mutant for file in files for mutant in every_mutant(file)]
     print(f"{len(every)} faults can be put into {len(files)} files of {', '.join(packages)}", flush=True)
@@ -148,7 +148,7 @@ def lines_of_files(packages: tuple[str, ...] = PACKAGES) -> dict[str, range]:
     return found
 
 
-class Watched(ast.NodeTransformer):
+class Observed(ast.NodeTransformer):
     """Marks its line in ``__reached__`` before every statement of a function."""
 
     def __init__(self, first: int) -> None:
@@ -175,11 +175,13 @@ class Watched(ast.NodeTransformer):
         return [ast.fix_missing_locations(ast.copy_location(one, statement)) for one in parsed]
 
 
-class Watch:
+class Observer:
     """The plugin of the run in which it is measured which test reaches which line, in each process of its own."""
 
     def __init__(self, worker: str) -> None:
-        assert not any(f"felicific.{name}" in sys.modules for name in PACKAGES), "loaded before it is watched"
+        assert not any(f"felicific.{name}" in sys.modules for name in PACKAGES), (
+            "loaded before it is observed"
+        )
         files = lines_of_files()
         self.worker, size = worker, max(lines.stop for lines in files.values())
         self.reached = builtins.__reached__ = bytearray(size)  # type: ignore[attr-defined]
@@ -192,7 +194,7 @@ class Watch:
             path = loader.get_filename(name)
             if path not in firsts:
                 return usual(loader, name)
-            return compile(Watched(firsts[path]).visit(ast.parse(loader.get_data(path))), path, "exec")
+            return compile(Observed(firsts[path]).visit(ast.parse(loader.get_data(path))), path, "exec")
 
         SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]
 
@@ -204,7 +206,7 @@ class Watch:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
-        """Watch a test; how long it takes is processor time, with that of processes that it starts."""
+        """Observe a test; how long it takes is processor time, with that of processes that it starts."""
         definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
         shared = [self.name(one) for one in definitions if one.scope != "function"]
         self.since()
@@ -244,9 +246,9 @@ class Watch:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch in every process that runs tests; this file is a plugin of the run that ``measure`` starts."""
+    """Observe in every process that runs tests; this file is a plugin of the run that ``measure`` starts."""
     if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-        config.pluginmanager.register(Watch(worker))
+        config.pluginmanager.register(Observer(worker))
 
 
 def measure() -> None:

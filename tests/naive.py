@@ -1,4 +1,4 @@
-"""A naive second implementation of what people are worth: one row, one decision, one component at a time.
+"""A naive second implementation of what people are worth: one row, one decision, one measure at a time.
 
 :class:`Case` is a random problem: columns of people, and what is asked of them, once as felicific is given it and once
 as plain functions of one row (a dict). Sums are ``math.fsum`` over rows; nothing is vectorised and nothing is shared
@@ -84,7 +84,7 @@ LAZY = {
 
 @dataclass(frozen=True)
 class Part:
-    """One component: as felicific gets it, and as functions of one row."""
+    """One measure: as felicific gets it, and as functions of one row."""
 
     asked: Any
     value: Callable[[dict, Any], float]
@@ -99,12 +99,12 @@ class Case:
     Attributes
     ----------
     columns : dict of arrays
-        amount, member, y, z, own (what the model predicts), now (what is decided today), decided, w, p0, p1, ...
+        amount, member, y, z, own (what the model predicts), now (the baseline), decided, w, p0, p1, ...
     classes : list
     parts : list of Part
     loss, cost : object, callable
         The loss as felicific gets it, and of one row and decision.
-    weighted, predicted, today : bool
+    weighted, predicted, baseline : bool
         Whether the columns w, own and now are named.
     spelling : str
         How probabilities are named: "mapping", "list" or "score".
@@ -117,7 +117,7 @@ class Case:
     cost: Callable[[dict, Any], float]
     weighted: bool
     predicted: bool
-    today: bool
+    baseline: bool
     spelling: str
 
     @cached_property
@@ -137,14 +137,14 @@ class Case:
 
     @property
     def happiness(self):
-        """The components as felicific gets them."""
+        """The measures as felicific gets them."""
         return [part.asked for part in self.parts]
 
     def weight(self, row):
         """Weight of one row."""
         return row["w"] if self.weighted else 1.0
 
-    def proba(self, row):
+    def probabilities(self, row):
         """Probabilities of one row."""
         return [row[f"p{k}"] for k in range(len(self.classes))]
 
@@ -152,16 +152,16 @@ class Case:
         """Position of what the model predicts: as it says, or the first of the most probable."""
         if self.predicted:
             return self.classes.index(row["own"])
-        return self.proba(row).index(max(self.proba(row)))
+        return self.probabilities(row).index(max(self.probabilities(row)))
 
     def now(self, row):
-        """Position of what is decided today."""
-        return self.classes.index(row["now"]) if self.today else self.own(row)
+        """Position of the baseline's decision."""
+        return self.classes.index(row["now"]) if self.baseline else self.own(row)
 
     def shares(self, row, policy):
         """Signal of a row, or all of them with their shares."""
         if policy == "soft-label":
-            return list(enumerate(self.proba(row)))
+            return list(enumerate(self.probabilities(row)))
         return [(self.own(row), 1.0)]
 
     @property
@@ -170,14 +170,14 @@ class Case:
         named = [f"p{k}" for k in range(len(self.classes))]
         spelled = {"mapping": dict(zip(self.classes, named, strict=True)), "list": named, "score": "p1"}
         return {
-            "proba": spelled[self.spelling],
+            "score": spelled[self.spelling],
             "y": "y",
             "sensitive_features": "z",
             "happiness": self.happiness,
             "loss": self.loss,
             "classes": self.classes,
             "predicted": "own" if self.predicted else None,
-            "today": "now" if self.today else None,
+            "baseline": "now" if self.baseline else None,
             "sample_weight": "w" if self.weighted else None,
         }
 
@@ -196,29 +196,29 @@ class Case:
         return math.fsum(terms), math.fsum(map(abs, terms))
 
     def mean(self, z, j, decide):
-        """Mean happiness of a group, of what ``decide`` says is decided about each row: {decision: probability}."""
+        """Mean happiness of a group, of what ``decide`` says is decided on each row: {decision: probability}."""
         part = self.parts[j]
         counted = [row for row in self.rows if row["z"] == z and part.counts(row)]
         held = math.fsum(self.weight(row) for row in counted)
         return (
             math.fsum(
-                self.weight(row) * probabilities * part.value(row, decision)
+                self.weight(row) * probability * part.value(row, decision)
                 for row in counted
-                for decision, probabilities in decide(row).items()
+                for decision, probability in decide(row).items()
             )
             / held
         )
 
     def mean_loss(self, decide):
-        """Mean loss of what is decided about each row."""
+        """Mean loss of what is decided on each row."""
         return math.fsum(
-            self.weight(row) * probabilities * self.cost(row, decision)
+            self.weight(row) * probability * self.cost(row, decision)
             for row in self.rows
-            for decision, probabilities in decide(row).items()
+            for decision, probability in decide(row).items()
         ) / math.fsum(self.weight(row) for row in self.rows)
 
     def scale(self, j):
-        """Size of a component's values: what rounding is relative to."""
+        """Size of a measure's values: what rounding is relative to."""
         values = [abs(self.parts[j].value(row, d)) for row in self.rows for d in self.classes]
         return max(values, default=0.0) or 1.0
 
@@ -272,7 +272,7 @@ def _restricted(best):
 
 
 def _criteria(classes):
-    """Criteria of which two components at most are expected, by name, as functions of one row."""
+    """Criteria of which two measures at most are expected, by name, as functions of one row."""
     best = classes[-1]
     return {
         "overall_accuracy": Part("overall_accuracy", lambda row, d: float(d == row["y"])),
@@ -290,8 +290,8 @@ def _valued(part, rows, classes):
 
 
 @st.composite
-def components(draw, name, rows, classes):
-    """One component with a name of its own; where bounds are drawn, they are the least and the largest value."""
+def measures(draw, name, rows, classes):
+    """One measure with a name of its own; where bounds are drawn, they are the least and the largest value."""
     kind = draw(st.sampled_from(["amount", "amount", "right", "both", "written", "criterion"]))
     if kind == "criterion":
         criterion = draw(st.sampled_from(sorted(_criteria(classes))))
@@ -353,8 +353,8 @@ def cases(draw, n_classes=None, extra=10):
         "decided": names[draw(small_ints(n, 0, k - 1))],
         "w": w,
     }
-    proba = draw(probabilities(n, k))
-    columns |= {f"p{s}": proba[:, s] for s in range(k)}
+    score = draw(probabilities(n, k))
+    columns |= {f"p{s}": score[:, s] for s in range(k)}
     columns = {name: column[order] for name, column in columns.items()}
     loss, cost = draw(losses(classes))
     case = Case(
@@ -365,9 +365,9 @@ def cases(draw, n_classes=None, extra=10):
         cost=cost,
         weighted=weight != "none",
         predicted=draw(st.booleans()),
-        today=draw(st.booleans()),
+        baseline=draw(st.booleans()),
         spelling=draw(st.sampled_from(["mapping", "list", "score"][: 3 if k == 2 else 2])),
     )
-    parts = [draw(components(f"part {j}", case.rows, classes)) for j in range(draw(st.integers(1, 3)))]
+    parts = [draw(measures(f"part {j}", case.rows, classes)) for j in range(draw(st.integers(1, 3)))]
     unique = {part.name: part for part in parts}
     return replace(case, parts=list(unique.values()))

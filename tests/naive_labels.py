@@ -38,9 +38,9 @@ class Curves:
 
     of: dict[Any, tuple[np.ndarray, float]]
 
-    def __call__(self, proba, group):
+    def __call__(self, score, group):
         """The probability of every label, of people of these probabilities and groups."""
-        logs, found = np.log(np.clip(proba, SMALLEST, None)), np.full(proba.shape, np.nan)
+        logs, found = np.log(np.clip(score, SMALLEST, None)), np.full(score.shape, np.nan)
         for name, (a, b) in self.of.items():
             rows = group == name
             found[rows] = softmax(a + b * logs[rows])
@@ -52,7 +52,7 @@ def softmax(logits):
     return raised / raised.sum(axis=1, keepdims=True)
 
 
-def curves(proba, label, group, weight, *, penalty=0.0, slope=True):
+def curves(score, label, group, weight, *, penalty=0.0, slope=True):
     """Fit m group by group, on labelled rows of this weight (w times omega), by maximal likelihood.
 
     Intercepts are free, so that the weighted labels and m agree in sum. ``penalty`` is that of (b - 1)^2 / 2, in
@@ -62,11 +62,11 @@ def curves(proba, label, group, weight, *, penalty=0.0, slope=True):
     for name in np.unique(group):
         rows = (group == name) & (label != MISSING) & (weight > 0)
         if not rows.any():  # nobody to learn from: the model's own
-            found[name] = np.zeros(proba.shape[1]), 1.0
+            found[name] = np.zeros(score.shape[1]), 1.0
             continue
         found[name] = _newton(
-            np.log(np.clip(proba[rows], SMALLEST, None)),
-            one_hot(label[rows], proba.shape[1]),
+            np.log(np.clip(score[rows], SMALLEST, None)),
+            one_hot(label[rows], score.shape[1]),
             effective(weight[rows]) * weight[rows] / weight[rows].sum(),
             penalty,
             slope,
@@ -80,18 +80,18 @@ class Shares:
 
     of: dict[Any, np.ndarray]
 
-    def __call__(self, proba, group):
+    def __call__(self, score, group):
         """The probability of every label, of people of these probabilities and groups."""
-        return np.array([self.of[one, k] for one, k in zip(group, proba.argmax(axis=1), strict=True)])
+        return np.array([self.of[one, k] for one, k in zip(group, score.argmax(axis=1), strict=True)])
 
 
-def shares(proba, label, group, weight):
+def shares(score, label, group, weight):
     """Sum up labels by these weights (w times omega); where nobody is seen, the group's own."""
-    found, truth = {}, one_hot(label, proba.shape[1]) * weight[:, None]
+    found, truth = {}, one_hot(label, score.shape[1]) * weight[:, None]
     for name in np.unique(group):
         mine = group == name
-        for k in range(proba.shape[1]):
-            sums = truth[mine & (proba.argmax(axis=1) == k)].sum(axis=0)
+        for k in range(score.shape[1]):
+            sums = truth[mine & (score.argmax(axis=1) == k)].sum(axis=0)
             sums = sums if sums.sum() > 0 else truth[mine].sum(axis=0)
             found[name, k] = sums / sums.sum()
     return Shares(found)

@@ -29,14 +29,14 @@ class Rows:
     ----------
     n_classes, n_groups : int
     group, label, predicted : int array of shape (n,)
-    proba : float array of shape (n, K)
+    score : float array of shape (n, K)
     weight : float array of shape (n,)
     eta : float array of shape (n, K, J)
-        Happiness of person i with decision d in component j.
+        Happiness of person i with decision d in measure j.
     among : bool array of shape (n, J)
     cost : float array of shape (n, K)
     soft : bool
-        Whether the policy sees a label drawn from ``proba`` (else ``predicted``).
+        Whether the policy sees a label drawn from ``score`` (else ``predicted``).
     """
 
     n_classes: int
@@ -44,7 +44,7 @@ class Rows:
     group: np.ndarray
     label: np.ndarray
     predicted: np.ndarray
-    proba: np.ndarray
+    score: np.ndarray
     weight: np.ndarray
     eta: np.ndarray
     among: np.ndarray
@@ -52,7 +52,7 @@ class Rows:
     soft: bool
 
     @property
-    def n_components(self):
+    def n_measures(self):
         return self.eta.shape[2]
 
 
@@ -62,7 +62,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class GapAtMost:
-    """Every pair of groups within ``width`` in component ``j``."""
+    """Every pair of groups within ``width`` in measure ``j``."""
 
     j: int
     width: float
@@ -70,7 +70,7 @@ class GapAtMost:
 
 @dataclass(frozen=True)
 class MeanAtLeast:
-    """Mean of component ``j`` in group ``z`` at least ``level``."""
+    """Mean of measure ``j`` in group ``z`` at least ``level``."""
 
     j: int
     z: int
@@ -78,8 +78,8 @@ class MeanAtLeast:
 
 
 @dataclass(frozen=True)
-class TodayAtLeast:
-    """Mean of component ``j`` in group ``z`` at least what the predicted labels give it."""
+class BaselineAtLeast:
+    """Mean of measure ``j`` in group ``z`` at least what the predicted labels give it."""
 
     j: int
     z: int
@@ -87,7 +87,7 @@ class TodayAtLeast:
 
 @dataclass(frozen=True)
 class TotalBetween:
-    """Happiness of all people who are counted by component ``j``, summed for ``people`` of them."""
+    """Happiness of all people who are counted by measure ``j``, summed for ``people`` of them."""
 
     j: int
     lower: float | None = None
@@ -105,13 +105,13 @@ class Exact:
     def __init__(self, rows):
         self.rows = rows
         self.solved = {}  # what best_regret found, by requirements
-        G, K, J = rows.n_groups, rows.n_classes, rows.n_components
+        G, K, J = rows.n_groups, rows.n_classes, rows.n_measures
         self.mass = [[Fraction(0)] * K for _ in range(G)]
         self.counted = [[Fraction(0)] * J for _ in range(G)]
         loss = [[[Fraction(0)] * K for _ in range(K)] for _ in range(G)]
         value = [[[[Fraction(0)] * J for _ in range(K)] for _ in range(K)] for _ in range(G)]
-        today_loss = Fraction(0)
-        today = [[Fraction(0)] * J for _ in range(G)]
+        baseline_loss = Fraction(0)
+        baseline = [[Fraction(0)] * J for _ in range(G)]
         for i in range(len(rows.group)):
             z, own = int(rows.group[i]), int(rows.predicted[i])
             weight = Fraction(float(rows.weight[i]))
@@ -119,11 +119,11 @@ class Exact:
                 continue
             cost = [Fraction(float(c)) for c in rows.cost[i]]
             eta = [[Fraction(float(e)) for e in line] for line in rows.eta[i]]
-            today_loss += weight * cost[own]
+            baseline_loss += weight * cost[own]
             for j in range(J):
                 if rows.among[i, j]:
                     self.counted[z][j] += weight
-                    today[z][j] += weight * eta[own][j]
+                    baseline[z][j] += weight * eta[own][j]
             for s, share in signal_of(rows, i):
                 part = weight * share
                 self.mass[z][s] += part
@@ -133,8 +133,8 @@ class Exact:
                         if rows.among[i, j]:
                             value[z][s][d][j] += part * eta[d][j]
         self.total = sum(sum(line) for line in self.mass)
-        self.today_loss = today_loss / self.total
-        self.today = [[today[z][j] / self.counted[z][j] for j in range(J)] for z in range(G)]
+        self.baseline_loss = baseline_loss / self.total
+        self.baseline = [[baseline[z][j] / self.counted[z][j] for j in range(J)] for z in range(G)]
         self.base_loss = sum(loss[z][s][0] for z in range(G) for s in range(K)) / self.total
         self.loss = [
             [[(loss[z][s][d] - loss[z][s][0]) / self.total for d in range(K)] for s in range(K)]
@@ -154,7 +154,7 @@ class Exact:
             ]
             for j in range(J)
         ]
-        #: The largest swing of a group's mean that decisions can cause: the natural unit of a component.
+        #: The largest swing of a group's mean that decisions can cause: the natural unit of a measure.
         self.swing = [
             max(sum(max(cell) - min(cell) for cell in self.coefficient[j][z]) for z in range(G))
             for j in range(J)
@@ -166,7 +166,7 @@ class Exact:
         self.least_loss = self.base_loss + sum(min(cell) for line in self.loss for cell in line)
 
     def share(self, j):
-        """Share of each group among the people who are counted by component j."""
+        """Share of each group among the people who are counted by measure j."""
         everyone = sum(line[j] for line in self.counted)
         return [line[j] / everyone for line in self.counted]
 
@@ -175,14 +175,14 @@ class Exact:
         return self.base_loss + _inner(self.loss, q)
 
     def means_of(self, q):
-        """Mean of every group (first index) and component (second)."""
-        G, J = self.rows.n_groups, self.rows.n_components
+        """Mean of every group (first index) and measure (second)."""
+        G, J = self.rows.n_groups, self.rows.n_measures
         return [
             [self.base[z][j] + _inner([self.coefficient[j][z]], [q[z]]) for j in range(J)] for z in range(G)
         ]
 
     def gaps_of(self, q):
-        """Largest minus smallest group mean, by component."""
+        """Largest minus smallest group mean, by measure."""
         return [max(column) - min(column) for column in zip(*self.means_of(q), strict=True)]
 
     def cheapest(self):
@@ -199,7 +199,7 @@ def signal_of(rows, i):
     """Signals that person i shows, with their exact weights."""
     if not rows.soft:
         return [(int(rows.predicted[i]), Fraction(1))]
-    shares = [Fraction(float(p)) for p in rows.proba[i]]
+    shares = [Fraction(float(p)) for p in rows.score[i]]
     return [(s, share / sum(shares)) for s, share in enumerate(shares) if share]
 
 
@@ -220,7 +220,7 @@ def _inner(numbers, q):
 
 @dataclass(frozen=True)
 class Limit:
-    """``constant + sum_z weight[z] (mean_z - base_z) <= bound``, all exact, for one component."""
+    """``constant + sum_z weight[z] (mean_z - base_z) <= bound``, all exact, for one measure."""
 
     j: int
     weight: dict
@@ -241,8 +241,8 @@ def limits_of(exact, requirement):
         return [limit({a: Fraction(1), b: Fraction(-1)}, width) for a, b in permutations(range(G), 2)]
     if isinstance(requirement, MeanAtLeast):
         return [limit({requirement.z: Fraction(-1)}, -Fraction(float(requirement.level)))]
-    if isinstance(requirement, TodayAtLeast):
-        return [limit({requirement.z: Fraction(-1)}, -exact.today[requirement.z][j])]
+    if isinstance(requirement, BaselineAtLeast):
+        return [limit({requirement.z: Fraction(-1)}, -exact.baseline[requirement.z][j])]
     share = dict(enumerate(exact.share(j)))
     people = Fraction(float(requirement.people))
     found = []
@@ -255,7 +255,7 @@ def limits_of(exact, requirement):
 
 
 def excess(exact, requirements, q):
-    """By how much q breaks the requirements, relative to the swing of their components (0: met)."""
+    """By how much q breaks the requirements, relative to the swing of their measures (0: met)."""
     means, worst = exact.means_of(q), Fraction(0)
     for requirement in requirements:
         for limit in limits_of(exact, requirement):
@@ -351,7 +351,7 @@ def conflict_depth(exact, requirements):
 
 
 def least_gap(exact, j):
-    """Least gap of component j that any policy reaches, in its own unit."""
+    """Least gap of measure j that any policy reaches, in its own unit."""
     # With width 0 for everybody, the common excess is the gap itself, as a share of the swing.
     return conflict_depth(exact, [GapAtMost(j, 0.0)]) * float(exact.unit[j])
 

@@ -336,7 +336,7 @@ def cell_means(values, group, cell, n_groups, n_cells, weight=None):
 
 
 @dataclass(frozen=True)
-class Component:
+class Measure:
     """A happiness whose group means may differ by at most `width`.
 
     Attributes
@@ -366,14 +366,22 @@ class Optimum:
 
 
 def best_levels(
-    mass, cost, *, ks=None, levels=None, mean_gap=None, components=(), monotone=True, blind=False
+    mass,
+    cost,
+    *,
+    ks=None,
+    levels=None,
+    mean_gap=None,
+    measures=(),
+    monotone=True,
+    blind=False,
 ):
     r"""The least loss of levels by cell, all of it written out for ``scipy.optimize.linprog``.
 
     .. math:: \min_q \sum_{z,s,d} w_{zs} c_{zsd} q_{zsd} / W, \quad q \ge 0, \; \sum_d q_{zsd} = 1
 
     with one row for every ordered pair of groups: at every threshold, for `ks`; for the mean level, for `mean_gap`;
-    for every component. ``monotone``: within a group the share above every threshold may not fall from a cell to
+    for every measure. ``monotone``: within a group the share above every threshold may not fall from a cell to
     the next. ``blind``: all groups share their probabilities. Cells without anybody are free, but take part in the
     order.
 
@@ -386,7 +394,7 @@ def best_levels(
     ks, mean_gap : float, optional
     levels : array of shape (D,), optional
         Needed for ``mean_gap``, ascending.
-    components : sequence of Component
+    measures : sequence of Measure
 
     Raises
     ------
@@ -397,11 +405,11 @@ def best_levels(
     """
     mass = np.asarray(mass, dtype=float)
     shape = (*mass.shape, np.shape(cost)[-1])
-    parts = list(components)
+    parts = list(measures)
     if mean_gap is not None:
-        parts.append(Component(np.asarray(levels, dtype=float), mean_gap))
+        parts.append(Measure(np.asarray(levels, dtype=float), mean_gap))
     if ks is not None:
-        parts += [Component(np.arange(shape[2]) > t, ks) for t in range(shape[2] - 1)]
+        parts += [Measure(np.arange(shape[2]) > t, ks) for t in range(shape[2] - 1)]
     limits = [row for part in parts for row in _gap_rows(part, mass, shape)]
     limits += _order_rows(shape) if monotone else []
     equations = _sum_rows(shape) + (_shared_rows(shape) if blind else [])

@@ -34,7 +34,7 @@ class Units:
     loss : array of shape (U, K)
         What deciding unit u as d adds to the loss per person.
     mean : array of shape (G, J, U, K)
-        What it adds to the mean of group z, component j.
+        What it adds to the mean of group z, measure j.
     counted : array of shape (G, J)
         Weight inside ``among``, for budgets.
     chains : list of (before, after, d)
@@ -119,7 +119,7 @@ def least_excess(units, asked):
 
 
 def least_gap(units, j):
-    """The least gap of component j alone."""
+    """The least gap of measure j alone."""
     return least_excess(units, Asked(gaps={j: 0.0}))
 
 
@@ -176,23 +176,23 @@ def fine_bin(p, boundary):
     return math.ceil(4096 * Fraction(float(p))) + int(p > boundary)
 
 
-def fine_bin_of_many(proba):
+def fine_bin_of_many(score):
     """Fine bin of one person's probabilities of three classes or more."""
-    best = max(range(len(proba)), key=lambda k: (proba[k], -k))
-    fine = max(32, 4096 // len(proba))
-    return best * (fine + 1) + min(math.ceil(fine * proba[best]), fine)
+    best = max(range(len(score)), key=lambda k: (score[k], -k))
+    fine = max(32, 4096 // len(score))
+    return best * (fine + 1) + min(math.ceil(fine * score[best]), fine)
 
 
-def bins_of(proba, boundary=0.5):
+def bins_of(score, boundary=0.5):
     """Fine bin of every person."""
-    if proba.shape[1] == 2:
-        return np.array([fine_bin(p, boundary) for p in proba[:, 1].tolist()], dtype=int)
-    return np.array([fine_bin_of_many(line) for line in proba.tolist()], dtype=int)
+    if score.shape[1] == 2:
+        return np.array([fine_bin(p, boundary) for p in score[:, 1].tolist()], dtype=int)
+    return np.array([fine_bin_of_many(line) for line in score.tolist()], dtype=int)
 
 
-def cells_of(proba, cuts, boundary=0.5):
+def cells_of(score, cuts, boundary=0.5):
     """Cell of every person: how many cuts are not above the bin."""
-    return np.array([sum(cut <= b for cut in cuts) for b in bins_of(proba, boundary)], dtype=int)
+    return np.array([sum(cut <= b for cut in cuts) for b in bins_of(score, boundary)], dtype=int)
 
 
 def chains_of(cuts, n_classes):
@@ -247,10 +247,10 @@ class Told(ClassifierMixin, BaseEstimator):
         return np.column_stack([X[f"p{k}"].to_numpy() for k in range(self.n_classes)]).astype(self.dtype)
 
     def predict(self, X):
-        proba = self.predict_proba(X)
+        score = self.predict_proba(X)
         if self.threshold is None:
-            return self.classes_[proba.argmax(axis=1)]
-        return (proba[:, 1] >= self.threshold).astype(int)
+            return self.classes_[score.argmax(axis=1)]
+        return (score[:, 1] >= self.threshold).astype(int)
 
 
 def make_people(n=400, n_classes=2, n_groups=2, seed=0, coarse=0):
@@ -261,14 +261,14 @@ def make_people(n=400, n_classes=2, n_groups=2, seed=0, coarse=0):
     rng = np.random.default_rng(seed)
     code = np.concatenate([np.repeat(np.arange(n_groups), n_classes), rng.integers(0, n_groups, n)])[:n]
     tilt = rng.normal(size=(n, n_classes)) + 0.5 * np.arange(n_classes) * code[:, None]
-    proba = np.exp(tilt) / np.exp(tilt).sum(axis=1, keepdims=True)
+    score = np.exp(tilt) / np.exp(tilt).sum(axis=1, keepdims=True)
     if coarse:
-        edges = np.round(proba.cumsum(axis=1) * coarse) / coarse
+        edges = np.round(score.cumsum(axis=1) * coarse) / coarse
         edges[:, -1] = 1.0
-        proba = np.diff(edges, axis=1, prepend=0.0).clip(min=0.0)
-    y = (rng.random((n, 1)) > proba.cumsum(axis=1)).sum(axis=1).clip(max=n_classes - 1)
+        score = np.diff(edges, axis=1, prepend=0.0).clip(min=0.0)
+    y = (rng.random((n, 1)) > score.cumsum(axis=1)).sum(axis=1).clip(max=n_classes - 1)
     y[: n_groups * n_classes] = np.tile(np.arange(n_classes), n_groups)[:n]
-    table = pd.DataFrame({f"p{k}": proba[:, k] for k in range(n_classes)})
+    table = pd.DataFrame({f"p{k}": score[:, k] for k in range(n_classes)})
     table["loan"] = rng.integers(1, 60, n).astype(float)
     table["wealth"] = rng.normal(size=n)
     table["group"] = np.array([chr(97 + z) for z in range(n_groups)])[code]

@@ -32,7 +32,7 @@ def solve_plainly(sums, requirements, **options):
 
 
 def distances(sums, found, **options):
-    """What was minimised in units of the program, and how far the policy is from today's decisions."""
+    """What was minimised in units of the program, and how far the policy is from the baseline's decisions."""
     program = build(sums, rows_of((), sums), **options)
     held = (
         program.cell >= 0
@@ -68,7 +68,7 @@ def _amounts(rng, how, score, y, group, unit):
     return unit * found * (1 + 0.3 * np.cos(group))
 
 
-def world(seed, n_components=1, monotone=None):
+def world(seed, n_measures=1, monotone=None):
     """Sums of random people: few or many cells and groups, ties, constants, units, offsets, identical groups."""
     rng = np.random.default_rng(seed)
     n_groups, n = int(rng.integers(2, 12)), int(rng.integers(20, 400))
@@ -79,7 +79,7 @@ def world(seed, n_components=1, monotone=None):
     unit = 10.0 ** rng.choice([-9, -6, 0, 0, 0, 3, 9])
     offset = float(rng.choice([0.0, 0.0, 0.0, 1e8 * unit]))
     kinds = ["amount", "flat", "negative", "falling", "of nobody in a group", "label"]
-    table = {f"a{j}": _amounts(rng, rng.choice(kinds), score, y, group, unit) for j in range(n_components)}
+    table = {f"a{j}": _amounts(rng, rng.choice(kinds), score, y, group, unit) for j in range(n_measures)}
     if rng.random() < 0.15:  # two groups that are the same
         half = n // 2
         for column in (*table.values(), score, y):
@@ -88,7 +88,7 @@ def world(seed, n_components=1, monotone=None):
     free = not monotone if monotone is not None else rng.random() < 0.25
     return aggregate(
         table,
-        proba=score,
+        score=score,
         y=y,
         sensitive_features=group,
         happiness={name: Amount(name, offset) for name in table},

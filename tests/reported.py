@@ -75,6 +75,6 @@ def long_line():
     rng = np.random.default_rng(0)
     group, score = np.arange(30_000) % 130, rng.random(30_000)
     x = (rng.lognormal(0, 0.5, 30_000) * (1 + 3 * group / 130))[:, None]
-    told = {"proba": score, "y": rng.random(30_000) < score, "sensitive_features": group}
+    told = {"score": score, "y": rng.random(30_000) < score, "sensitive_features": group}
     amount = {"amount": lambda decision, x: decision * x[:, 0]}
     return frontier(x, happiness=amount, policy=Score(monotone=False), **told)

@@ -1,11 +1,11 @@
-"""People of files that are handed to commands of the shell."""
+"""People of files that are handed to commands."""
 
 import numpy as np
 import pandas as pd
 
 
 def make_loans(n, seed, sexes=("Female", "Male")):
-    """People with a score, what is decided today, and what became of them."""
+    """People with a score, the present decision, and what became of them."""
     rng = np.random.default_rng(seed)
     sex = rng.choice(list(sexes), n)
     score = np.round(rng.beta(2, 2, n), 3)

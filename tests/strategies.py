@@ -18,7 +18,7 @@ examples = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 )
 
-N_CLASSES, N_GROUPS, N_COMPONENTS = st.integers(2, 5), st.integers(2, 6), st.integers(1, 3)
+N_CLASSES, N_GROUPS, N_MEASURES = st.integers(2, 5), st.integers(2, 6), st.integers(1, 3)
 SOFT, ONE, ZERO = st.booleans(), st.just(1.0), st.just(0.0)
 UNITS = st.sampled_from([1.0, 1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9])
 OFFSETS = st.sampled_from([0.0, 1.0, -7.0, 1e3, -1e6, 1e9, -1e9])
@@ -66,7 +66,7 @@ def populations(
     draw,
     n_classes=N_CLASSES,
     n_groups=N_GROUPS,
-    n_components=N_COMPONENTS,
+    n_measures=N_MEASURES,
     soft=SOFT,
     unit=ONE,
     offset=ZERO,
@@ -77,7 +77,7 @@ def populations(
 
     With ``every_label`` each group has somebody of each label.
     """
-    K, G, J = draw(n_classes), draw(n_groups), draw(n_components)
+    K, G, J = draw(n_classes), draw(n_groups), draw(n_measures)
     more = draw(st.integers(0, extra))
     if every_label:
         group = np.concatenate([np.repeat(np.arange(G), K), draw(small_ints(more, 0, G - 1))])
@@ -86,7 +86,7 @@ def populations(
         group = np.concatenate([np.arange(G), np.arange(G), draw(small_ints(more, 0, G - 1))])
         label = draw(small_ints(len(group), 0, K - 1))
     n = len(group)
-    proba = draw(probabilities(n, K))
+    score = draw(probabilities(n, K))
     effect = draw(small_ints((n, K, J), -8, 8)) / 4
     units = np.array([draw(unit) for _ in range(J)])
     offsets = np.array([draw(offset) for _ in range(J)])
@@ -106,8 +106,8 @@ def populations(
         n_groups=G,
         group=group,
         label=label,
-        predicted=proba.argmax(axis=1),
-        proba=proba,
+        predicted=score.argmax(axis=1),
+        score=score,
         weight=weight,
         eta=units * (offsets + effect),
         among=among,
@@ -141,30 +141,30 @@ def table_of(rows):
     """Everything about the people as columns, by name."""
     columns = {"group": rows.group, "label": rows.label, "predicted": rows.predicted, "weight": rows.weight}
     for d in range(rows.n_classes):
-        columns[f"proba{d}"] = rows.proba[:, d]
+        columns[f"proba{d}"] = rows.score[:, d]
         columns[f"loss_{d}"] = rows.cost[:, d]
-        for j in range(rows.n_components):
+        for j in range(rows.n_measures):
             columns[f"eta{j}_{d}"] = rows.eta[:, d, j]
-    for j in range(rows.n_components):
+    for j in range(rows.n_measures):
         columns[f"among{j}"] = rows.among[:, j]
     return columns
 
 
-def components_of(rows):
-    """The components eta0, eta1, ... that read :func:`table_of`."""
+def measures_of(rows):
+    """The measures eta0, eta1, ... that read :func:`table_of`."""
     return [
         Happiness(Column(f"eta{j}"), among=None if rows.among[:, j].all() else Among(j))
-        for j in range(rows.n_components)
+        for j in range(rows.n_measures)
     ]
 
 
 def aggregates_of(rows, loss=None, **changes):
     """Aggregates of the people, as felicific computes them from a dict of arrays."""
     arguments = {
-        "proba": [f"proba{d}" for d in range(rows.n_classes)],
+        "score": [f"proba{d}" for d in range(rows.n_classes)],
         "y": "label",
         "sensitive_features": "group",
-        "happiness": components_of(rows),
+        "happiness": measures_of(rows),
         "policy": "soft-label" if rows.soft else "label",
         "loss": Column("loss") if loss is None else loss,
         "classes": range(rows.n_classes),
@@ -193,7 +193,7 @@ def feasible_by_oracle(exact, requirements):
 
 
 def least_gap_by_oracle(exact, j):
-    """Least gap of component j; an example beyond the oracle is set aside."""
+    """Least gap of measure j; an example beyond the oracle is set aside."""
     try:
         return least_gap(exact, j)
     except UncertifiedError:

@@ -96,7 +96,7 @@ def test_empty_group(people, refuses):
 
 
 def test_group_without_anybody_in_among(fit, people, refuses):
-    """A group with nobody inside a component's ``among`` is named with the component."""
+    """A group with nobody inside a measure's ``among`` is named with the measure."""
     y = np.where(people["group"] == 0, 0, people.y)
     with refuses(HappinessError, "group 0", "'equal_opportunity'", remedy="merge"):
         fit(y=y, happiness="equal_opportunity")
@@ -295,8 +295,8 @@ def test_label_unknown_to_the_model(fit, people, refuses):
 class Broken(ClassifierMixin, BaseEstimator):
     """Fitted with two classes; returns whatever it was given."""
 
-    def __init__(self, proba=None, predicted=None):
-        self.proba = proba
+    def __init__(self, probabilities=None, predicted=None):
+        self.probabilities = probabilities
         self.predicted = predicted
         self.classes_ = np.array([0, 1])
 
@@ -307,7 +307,7 @@ class Broken(ClassifierMixin, BaseEstimator):
         return self.predicted if self.predicted is not None else np.zeros(len(X), int)
 
     def predict_proba(self, X):
-        return np.asarray(self.proba)
+        return np.asarray(self.probabilities)
 
 
 HALF = np.full((400, 2), 0.5)
@@ -325,14 +325,14 @@ HALF = np.full((400, 2), 0.5)
 )
 def test_bad_probabilities(fit, refuses, row, words):
     """Probabilities that are none are refused with their row, at fit."""
-    proba = HALF.copy()
-    proba[9] = row
+    probabilities = HALF.copy()
+    probabilities[9] = row
     with refuses(DataError, *words, remedy="predict_proba"):
-        fit(model=FrozenEstimator(Broken(proba)), policy="soft-label")
+        fit(model=FrozenEstimator(Broken(probabilities)), policy="soft-label")
 
 
 @pytest.mark.parametrize(
-    ("proba", "word"),
+    ("probabilities", "word"),
     [
         (np.column_stack([HALF, HALF]) / 2, "shape (400, 4)"),
         (HALF[:-1], "399 probabilities for 400 rows"),
@@ -341,17 +341,17 @@ def test_bad_probabilities(fit, refuses, row, words):
     ],
     ids=["four columns", "short", "cube", "text"],
 )
-def test_probabilities_of_a_wrong_shape(fit, refuses, proba, word):
+def test_probabilities_of_a_wrong_shape(fit, refuses, probabilities, word):
     """Probabilities of the wrong shape or type are refused with what they are."""
     with refuses(DataError, word):
-        fit(model=FrozenEstimator(Broken(proba)), policy="soft-label")
+        fit(model=FrozenEstimator(Broken(probabilities)), policy="soft-label")
 
 
 def test_single_precision_probabilities_are_fine(fit):
     """float32 probabilities sum to one only roughly, and are accepted."""
-    proba = np.random.default_rng(0).dirichlet([1, 1], 400).astype(np.float32)
-    fair = fit(model=FrozenEstimator(Broken(proba)), policy="soft-label")
-    decided = fair.policy_.probabilities(proba, [0, 1] * 200)
+    probabilities = np.random.default_rng(0).dirichlet([1, 1], 400).astype(np.float32)
+    fair = fit(model=FrozenEstimator(Broken(probabilities)), policy="soft-label")
+    decided = fair.policy_.probabilities(probabilities, [0, 1] * 200)
     assert np.abs(decided.sum(axis=1) - 1).max() < 1e-12
 
 
@@ -579,8 +579,8 @@ def test_bad_gap(fit, refuses, gap):
         fit(gap=gap)
 
 
-def test_gap_of_an_unknown_component(fit, refuses):
-    """A gap for what is no component is refused with the components."""
+def test_gap_of_an_unknown_measure(fit, refuses):
+    """A gap for what is no measure is refused with the measures."""
     with refuses(ConstraintError, "'equal_odds'", remedy="'statistical_parity(decision=1)'"):
         fit(gap={"equal_odds": 0.1})
 
@@ -591,7 +591,7 @@ def test_gap_of_an_unknown_component(fit, refuses):
         (lambda: Floor("x", None), ["at_least", "None"]),
         (lambda: Floor("x", np.nan), ["at_least", "nan"]),
         (lambda: Floor("x", np.inf), ["at_least", "inf"]),
-        (lambda: Floor("x", "tody"), ["at_least", "'tody'", "'today'"]),
+        (lambda: Floor("x", "tody"), ["at_least", "'tody'", "'baseline'"]),
         (lambda: Floor("x", [1, 2]), ["at_least"]),
         (lambda: Floor("x", np.array([1, 2])), ["at_least"]),
         (lambda: Floor("x", 1, groups="FM"), ["'FM'", "list of groups"]),
@@ -636,7 +636,7 @@ def test_bad_constraints(fit, refuses, constraints, words):
 
 
 def test_constraint_on_a_whole_criterion(fit, refuses):
-    """A floor on a criterion of several components lists each of them once."""
+    """A floor on a criterion of several measures lists each of them once."""
     with refuses(ConstraintError, "'statistical_parity'") as caught:
         fit(constraints=[Floor("statistical_parity", 0.1)])
     assert str(caught.value).count("'statistical_parity(decision=1)'") == 1
@@ -687,7 +687,7 @@ def test_aggregates_of_bad_tables(people, refuses):
     with refuses(DataError, "label 1", "[0, 5]"):
         aggregate(table, **good | {"classes": [0, 5]})
     with refuses(DataError, "['a']", "[0, 1]"):
-        aggregate(table, **good | {"proba": {"a": "score"}, "classes": [0, 1]})
+        aggregate(table, **good | {"score": {"a": "score"}, "classes": [0, 1]})
     with refuses(DataError, "399 labels y", "400 rows"):
         aggregate(table, **good | {"y": people.y[:-1]})
     with refuses(DataError, "y is a ndarray", "not in memory", remedy="collect"):
@@ -730,7 +730,7 @@ def test_wrong_weights_are_named_before_the_classes(people, refuses, weight, wor
         {"classes": [0, 1]},
         {"favourable": 0},
         {"sample_weight": "income"},
-        {"today": "income"},
+        {"baseline": "income"},
     ],
 )
 def test_aggregates_take_nothing_that_belongs_to_a_table(people, refuses, late):

@@ -12,7 +12,7 @@ from felicific import _capacity, aggregate, solve
 from felicific._capacity import check_room, free_memory
 from felicific.exceptions import DataError
 
-#: Equalized odds of 40 classes: 1,600 components, each with sums for every signal and decision.
+#: Equalized odds of 40 classes: 1,600 measures, each with sums for every signal and decision.
 MANY = """
 import resource, sys
 import numpy as np
@@ -22,7 +22,7 @@ y = np.arange(n) % 40
 proba = np.random.default_rng(0).dirichlet(np.ones(40), n)
 resource.setrlimit(resource.RLIMIT_AS, (2 * 10**9, 2 * 10**9))
 try:
-    solve({"y": y}, proba=proba, y=y, sensitive_features=np.arange(n) // 40 % 2, happiness="equalized_odds",
+    solve({"y": y}, score=proba, y=y, sensitive_features=np.arange(n) // 40 % 2, happiness="equalized_odds",
           policy=sys.argv[1], gap=0.1)
 except ValueError as error:
     print(type(error).__name__, error, sep="\\n")
@@ -35,8 +35,8 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
-        ("score", "2 groups x 4,120 signals x 40 decisions x 1,600 components"),
-        ("individual", "20,000 people x 40 decisions x 1,600 components"),
+        ("score", "2 groups x 4,120 signals x 40 decisions x 1,600 measures"),
+        ("individual", "20,000 people x 40 decisions x 1,600 measures"),
     ],
 )
 def test_forty_classes_are_refused_before_they_are_tried(policy, why):
@@ -55,11 +55,11 @@ def test_forty_classes_are_refused_before_they_are_tried(policy, why):
 
 
 def test_a_small_file_cannot_ask_for_much(monkeypatch):
-    """Aggregates that claim many components are refused by what they would need, as tables are."""
+    """Aggregates that claim many measures are refused by what they would need, as tables are."""
     y = np.arange(400) % 10
     found = aggregate(
         {"y": y},
-        proba=np.eye(10)[y],
+        score=np.eye(10)[y],
         y=y,
         sensitive_features=np.arange(400) // 10 % 2,
         happiness="equalized_odds",

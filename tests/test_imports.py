@@ -100,8 +100,8 @@ def test_policies_of_every_kind_can_be_read():
 
 def test_an_old_name_is_answered_with_the_new_one(capsys):
     """In Python and on the command line, in one line; any other name is unknown."""
-    for old, new in {"moments": "aggregate", "Watch": "Monitor", "Losers": "WorseOff"}.items():
-        with pytest.raises(AttributeError, match=f"felicific.{old} is now called felicific.{new}"):
+    for old, new in {"moments": "aggregate", "watch": "monitor", "Losers": "WorseOff"}.items():
+        with pytest.raises(AttributeError, match=f"It is now called felicific.{new}."):
             getattr(felicific, old)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         felicific.nothing  # noqa: B018  # the name is what is tried

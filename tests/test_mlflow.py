@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+import felicific
 from felicific import FairClassifier, Policy, __version__, solve
 from felicific._documents import read_document, write_document
 from felicific.exceptions import DataError, GroupError, LotteryWarning, PolicyFileError
@@ -178,7 +179,7 @@ def test_a_model_of_the_store_decides_alike_elsewhere(saved, table, store, tmp_p
 def test_a_policy_alone_decides_by_the_scores_of_a_table(people, table, tmp_path, policy):
     """It is applied to named columns, whatever else the table holds, and is given back as it was."""
     rows = table.assign(y=people.y, decision="taken", predicted=(table["p"] > 0.5).astype(int))
-    named = {"proba": "p"} if policy != "label" else {"predicted": "predicted"}
+    named = {"score": "p"} if policy != "label" else {"predicted": "predicted"}
     told = {"sensitive_features": "sex", **named}
     found = solve(rows, y="y", happiness="decision * loan", gap=3.0, policy=policy, **told)
     save_model(found, tmp_path / "model", key="id", **told)
@@ -217,7 +218,7 @@ def test_columns_may_be_named_when_it_is_logged(people, table, tmp_path):
 
 
 @needs_mlflow
-def test_without_a_key_the_content_of_the_row_draws_the_lot(people, table, tmp_path):
+def test_without_a_key_the_content_of_the_row_draws(people, table, tmp_path):
     """As the classifier itself does, with its notice; a row that changes is another person."""
     fair = fit(people, table, key=None)
     save_model(fair, tmp_path / "model")
@@ -257,7 +258,7 @@ def test_the_model_carries_policy_certificate_and_report(people, table, store, t
     assert {f"data/felicific/{name}" for name in names} <= files(folder)
     assert pickles(folder) == []
     held = folder / "data" / "felicific"
-    assert Policy.load(held / "policy.json").sha256 == fair.policy_.sha256
+    assert felicific.load(held / "policy.json").sha256 == fair.policy_.sha256
     assert json.loads((held / "certificate.json").read_text()) == json.loads(
         json.dumps(fair.certificate_.to_dict())
     )
@@ -291,7 +292,7 @@ def test_the_salt_is_in_no_tag_and_no_parameter(saved, store):
 
 @needs_mlflow
 def test_a_salt_of_a_seed_is_warned_of(people, table, tmp_path):
-    """As when a policy is saved: anybody could compute the lots."""
+    """As when a policy is saved: anybody could compute the draws."""
     fair = fit(people, table, random_state=0)
     with pytest.warns(LotteryWarning, match="comes from a seed") as caught:
         save_model(fair, tmp_path / "model")
@@ -394,11 +395,11 @@ def test_what_is_no_model_of_felicific_is_refused(people, table, tmp_path, store
 
 
 @needs_mlflow
-def test_a_policy_that_draws_no_lots_needs_no_key(people, table, tmp_path):
+def test_a_policy_without_a_lottery_needs_no_key(people, table, tmp_path):
     """Nothing is drawn, so nothing has to say who a person is."""
-    rows, told = table.assign(y=people.y), {"proba": "p", "sensitive_features": "sex"}
+    rows, told = table.assign(y=people.y), {"score": "p", "sensitive_features": "sex"}
     policy = solve(rows, y="y", happiness="decision * loan", gap=1e9, **told)
-    assert not policy.draws_lots
+    assert not policy.is_randomized
     save_model(policy, tmp_path / "model", **told)
     decided = policy.apply(rows, **told, key="id")["decision"]
     assert (mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(rows) == decided).all()
@@ -408,14 +409,14 @@ def test_a_policy_that_draws_no_lots_needs_no_key(people, table, tmp_path):
 def test_what_is_asked_of_columns_has_to_make_sense(people, table, saved, tmp_path):
     """No key for a lottery, columns of scores for a classifier, names for an array: all are said before any writing."""
     rows = table.assign(y=people.y)
-    told = {"proba": "p", "sensitive_features": "sex"}
+    told = {"score": "p", "sensitive_features": "sex"}
     policy = solve(rows, y="y", happiness="decision * loan", gap=3.0, **told)
     with pytest.raises(DataError, match="by lottery, and there is no key"):
         save_model(policy, tmp_path / "model", **told)
-    with pytest.raises(DataError, match="proba="):
+    with pytest.raises(DataError, match="score="):
         save_model(policy, tmp_path / "model", sensitive_features="sex", key="id")
-    with pytest.raises(DataError, match=r"Leave proba=.*log fair\.policy_"):
-        save_model(saved[0], tmp_path / "model", proba="p")
+    with pytest.raises(DataError, match=r"Leave score=.*log fair\.policy_"):
+        save_model(saved[0], tmp_path / "model", score="p")
     with pytest.raises(DataError, match="names no column"):
         save_model(saved[0], tmp_path / "model", key=3)
     with pytest.raises(DataError, match="The str is no report"):
@@ -436,7 +437,7 @@ def test_what_is_asked_of_columns_has_to_make_sense(people, table, saved, tmp_pa
 def test_functions_that_no_file_holds_are_refused_when_saved(people, table, tmp_path):
     """A Python function of a policy alone, and one that no other process could import."""
     rows = table.assign(y=people.y)
-    told = {"proba": "p", "sensitive_features": "sex"}
+    told = {"score": "p", "sensitive_features": "sex"}
     policy = solve(
         rows, y="y", happiness=lambda decision, x: decision * x["loan"], gap=3.0, policy="individual", **told
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import oracles_amounts as naive
 import pytest
-from oracles_amounts import Component
+from oracles_amounts import Measure
 
 
 def people(seed, n=60, groups=2, ties=False, apart=1.0):
@@ -309,14 +309,11 @@ def test_without_requirements_every_cell_takes_its_best_level(seed, monotone):
 @SEEDS
 @pytest.mark.parametrize("monotone", [False, True])
 def test_what_is_required_of_the_whole_program_is_met_and_costs(seed, monotone):
-    """Distance, mean and a component among some are recounted from the probabilities.
-
-    And leaving one out is cheaper.
-    """
+    """Distance, mean and a measure among some are recounted from the probabilities; leaving one out is cheaper."""
     rng = np.random.default_rng(seed)
     mass, cost, levels = rng.random((3, 4)) + 0.1, rng.random((3, 4, 5)), np.array([0.0, 1, 2, 4, 8])
     among, value = mass * rng.random((3, 4)), levels + rng.random((3, 4, 5))
-    asked = {"ks": 0.1, "mean_gap": 0.05, "components": [Component(value, 0.2, among)]}
+    asked = {"ks": 0.1, "mean_gap": 0.05, "measures": [Measure(value, 0.2, among)]}
     optimum = naive.best_levels(mass, cost, levels=levels, monotone=monotone, **asked)
     assert optimum.probabilities.min() >= -1e-9
     np.testing.assert_allclose(optimum.probabilities.sum(axis=2), 1, rtol=0, atol=1e-9)
@@ -358,7 +355,7 @@ def test_what_cannot_be_met_is_refused():
     """Groups whose happiness differs at every level have no policy at gap 0."""
     value = np.array([[[0.0, 0.0]], [[1.0, 1.0]]])
     with pytest.raises(ValueError, match="No policy"):
-        naive.best_levels(np.ones((2, 1)), np.zeros((2, 1, 2)), components=[Component(value, 0.0)])
+        naive.best_levels(np.ones((2, 1)), np.zeros((2, 1, 2)), measures=[Measure(value, 0.0)])
 
 
 def test_an_answer_that_is_not_proved_is_refused(monkeypatch):

@@ -42,7 +42,7 @@ def test_it_reads_well_where_no_other_file_is():
     for part in hook["substitutions"]:
         text = re.sub(part["pattern"], part["replacement"], text)
     assert not re.search(r"\]\((?!https?:)|<!--", text)
-    assert "a gap of $18,566 today" in text
+    assert "a gap of $18,566 under the model's decisions" in text
     assert "Tutorial: ten minutes." in text
     assert README.count("\n") <= 125
 
@@ -94,7 +94,7 @@ def test_every_test_that_a_promise_names_is_there():
 
 
 def test_the_demo_prints_before_and_after(tmp_path, monkeypatch):
-    """The demo shows every group today, repaired and recalibrated, what it costs, and writes a report."""
+    """The demo shows every group under the model, repaired and recalibrated, what it costs, and writes a report."""
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["demo", "--rows", "3000"], env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
@@ -104,18 +104,18 @@ def test_the_demo_prints_before_and_after(tmp_path, monkeypatch):
         "recalibrated",
         "unconstrained",
         "lose, Female",
-        "taking from nobody",
+        "nobody worse off",
         "accuracy",
         "by lottery",
         "costs",
     ):
         assert word in result.output
     gaps = next(line for line in result.output.split("\n") if line.startswith("│ gap"))
-    today, repaired, giving, recalibrated = (
+    baseline, repaired, giving, recalibrated = (
         float(cell.strip().lstrip("$").replace(",", "")) for cell in gaps.split("│")[2:6]
     )
     assert recalibrated == 0
-    assert min(today, repaired, giving) >= 0
+    assert min(baseline, repaired, giving) >= 0
     assert (tmp_path / "felicific-demo.html").read_text("utf-8").startswith("<!")
     kept = CliRunner().invoke(app, ["demo", "--rows", "1000"], env={"COLUMNS": "160"})
     assert "is kept" in kept.output

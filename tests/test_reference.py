@@ -20,7 +20,6 @@ from felicific import (
     FairClassifier,
     Floor,
     Happiness,
-    Monitor,
     Policy,
     Ratio,
     aggregate,
@@ -31,6 +30,7 @@ from felicific import (
     monitor,
     solve,
 )
+from felicific._audit.monitored import Monitor
 from felicific.cli import run
 from felicific.cli.sql import SqlOptions, sql
 from felicific.exceptions import AggregatesError, ConstraintError, DataError, HappinessError, PolicyFileError
@@ -44,7 +44,7 @@ reference = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(reference)
 
 ASKED = {"sensitive_features": "sex", "happiness": "decision * loan"}
-ROLES = {"proba": "score", "y": "repaid", **ASKED}
+ROLES = {"score": "score", "y": "repaid", **ASKED}
 LISTED_ALONE = {
     "happiness": "distributional_parity",
     "decisions": ["refuse", "refer", "approve"],
@@ -52,7 +52,8 @@ LISTED_ALONE = {
 }
 LISTED = ROLES | LISTED_ALONE
 AMOUNTS = {
-    "prediction": "score", "y": "loan", "sensitive_features": "sex", "happiness": "distributional_parity",
+    "predicted": "score", "loss": "squared", "y": "loan", "sensitive_features": "sex",
+    "happiness": "distributional_parity",
 }  # fmt: skip
 
 
@@ -139,7 +140,7 @@ def banded(table):
     return frontier(people(), **ROLES).band(people()["score"], table, people()["repaid"], **ASKED)
 
 
-def shell(*words):
+def command_line(*words):
     people().to_csv("people.csv", index=False)
     common = ["people.csv", "--group", "sex", "--happiness", "decision * loan"]
     assert run([words[0], *common, *words[1:]]) == 0
@@ -148,8 +149,10 @@ def shell(*words):
 def run_amounts():
     people().to_csv("people.csv", index=False)
     said = [
-        "--prediction",
+        "--predicted",
         "score",
+        "--loss",
+        "squared",
         "--label",
         "loan",
         "--group",
@@ -160,14 +163,14 @@ def run_amounts():
     assert run(["fit", "people.csv", *said]) == 0
 
 
-def sql_in_the_shell(policy):
+def sql_on_the_command_line(policy):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "policy.json"
         path.write_text(policy.to_json(), "utf-8")
-        sql(SqlOptions(policy=path, dialect="postgres", proba=["score"], group=["sex"], key="id"))
+        sql(SqlOptions(policy=path, dialect="postgres", score=["score"], group=["sex"], key="id"))
 
 
-FIT = ("--proba", "score", "--label", "repaid")
+FIT = ("--score", "score", "--label", "repaid")
 BELIEVED = ("--group-proba", "f=score", "--group-proba", "m=rest")
 BOUNDED = Happiness("decision * loan", bounds=(0.0, 1000.0))
 INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
@@ -179,11 +182,11 @@ PEOPLE = "Use solve(table, policy='individual', ...), which takes the same colum
 #: What does not go with what: the error, words of its remedy, and the call that is refused.
 REFUSED = [
     ("amounts losses, engine", DataError, "fit to the people themselves, in memory",
-     lambda: solve(lazy(), **AMOUNTS, loss="absolute")),
+     lambda: solve(lazy(), **AMOUNTS | {"loss": "absolute"})),
     ("amounts losses, sites", DataError, "fit to the people themselves, in memory",
-     lambda: aggregate(people(), **AMOUNTS, loss="absolute")),
+     lambda: aggregate(people(), **AMOUNTS | {"loss": "absolute"})),
     ("amounts among classes, memory", DataError, "Apply it, and audit the column of amounts.",
-     lambda: audited(people(), solve(people(), **AMOUNTS), proba="score")),
+     lambda: audited(people(), solve(people(), **AMOUNTS), score="score")),
     ("amounts missing labels, memory", DataError, "Leave y= out, or audit the people who have a label.",
      lambda: audited(partly(), "score", missing_labels="at_random", amounts=True)),
     ("monitor amounts, memory", DataError, "Amounts can be audited, with amounts=True, and not monitored.",
@@ -191,7 +194,7 @@ REFUSED = [
     ("fraction promises, memory", ConstraintError, "Leave confidence= out, and audit the policy on rows it",
      lambda: fitted(confidence=0.9, happiness="precision_parity", gap=0.1)),
     ("values, sites", DataError, "Pass what predict_proba returns",
-     lambda: aggregate(valued(), **ROLES | {"proba": "value"})),
+     lambda: aggregate(valued(), **ROLES | {"score": "value"})),
     ("individual, sites", DataError, PEOPLE, lambda: aggregate(people(), policy="individual", **ROLES)),
     ("individual functions, sites", DataError, PEOPLE,
      lambda: aggregate(people(), policy="individual", **ROLES | {"happiness": funding})),
@@ -200,20 +203,21 @@ REFUSED = [
     ("individual functions, files", PolicyFileError, "Pass happiness= with functions",
      lambda: read_back(solve(people(), **ROLES | INDIVIDUAL | {"happiness": funding}))),
     ("individual sql, memory", DataError, "Apply it where Python runs, or fit a policy that sees the score.",
-     lambda: solve(people(), **ROLES | INDIVIDUAL).to_sql(proba="score", sensitive_features="sex", key="id")),
-    ("individual sql, shell", DataError, "Apply it where Python runs, or fit a policy that sees the score.",
-     lambda: sql_in_the_shell(solve(people(), **ROLES | INDIVIDUAL))),
+     lambda: solve(people(), **ROLES | INDIVIDUAL).to_sql(score="score", sensitive_features="sex", key="id")),
+    ("individual sql, command line", DataError, "Apply it where Python runs, or fit a policy that sees the score.",
+     lambda: sql_on_the_command_line(solve(people(), **ROLES | INDIVIDUAL))),
     ("individual missing labels, engine", DataError, "Collect the table first, or use policy='score'.",
      lambda: solve(lazy(), **ROLES | INDIVIDUAL, missing_labels="at_random")),
     ("explain, engine", DataError, "collect a lazy one first", lambda: fitted().explain(lazy())),
-    ("steer, engine", DataError, "Collect the table first, or name the file in the shell.",
+    ("steer, engine", DataError, "Collect the table first, or name the file on the command line.",
      lambda: solve(people(), **ROLES).steer("decision * loan").decide(lazy(), "sex")),
     ("steer classes, memory", DataError, "Fit an individual policy, which is steered with any number of classes.",
      lambda: solve(people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED)
      .steer("decision * loan")),
     ("decisions steer, memory", DataError, "Fit an individual policy, which is steered whatever is decided.",
      lambda: solve(people(), **LISTED | {"happiness": APPROVE}, gap=0.1).steer(APPROVE)),
-    ("drawn decisions without today, report", DataError, "Pass today=, the column of what was really decided.",
+    ("drawn decisions without a baseline, report", DataError,
+     "Pass baseline=, the column of what was really decided.",
      lambda: reported(fitted(**LISTED_ALONE, gap=0.1, policy="soft-label"))),
     ("steer blind, memory", DataError, "Fit a policy that sees the group, or audit the decisions.",
      lambda: solve(people(), **ROLES, gap=5.0, sees_group=False).steer("decision * loan")),
@@ -232,27 +236,27 @@ REFUSED = [
      lambda: stored(fitted(policy="individual")).at(gap=3.0)),
     ("safe fit, engine", DataError, "collect a lazy one first", lambda: fitted(lazy(), confidence=0.9, gap=30.0)),
     ("band, engine", DataError, "collect a lazy one first", lambda: banded(lazy())),
-    ("audit classifier, engine", DataError, "or pass a Policy (fair.policy_ is one) and proba=.",
+    ("audit classifier, engine", DataError, "or pass a Policy (fair.policy_ is one) and score=.",
      lambda: audited(lazy(), model())),
-    ("audit missing labels, engine", DataError, "Collect the table first, or name the file in the shell.",
+    ("audit missing labels, engine", DataError, "Collect the table first, or name the file on the command line.",
      lambda: audited(lazy(), missing_labels="at_random")),
     ("betting, engine", DataError, "Use method='bernstein' or 'auto', or collect the table first.",
      lambda: audited(lazy(), method="betting", happiness=BOUNDED)),
     ("compare, engine", DataError, "Collect the table and audit it again.",
      lambda: compare(audited(lazy()), audited(lazy()))),
-    ("alternatives, engine", DataError, "Collect the table first, or name the file in the shell.",
-     lambda: alternatives({"today": "score"}, lazy(), "repaid", **ASKED)),
+    ("alternatives, engine", DataError, "Collect the table first, or name the file on the command line.",
+     lambda: alternatives({"baseline": "score"}, lazy(), "repaid", **ASKED)),
 ]  # fmt: skip
 
 #: Some of what goes with what.
 HAD = {
-    "decisions without today, report": lambda: reported(fitted(**LISTED_ALONE, gap=0.1)),
+    "decisions without a baseline, report": lambda: reported(fitted(**LISTED_ALONE, gap=0.1)),
     "classes, memory": lambda: solve(
         people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED
     ),
     "groups, engine": lambda: solve(lazy(), **ROLES | {"sensitive_features": ["sex", "region"]}, gap=9.0),
     "requirements, sites": lambda: solve(
-        aggregate(people(), **ROLES), gap={}, constraints=[Floor("decision * loan", at_least="today")]
+        aggregate(people(), **ROLES), gap={}, constraints=[Floor("decision * loan", at_least="baseline")]
     ),
     "fractions, engine": lambda: aggregate(lazy(), **ROLES | {"happiness": "precision_parity"}),
     "fractions, files": lambda: read_back(
@@ -261,26 +265,26 @@ HAD = {
     "functions, engine": lambda: aggregate(lazy(), **ROLES | {"happiness": funding}),
     "functions, files": lambda: read_back(solve(people(), **ROLES | {"happiness": funding})),
     "values, memory": margin,
-    "values, engine": lambda: audited(pl.from_pandas(valued()).lazy(), margin().policy_, proba="value"),
+    "values, engine": lambda: audited(pl.from_pandas(valued()).lazy(), margin().policy_, score="value"),
     "values, files": lambda: read_back(margin().policy_).to_sql(
-        proba="value", sensitive_features="sex", key="id"
+        score="value", sensitive_features="sex", key="id"
     ),
     "values, report": lambda: reported(margin()),
     "individual, memory": lambda: solve(people(), **ROLES | INDIVIDUAL),
     "individual, engine": lambda: solve(lazy(), **ROLES | INDIVIDUAL),
     "individual, files": lambda: read_back(solve(people(), **ROLES | INDIVIDUAL)),
-    "individual, shell": lambda: shell("fit", *FIT, "--gap", "2", "--policy", "individual"),
+    "individual, command line": lambda: command_line("fit", *FIT, "--gap", "2", "--policy", "individual"),
     "explain, memory": lambda: fitted().explain(people()[:1], key="p0"),
     "steer, memory": lambda: fitted().policy_.steer("decision * loan").decide([0.5], ["f"], ["p0"], people()[:1]),
     "steer, files": lambda: read_back(solve(people(), **ROLES | INDIVIDUAL)).steer(),
     "explain, files": lambda: read_back(solve(people(), **ROLES)).explain(0.5, "f"),
     "sql, files": lambda: read_back(solve(people(), **ROLES)).to_sql(
-        proba="score", sensitive_features="sex", key="id"
+        score="score", sensitive_features="sex", key="id"
     ),
-    "sql, shell": lambda: sql_in_the_shell(solve(people(), **ROLES)),
+    "sql, command line": lambda: sql_on_the_command_line(solve(people(), **ROLES)),
     "blind, engine": lambda: solve(lazy(), **ROLES, gap=5.0, sees_group=False),
     "blind, sites": lambda: solve(aggregate(people(), **ROLES), gap=5.0, sees_group=False),
-    "blind, shell": lambda: shell("fit", *FIT, "--gap", "9", "--policy", "score", "--without-group"),
+    "blind, command line": lambda: command_line("fit", *FIT, "--gap", "9", "--policy", "score", "--without-group"),
     "blind, report": lambda: reported(fitted(gap=9.0, sees_group=False)),
     "blind individual, memory": lambda: fitted(policy="individual", gap=9.0, sees_group=False),
     "blind individual, files": lambda: read_back(
@@ -292,7 +296,7 @@ HAD = {
         sees_group=False,
         group_proba={"f": "f", "m": "m"},
     ),
-    "blind individual, shell": lambda: shell(
+    "blind individual, command line": lambda: command_line(
         "fit", *FIT, "--gap", "9", "--policy", "individual", "--without-group", *BELIEVED
     ),
     "blind individual, report": lambda: reported(
@@ -304,19 +308,19 @@ HAD = {
     "frontier, sites": lambda: frontier(aggregate(people(), **ROLES)).points,
     "frontier, files": lambda: stored(fitted()).at(gap=3.0),
     "individual frontier, memory": lambda: frontier(people(), policy="individual", **ROLES).points,
-    "individual frontier, shell": lambda: shell("frontier", *FIT, "--policy", "individual"),
+    "individual frontier, command line": lambda: command_line("frontier", *FIT, "--policy", "individual"),
     "safe fit, memory": lambda: fitted(confidence=0.9, gap=30.0),
-    "safe fit, shell": lambda: shell(
+    "safe fit, command line": lambda: command_line(
         "fit", *FIT, "--gap", "30", "--confidence", "0.9", "--seed", "0", "--change-cost", "0"
     ),
     "band, memory": lambda: banded(people()),
     "audit, engine": lambda: audited(lazy()),
-    "audit, files": lambda: audited(people(), read_back(solve(people(), **ROLES)), proba="score"),
-    "audit, shell": lambda: shell("audit", "--decision", "approved"),
+    "audit, files": lambda: audited(people(), read_back(solve(people(), **ROLES)), score="score"),
+    "audit, command line": lambda: command_line("audit", "--decision", "approved"),
     "audit, report": lambda: audited(lazy()).to_html(),
     "audit amounts, memory": lambda: audited(people(), "score", amounts=True),
     "audit amounts, engine": lambda: audited(lazy(), "score", "distributional_parity"),
-    "audit amounts, shell": lambda: shell("audit", "--decision", "score"),
+    "audit amounts, command line": lambda: command_line("audit", "--decision", "score"),
     "audit amounts, report": lambda: audited(people(), "score", "distributional_parity").to_html(),
     "amounts, memory": lambda: solve(people(), **AMOUNTS, gap=0.1),
     "amounts, engine": lambda: solve(lazy(), **AMOUNTS, gap=0.1),
@@ -324,24 +328,26 @@ HAD = {
         aggregate(people(), **AMOUNTS, decisions=(0, 50)) + aggregate(people(), **AMOUNTS, decisions=(0, 50))
     ),
     "amounts, files": lambda: read_back(solve(people(), **AMOUNTS)).apply(
-        lazy(), prediction="score", sensitive_features="sex", key="id"
+        lazy(), predicted="score", sensitive_features="sex", key="id"
     ),
-    "amounts, shell": lambda: run_amounts(),
-    "amounts losses, memory": lambda: solve(people(), **AMOUNTS, loss="absolute", today="approved"),
+    "amounts, command line": lambda: run_amounts(),
+    "amounts losses, memory": lambda: solve(people(), **AMOUNTS | {"loss": "absolute"}, baseline="approved"),
     "amounts sql, memory": lambda: solve(people(), **AMOUNTS).to_sql(
-        prediction="score", sensitive_features="sex", key="id"
+        predicted="score", sensitive_features="sex", key="id"
     ),
     "audit missing labels, memory": lambda: audited(partly(), missing_labels="at_random"),
     "audit missing labels, report": lambda: audited(partly(), missing_labels="unknown").to_html(),
     "audit classifier, memory": lambda: audited(people(), fitted()),
     "betting, memory": lambda: audited(people(), method="betting", happiness=BOUNDED),
     "compare, memory": lambda: compare(audited(people()), audited(people())),
-    "compare, shell": lambda: shell("compare", "--before", "approved", "--after", "repaid"),
+    "compare, command line": lambda: command_line("compare", "--before", "approved", "--after", "repaid"),
     "monitor, memory": lambda: monitored(people()),
     "monitor, engine": lambda: monitored(lazy()),
     "monitor, files": lambda: Monitor.from_json(monitored(people()).to_json()).add("approved", people()[:50]),
-    "monitor, shell": lambda: shell("monitor", "--decision", "approved", "--bounds", "0,50", "--gap", "40"),
-    "alternatives, memory": lambda: alternatives({"today": "score"}, people(), "repaid", **ASKED),
+    "monitor, command line": lambda: command_line(
+        "monitor", "--decision", "approved", "--bounds", "0,50", "--gap", "40"
+    ),
+    "alternatives, memory": lambda: alternatives({"baseline": "score"}, people(), "repaid", **ASKED),
 }  # fmt: skip
 
 

@@ -205,7 +205,7 @@ def test_the_page_is_the_template_with_tables():
 
 def difference_range(aggregates, criterion, eps, loss):
     """Least and largest difference of group means over the optimal policies, by scipy, from the paper's formulas."""
-    names = [component.name for component in aggregates.components]
+    names = [measure.name for measure in aggregates.measures]
     n_groups, n_signals, n_classes = aggregates.loss.shape
     size = n_groups * n_signals * n_classes
 
@@ -215,8 +215,8 @@ def difference_range(aggregates, criterion, eps, loss):
         return row.ravel()
 
     rows, sides = [aggregates.loss.ravel() / aggregates.total], [loss + 1e-10]
-    for j, component in enumerate(aggregates.components):
-        if component.family == criterion:
+    for j, measure in enumerate(aggregates.measures):
+        if measure.family == criterion:
             apart = mean(0, j) - mean(1, j)
             rows += [apart, -apart]
             sides += [eps + 1e-10, eps + 1e-10]
@@ -244,12 +244,12 @@ def difference_range(aggregates, criterion, eps, loss):
 def test_ties_are_settled_in_the_middle(policy):
     """Both ends are those that scipy finds, all three policies are optimal, and the middle is their mean."""
     people = loans()
-    asked = {"proba": people.proba, "y": people.y, "sensitive_features": people.group, "policy": policy}
+    asked = {"score": people.score, "y": people.y, "sensitive_features": people.group, "policy": policy}
     sums = aggregate(people.X, happiness=[people.happiness, *CRITERIA.values()], **asked).joined()
     lines = experiment.fit_lines(people, policy)
     for method, criterion in CRITERIA.items():
         line, wide = frontier(sums, gap={criterion: 1.0}), 0
-        family = [j for j, c in enumerate(sums.components) if c.family == criterion]
+        family = [j for j, c in enumerate(sums.measures) if c.family == criterion]
         ends = zip(lines[method].eps, line.loss, lines[method].low, lines[method].high, strict=True)
         for eps, loss, low, high in ends:
             least, largest = difference_range(sums, criterion, eps, loss)
@@ -279,7 +279,7 @@ def test_tracks_equal_decisions_counted_person_by_person(policy):
         track = experiment.follow(line, other)
         probabilities = np.array(
             [
-                (low.probabilities(other.proba, other.group) + high.probabilities(other.proba, other.group))[
+                (low.probabilities(other.score, other.group) + high.probabilities(other.score, other.group))[
                     :, 1
                 ]
                 / 2
@@ -372,7 +372,7 @@ class Lending:
         self.n = len(rows)
         profits = sum(w * self.curves[g][:, 3] for w, g in zip(self.weight, self.groups, strict=True))
         self.cut = int(np.argmax(profits))
-        self.today = {g: self.curves[g][self.cut] for g in self.groups}
+        self.baseline = {g: self.curves[g][self.cut] for g in self.groups}
 
     def best(self, column, eps, floor=False):
         """Most profitable mixture of thresholds whose means of a column are within eps; group rows and profit."""
@@ -391,7 +391,7 @@ class Lending:
             sides += [0.0, eps]
             if floor:
                 rows.append(-mean(z, 2))
-                sides.append(-self.today[group][2])
+                sides.append(-self.baseline[group][2])
         one = np.array([[float(k // n == z) for k in range(size)] + [0.0] for z in range(4)])
         goal = -sum(w * mean(z, 3) for z, w in enumerate(self.weight))
         bounds = [(0, 1)] * size + [(None, None)]
@@ -405,15 +405,17 @@ def lender(request):
     return request.param, lend(request.param), Lending(request.param)
 
 
-def test_today_is_the_best_single_cutoff(lender):
+def test_the_baseline_is_the_best_single_cutoff(lender):
     """Approval, change and profit under the single cutoff, summed from the table in loops."""
     _, credit, naive = lender
-    today = credit[credit["gap"].isna()]
-    assert list(today["group"]) == naive.groups
-    assert list(today["approved"]) == pytest.approx([naive.today[g][0] for g in naive.groups], abs=1e-12)
-    assert list(today["change"]) == pytest.approx([naive.today[g][2] for g in naive.groups], abs=1e-10)
-    profit = sum(w * naive.today[g][3] for w, g in zip(naive.weight, naive.groups, strict=True))
-    assert today["profit"].iloc[0] == pytest.approx(profit, abs=1e-12)
+    baseline = credit[credit["gap"].isna()]
+    assert list(baseline["group"]) == naive.groups
+    assert list(baseline["approved"]) == pytest.approx(
+        [naive.baseline[g][0] for g in naive.groups], abs=1e-12
+    )
+    assert list(baseline["change"]) == pytest.approx([naive.baseline[g][2] for g in naive.groups], abs=1e-10)
+    profit = sum(w * naive.baseline[g][3] for w, g in zip(naive.weight, naive.groups, strict=True))
+    assert baseline["profit"].iloc[0] == pytest.approx(profit, abs=1e-12)
     assert delayed.lowest(credit)["group"] == "Black"
 
 
@@ -455,7 +457,7 @@ def test_statistical_parity_by_one_common_rate(lender):
 
 
 def test_where_parity_begins_to_harm(tmp_path, monkeypatch, capsys):
-    """At the printed gaps scipy's own solution leaves the group as it is today, or unchanged; tighter, it is worse.
+    """At the printed gaps scipy's own solution leaves the group as under the baseline, or unchanged; tighter is worse.
 
     The study's files are there: its text with the same sentences, a row for every breakpoint and group, the charts.
     """
@@ -467,7 +469,10 @@ def test_where_parity_begins_to_harm(tmp_path, monkeypatch, capsys):
     assert sentence.split("costs 4: ")[1] in (tmp_path / "delayed" / "results.md").read_text()
     naive = Lending(4.0)
     black = naive.groups.index("Black")
-    for words, level in (("worse off than today", naive.today["Black"][2]), ("Their scores fall", 0.0)):
+    for words, level in (
+        ("worse off than under the baseline", naive.baseline["Black"][2]),
+        ("Their scores fall", 0.0),
+    ):
         gap = float(re.search(rf"{words} at gaps below ([0-9.]+)[. ]", sentence)[1])
         assert naive.best(0, gap)[0][black, 2] == pytest.approx(level, abs=1e-2)
         assert naive.best(0, 0.9 * gap)[0][black, 2] < level - 1e-2

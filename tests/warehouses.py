@@ -1,4 +1,4 @@
-"""Policies of every shape with people for them, to be decided about by the text that ``to_sql`` writes."""
+"""Policies of every shape with people for them, to be decided on by the text that ``to_sql`` writes."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,7 +34,7 @@ HOSTILE = [
 
 @dataclass(frozen=True)
 class Case:
-    """A policy, people, what the columns are to it, and what Python decides about them."""
+    """A policy, people, what the columns are to it, and what Python decides on them."""
 
     policy: object
     table: dict
@@ -83,7 +83,7 @@ def case(n=2000, classes=3, gap=0.02, sees_group=True, columns=None, roles=None,
     """People of so many classes, some columns changed, and a policy for them."""
     table = people(n, seed=seed, classes=classes)
     table |= {name: make(table) for name, make in (columns or {}).items()}
-    named = {"proba": {k: f"p{k}" for k in range(classes)}, "sensitive_features": "z", "key": "id"} | (
+    named = {"score": {k: f"p{k}" for k in range(classes)}, "sensitive_features": "z", "key": "id"} | (
         roles or {}
     )
     named = {role: name for role, name in named.items() if name is not None}
@@ -129,36 +129,36 @@ TEXT = ["it's no", 'y"es\\\n王']
 CASES = {
     "score of three": case,
     "score of three, not monotone": lambda: case(policy=Score(bins=12, monotone=False)),
-    "score of two": lambda: case(classes=2, roles={"proba": "p1"}, policy=Score(boundary=0.4)),
-    "edges": lambda: on_edges(case(classes=2, roles={"proba": "p1"}, policy=Score(bins=400, boundary=0.4))),
+    "score of two": lambda: case(classes=2, roles={"score": "p1"}, policy=Score(boundary=0.4)),
+    "edges": lambda: on_edges(case(classes=2, roles={"score": "p1"}, policy=Score(bins=400, boundary=0.4))),
     "two columns": lambda: case(classes=2),
     "label": lambda: case(policy="label"),
     "soft label": lambda: case(policy="soft-label"),
     "predicted": lambda: case(
-        roles={"proba": None, "predicted": "own"}, columns={"own": own}, policy=Label()
+        roles={"score": None, "predicted": "own"}, columns={"own": own}, policy=Label()
     ),
     "predicted text": lambda: case(
         classes=2,
         columns={"y": named_classes(TEXT), "own": of(TEXT)},
-        roles={"proba": None, "predicted": "own"},
+        roles={"score": None, "predicted": "own"},
         policy=Label(),
     ),
     "text": lambda: case(
         classes=2,
         columns={"y": named_classes(TEXT)},
-        roles={"proba": dict(zip(TEXT, ["p0", "p1"], strict=True))},
+        roles={"score": dict(zip(TEXT, ["p0", "p1"], strict=True))},
     ),
     "truth": lambda: case(
-        classes=2, columns={"y": lambda t: t["y"] == 1}, roles={"proba": {False: "p0", True: "p1"}}
+        classes=2, columns={"y": lambda t: t["y"] == 1}, roles={"score": {False: "p0", True: "p1"}}
     ),
     "fractions": lambda: case(
-        classes=2, columns={"y": lambda t: t["y"] + 0.5}, roles={"proba": {0.5: "p0", 1.5: "p1"}}
+        classes=2, columns={"y": lambda t: t["y"] + 0.5}, roles={"score": {0.5: "p0", 1.5: "p1"}}
     ),
     "whole groups": lambda: case(columns={"z": lambda t: t["region"]}, gap=0.1),
     "large groups": lambda: case(columns={"z": lambda t: t["region"] + (2**62 - 2)}, gap=0.1),
     "groups of fractions": lambda: case(columns={"z": lambda t: t["region"] / 10}, gap=0.1),
     "groups of truth values": lambda: case(columns={"z": lambda t: t["member"]}),
-    "hostile groups": lambda: case(3000, classes=2, columns={"z": of(HOSTILE)}, roles={"proba": "p1"}),
+    "hostile groups": lambda: case(3000, classes=2, columns={"z": of(HOSTILE)}, roles={"score": "p1"}),
     "several columns": lambda: case(
         columns={"z": of(["\\", " & ", ""]), "part": lambda t: t["region"] % 2 - 1},
         roles={"sensitive_features": ["z", "part"]},
@@ -191,7 +191,7 @@ def of_values():
     values = model.decision_function(features)
     values[: len(near)] = near[: len(values)]
     named = {"value": values, "z": table["z"].to_numpy(), "id": table["id"].to_numpy()}
-    return Case(fair.policy_, named, {"proba": "value", "sensitive_features": "z", "key": "id"})
+    return Case(fair.policy_, named, {"score": "value", "sensitive_features": "z", "key": "id"})
 
 
 def rounded(found):

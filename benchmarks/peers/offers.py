@@ -296,13 +296,13 @@ def weighted(peer: Peer, X, y, group, weight, model) -> str:
     heavy = peer.decide(peer.fit(model, X, y, group, weight), X, group)
     rows = np.repeat(np.arange(len(X)), weight)
     repeated = peer.decide(peer.fit(model, X[rows], y[rows], group[rows]), X, group)
-    if np.mean(heavy != repeated) < 0.002:  # lots are drawn for some
+    if np.mean(heavy != repeated) < 0.002:  # some are decided by a lottery
         return "yes: as repeated rows"
     return "taken and ignored" if np.mean(heavy != plain) < 0.002 else "not as repeated rows"
 
 
 def kept(fitted: Any, peer: Peer, X, group, there_and_back: Callable[[Any], Any]) -> str:
-    """Whether what comes back decides as before, but for the lots that the library draws anew at every call."""
+    """Whether what comes back decides as before, but for lotteries that the library holds anew at every call."""
     before, again = peer.decide(fitted, X, group), peer.decide(fitted, X, group)
     after = peer.decide(there_and_back(fitted), X, group)
     return "yes" if np.mean(after != before) <= 2 * np.mean(again != before) + 0.002 else "decides otherwise"
@@ -405,7 +405,7 @@ def measure(name: str) -> dict[str, str]:
         ),
         "skops": tried(lambda: by_skops(fitted, peer, X, group)),
         "MLflow": tried(lambda: by_mlflow(fitted, peer, X, group)),
-        "shell commands": commands(name),
+        "command line": commands(name),
         "methods about SQL": methods(fitted, ("to_sql",)),
         "methods about one decision": methods(fitted, ("explain", "reason")),
     }

@@ -33,7 +33,7 @@ class Given(ClassifierMixin, BaseEstimator):
 
 def steps(rows: dict):
     X, y, group = rows["score"][:, None], rows["y"], rows["group"]
-    proba = np.column_stack([1 - rows["score"], rows["score"]])
+    score = np.column_stack([1 - rows["score"], rows["score"]])
     kept = {}
 
     def fitted():
@@ -44,7 +44,7 @@ def steps(rows: dict):
 
     def summed():
         kept["aggregates"] = aggregate(
-            X, proba=proba, y=y, sensitive_features=group, happiness="statistical_parity"
+            X, score=score, y=y, sensitive_features=group, happiness="statistical_parity"
         )
         return solve(kept["aggregates"], gap=0.0, random_state=0)
 

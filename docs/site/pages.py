@@ -12,55 +12,28 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from reference import RESULTS, first_line
+from reference import MEMBERS, RESULTS, first_line
 from sphinx.errors import ExtensionError
 
 import felicific
 
 #: Public names by what they are for.
 ROOMS: Mapping[str, tuple[str, ...]] = {
-    "Repair decisions": (
-        "FairClassifier",
-        "FairRegressor",
-        "solve",
-        "frontier",
-        "alternatives",
-        "Policy",
-        "Frontier",
-        "Steering",
-    ),
-    "Measure decisions": ("audit", "compare", "monitor", "Audit", "Comparison", "Monitor", "Scorer"),
+    "Repair decisions": ("FairClassifier", "FairRegressor", "solve", "frontier", "alternatives", "Policy"),
+    "Measure decisions": ("audit", "compare", "monitor"),
     "Say what makes people happy": ("Happiness", "lookup"),
     "Say what must hold": ("Gap", "Ratio", "Floor", "Budget", "WorseOff", "Exploration", "MissingLabels"),
     "Say what a policy sees": ("Score", "Individual"),
-    "Add up people": ("aggregate", "Aggregates"),
-    "Plan": ("sample_size", "margin_of_error"),
-    "Errors": ("FelicificError", "InfeasibleError"),
+    "Add up people": ("aggregate",),
+    "Read files": ("load",),
+    "Plan": ("sample_size",),
+    "Errors": ("FelicificError",),
 }
-
-#: What users call of classes of which the rest serves inside; of all others everything is shown.
-MEMBERS: Mapping[str, tuple[str, ...]] = {
-    "Policy": (
-        "decide", "probabilities", "apply", "steer", "explain", "to_sql", "sentences", "rules", "impact", "outcomes",
-        "loss", "gaps", "gap", "means", "reached", "not_constrained", "expected_gaps", "expected_reached", "cautions",
-        "change_cost", "rounded", "save", "load", "to_json", "from_json", "sha256", "resalted",
-    ),
-    "Monitor": (
-        "add", "evidence", "needed", "gaps", "along", "allowed", "components", "rows", "notes", "sentences",
-        "plot", "save", "load", "to_json", "from_json", "to_dict",
-    ),
-    "Steering": (
-        "decide", "decided", "controls", "gap", "bound", "added", "means", "people", "limited", "history", "aim",
-        "pace", "reach", "hear", "policy", "plot", "save", "load",
-    ),
-    "Aggregates": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
-    **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "WorseOff", "Exploration", "MissingLabels"), ()),
-    **dict.fromkeys(("Happiness", "Score", "Individual"), ()),
-}  # fmt: skip
 
 #: Public modules, whose names are on one page each.
 MODULES: Mapping[str, str] = {
     "datasets": "Data to try it on",
+    "sklearn": "Model selection by scikit-learn",
     "plots": "Charts",
     "mlflow": "Models in a registry",
     "skops": "Types for skops",
@@ -131,7 +104,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
         yield f"{name}.rst", page_of(found, f"felicific.{module}", name)
     for module, title in MODULES.items():
         yield f"{module}.rst", module_page(module, title)
-    yield "shell.rst", shell_page()
+    yield "shell.rst", commands_page()
     yield "index.rst", index_page()
 
 
@@ -141,7 +114,7 @@ def page_of(value: Any, module: str, name: str) -> str:
         raise ExtensionError(f"{module}.{name} has no docstring, so no page of the reference.")
     directive = f".. autofunction:: {name}\n"
     if inspect.isclass(value):
-        shown = MEMBERS.get(name) if module == "felicific" else None
+        shown = MEMBERS.get(name)
         lost = [member for member in shown or () if not inspect.getdoc(getattr(value, member, None))]
         if lost:
             raise ExtensionError(f"{name} has no {', '.join(lost)}, or without a docstring.")
@@ -173,22 +146,22 @@ def module_page(module: str, title: str) -> str:
     return text
 
 
-def shell_page() -> str:
+def commands_page() -> str:
     """What every command answers to ``--help``."""
     from typer.testing import CliRunner
 
-    from felicific.cli import app as shell
+    from felicific.cli import app as commands
 
     def answer(*words: str) -> str:
         environment = {"COLUMNS": "80", "TERMINAL_WIDTH": "80", "NO_COLOR": "1", "TERM": "dumb"}
-        said = CliRunner().invoke(shell, [*words, "--help"], env=environment, prog_name="felicific")
+        said = CliRunner().invoke(commands, [*words, "--help"], env=environment, prog_name="felicific")
         assert said.exit_code == 0, said.output
         lines = "\n".join(f"   {line.rstrip()}" for line in said.output.strip("\n").splitlines())
         return f".. code-block:: text\n\n{lines}\n\n"
 
-    text = f"{heading('Every command of the shell')}\n:doc:`How to do the whole job in the shell <../howto-shell>`.\n\n"
+    text = f"{heading('Every command')}\n:doc:`How to do the whole job on the command line <../howto-shell>`.\n\n"
     text += answer()
-    for command in shell.registered_commands:
+    for command in commands.registered_commands:
         name = command.name or str(command.callback.__name__).replace("_", "-")
         text += heading(f"felicific {name}", "-") + "\n" + answer(name)
     return text
@@ -209,8 +182,8 @@ def index_page() -> str:
     text += heading("Results: returned, not imported", "-") + "\n" + table(rows)
     text += toctree(place.rpartition(".")[2] for place in RESULTS)
     rows = [(f":doc:`felicific.{name} <{name}>`", f"{title}.") for name, title in MODULES.items()]
-    rows.append((":doc:`felicific in the shell <shell>`", "Every command and its options."))
-    text += heading("Modules and the shell", "-") + "\n" + table(rows) + toctree([*MODULES, "shell"])
+    rows.append((":doc:`felicific on the command line <shell>`", "Every command and its options."))
+    text += heading("Modules and the command line", "-") + "\n" + table(rows) + toctree([*MODULES, "shell"])
     return text
 
 

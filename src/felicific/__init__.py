@@ -10,63 +10,50 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from felicific._audit.audit import audit
-    from felicific._audit.comparison import Comparison, compare
+    from felicific._audit.comparison import compare
     from felicific._audit.monitor import monitor
-    from felicific._audit.monitored import Monitor
-    from felicific._audit.result import Audit
     from felicific._fit.alternatives import alternatives
-    from felicific._frontier.frontier import Frontier
     from felicific._frontier.solve import frontier
+    from felicific._load import load
     from felicific._policy.policy import Policy
     from felicific._policy.solve import solve
-    from felicific._policy.steering import Steering
     from felicific._problem.exploration import Exploration
     from felicific._problem.happiness import Happiness
     from felicific._problem.missing_labels import MissingLabels
     from felicific._problem.requirements import Budget, Floor, Gap, Ratio
     from felicific._problem.worse_off import WorseOff
-    from felicific._program.aggregates import Aggregates
     from felicific._program.signals import Individual, Score
     from felicific._program.sums import aggregate
     from felicific._sklearn.classifier import FairClassifier
     from felicific._sklearn.regressor import FairRegressor
-    from felicific._sklearn.scorer import Scorer
-    from felicific._statistics.sample_size import margin_of_error, sample_size
+    from felicific._statistics.sample_size import sample_size
     from felicific._tables.column import lookup
-    from felicific.exceptions import FelicificError, InfeasibleError
+    from felicific.exceptions import FelicificError
 
-__version__ = "0.1.0"
+__version__ = "1.0.0.dev0"
 
 __all__ = [
-    "Aggregates",
-    "Audit",
     "Budget",
-    "Comparison",
     "Exploration",
     "FairClassifier",
     "FairRegressor",
     "FelicificError",
     "Floor",
-    "Frontier",
     "Gap",
     "Happiness",
     "Individual",
-    "InfeasibleError",
     "MissingLabels",
-    "Monitor",
     "Policy",
     "Ratio",
     "Score",
-    "Scorer",
-    "Steering",
     "WorseOff",
     "aggregate",
     "alternatives",
     "audit",
     "compare",
     "frontier",
+    "load",
     "lookup",
-    "margin_of_error",
     "monitor",
     "sample_size",
     "solve",
@@ -75,41 +62,43 @@ __all__ = [
 #: Where the public names live.
 _HOME = {
     "_audit.audit": ["audit"],
-    "_audit.comparison": ["Comparison", "compare"],
-    "_audit.result": ["Audit"],
+    "_audit.comparison": ["compare"],
     "_audit.monitor": ["monitor"],
-    "_audit.monitored": ["Monitor"],
     "_fit.alternatives": ["alternatives"],
-    "_frontier.frontier": ["Frontier"],
     "_frontier.solve": ["frontier"],
-    "_policy.kinds": ["Policy"],  # so that files of every kind of policy can be read
+    "_load": ["load", "Policy"],  # which imports every kind of policy, so that their files can be read
     "_policy.solve": ["solve"],
-    "_policy.steering": ["Steering"],
     "_problem.exploration": ["Exploration"],
     "_problem.happiness": ["Happiness"],
-    "_problem.worse_off": ["WorseOff"],
     "_problem.missing_labels": ["MissingLabels"],
     "_problem.requirements": ["Budget", "Floor", "Gap", "Ratio"],
-    "_program.aggregates": ["Aggregates"],
+    "_problem.worse_off": ["WorseOff"],
     "_program.signals": ["Individual", "Score"],
     "_program.sums": ["aggregate"],
     "_sklearn.classifier": ["FairClassifier"],
     "_sklearn.regressor": ["FairRegressor"],
-    "_sklearn.scorer": ["Scorer"],
-    "_statistics.sample_size": ["margin_of_error", "sample_size"],
+    "_statistics.sample_size": ["sample_size"],
     "_tables.column": ["lookup"],
-    "exceptions": ["FelicificError", "InfeasibleError"],
+    "exceptions": ["FelicificError"],
 }
 
-
-#: What names were called before.
-_RENAMED = {
-    "Explore": "Exploration",
-    "Losers": "WorseOff",
-    "Moments": "Aggregates",
-    "Watch": "Monitor",
-    "moments": "aggregate",
-    "watch": "monitor",
+#: What stands in the place of names of before.
+_INSTEAD = {
+    "Aggregates": "Use what felicific.aggregate(...) or felicific.load(path) returns.",
+    "Audit": "Use what felicific.audit(...) returns.",
+    "Comparison": "Use what felicific.compare(...) returns.",
+    "Explore": "It is now called felicific.Exploration.",
+    "Frontier": "Use what felicific.frontier(...) returns.",
+    "InfeasibleError": "Use felicific.exceptions.InfeasibleError.",
+    "Losers": "It is now called felicific.WorseOff.",
+    "Moments": "It is now what felicific.aggregate(...) returns.",
+    "Monitor": "Use what felicific.monitor(...) or felicific.load(path) returns.",
+    "Scorer": "It is now called felicific.sklearn.make_scorer.",
+    "Steering": "Use what policy.steer(...) or felicific.load(path, policy=...) returns.",
+    "Watch": "It is now what felicific.monitor(...) returns.",
+    "margin_of_error": "Use felicific.sample_size(rows=...).margin_of_error.",
+    "moments": "It is now called felicific.aggregate.",
+    "watch": "It is now called felicific.monitor.",
 }
 
 
@@ -119,8 +108,8 @@ def __getattr__(name: str) -> Any:
             value = getattr(import_module(f"felicific.{module}"), name)
             globals()[name] = value
             return value
-    if name in _RENAMED:
-        raise AttributeError(f"felicific.{name} is now called felicific.{_RENAMED[name]}.")
+    if name in _INSTEAD:
+        raise AttributeError(f"felicific.{name} is not there. {_INSTEAD[name]}")
     raise AttributeError(f"module 'felicific' has no attribute {name!r}")
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,10 @@ from numpy.typing import NDArray
 from felicific._typing import Floats, Truths
 from felicific.exceptions import DataError, PolicyFileError
 
-FORMAT = "felicific policy"
-VERSION = 3
-
-#: Versions that are read: files of the first say less.
-READ = (1, 2, 3)
+VERSION = 2
+POLICY, AGGREGATES, MONITOR, STEERING = (
+    f"felicific {what}" for what in ("policy", "aggregates", "monitor", "steering")
+)
 
 #: How decisions that are listed stand in a file.
 ORDER = "worst first"
@@ -32,26 +33,37 @@ def refused(reason: str) -> PolicyFileError:
     )
 
 
-def write_document(content: dict[str, Any], form: str = FORMAT, indent: int | None = 1) -> str:
+def format_of(path: str | os.PathLike[str]) -> str:
+    """The format that a file says it has; empty for any other file."""
+    try:
+        with Path(path).open("rb") as stream:
+            head = stream.read(200)
+    except OSError:
+        return ""  # whoever opens it says why
+    written = re.match(rb'\s*\{\s*"format":\s*"([^"]*)"', head)
+    return "" if written is None else written[1].decode("utf-8", "replace")
+
+
+def write_document(content: dict[str, Any], form: str = POLICY, indent: int | None = 1) -> str:
     """JSON with format, version and checksum."""
     whole = {"format": form, "version": VERSION, **content, "sha256": checksum(content, form)}
     return json.dumps(whole, indent=indent, allow_nan=False) + "\n"
 
 
-def checksum(content: dict[str, Any], form: str = FORMAT) -> str:
+def checksum(content: dict[str, Any], form: str = POLICY) -> str:
     """SHA-256 of a document, as it stands in it."""
     return _digest({"format": form, "version": VERSION, **content})
 
 
-def read_document(text: str, form: str = FORMAT) -> dict[str, Any]:
+def read_document(text: str, form: str = POLICY) -> dict[str, Any]:
     """The content of a document that is whole, unaltered and of this version."""
     content = read_json(text, refused)
     if not isinstance(content, dict) or content.get("format") != form:
         raise refused(f"its format is not {form!r}")
-    if type(content.get("version")) is not int or content["version"] not in READ:
+    if type(content.get("version")) is not int or content["version"] != VERSION:
         raise PolicyFileError(
-            f"The policy file has version {content.get('version')!r}; this felicific reads up to {VERSION}.",
-            "Install the felicific that wrote it, or fit the policy again.",
+            f"The policy file has format {content.get('version')!r}; this felicific reads format {VERSION}.",
+            "Make it again: files of felicific 0.1.0 are not read.",
         )
     if content.get("sha256") != _digest(content):
         raise refused("its content does not match its checksum, so it was altered or cut")
@@ -126,7 +138,7 @@ def read_numbers(values: Any, name: str) -> Floats:
 
 
 def write_means(means: Floats) -> list[Any]:
-    """Means of shape (groups, components) as data; None where nobody is counted."""
+    """Means of shape (groups, measures) as data; None where nobody is counted."""
     return [[None if math.isnan(mean) else mean for mean in row] for row in means.tolist()]
 
 

@@ -23,13 +23,13 @@ Array: TypeAlias = NDArray[Any]
 #: A table in memory (a dataframe of any library, a dict of columns, an array); on the outside also a lazy one.
 Table: TypeAlias = Any
 
-#: Largest allowed gap: of every component, or by component or criterion; None asks for nothing.
+#: Largest allowed gap: of every measure, or by measure or criterion; None asks for nothing.
 GapLike: TypeAlias = float | Mapping[str, float] | None
 
 #: What a decision costs: "error" or an expression, a cost matrix, a function.
 LossLike: TypeAlias = str | ArrayLike | Callable[..., Any]
 
-#: A number for all components, or one for each.
+#: A number for all measures, or one for each.
 NumberLike: TypeAlias = float | Sequence[float] | Mapping[str, float]
 
 #: Columns of probabilities: one for every class, or that of the second of two.

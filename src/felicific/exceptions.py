@@ -16,7 +16,7 @@ class FelicificError(ValueError):
     >>> from felicific import FelicificError, aggregate
     >>> people = {"sex": ["f", "m"], "score": [0.2, 0.8], "repaid": [0, 1]}
     >>> try:
-    ...     aggregate(people, proba="score", y="repaid", sensitive_features="gender", happiness="decision")
+    ...     aggregate(people, score="score", y="repaid", sensitive_features="gender", happiness="decision")
     ... except FelicificError as error:
     ...     print(error.problem, error.remedy, sep="\n")
     The table has no column 'gender', needed for the groups.
@@ -80,14 +80,15 @@ class InfeasibleError(FelicificError):
     conflict : tuple of str
         An irreducible set of requirements: no policy meets all of them, and dropping any one of them helps.
     least_gap : float or None
-        When one component's gap alone is out of reach: the least gap that can be reached.
+        When one measure's gap alone is out of reach: the least gap that can be reached.
 
     Examples
     --------
-    >>> from felicific import Budget, Floor, InfeasibleError, solve
+    >>> from felicific import Budget, Floor, solve
+    >>> from felicific.exceptions import InfeasibleError
     >>> people = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
     >>> try:
-    ...     solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap={},
+    ...     solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap={},
     ...           constraints=[Floor("decision", at_least=0.9, groups=["f"]), Budget("decision", at_most=0.3)])
     ... except InfeasibleError as error:
     ...     print(*error.conflict, sep="\n")
@@ -144,7 +145,7 @@ class GroupWarning(UserWarning):
 
 
 class LotteryWarning(UserWarning):
-    """A lottery cannot do what it is for: too few people can be told apart, or anybody can compute the lots."""
+    """A lottery cannot do what it is for: too few people can be told apart, or anybody can compute the draws."""
 
 
 class FittedRowsWarning(UserWarning):

@@ -1,13 +1,13 @@
 """MLflow models that carry the policy, its certificate and its report, and need no pickle.
 
 :func:`log_model` and :func:`save_model` write an MLflow model of the flavour ``python_function``, so
-``mlflow.pyfunc.load_model(uri).predict(table)`` decides about the people of a table, and whatever MLflow serves or
+``mlflow.pyfunc.load_model(uri).predict(table)`` decides on the people of a table, and whatever MLflow serves or
 schedules does; :func:`load` gives back what was logged. They need the extra ``mlflow``.
 
 In the folder of the model, ``data/felicific`` holds
 
 - ``policy.json``, the policy as :meth:`felicific.Policy.save` writes it, its salt included: whoever may read the model
-  can compute everybody's lot;
+  can compute everybody's draw;
 - ``classifier.skops``, of a :class:`felicific.FairClassifier`, with the model it wraps;
 - ``certificate.json``, what is promised of people it has not seen, or why nothing is;
 - ``report.html``, if a report was given;
@@ -38,15 +38,14 @@ from felicific._files import folder_whole
 from felicific._fit.certificate import Certificate, no_certificate
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply import Roles
-from felicific._policy.kinds import Policy
-from felicific._policy.policy import among_classes
+from felicific._policy.policy import Policy, among_classes
 from felicific._typing import Array, ProbaColumns, Table
 from felicific.exceptions import DataError, GroupError, PolicyFileError
 from felicific.skops import TRUSTED
 
 if TYPE_CHECKING:
+    from felicific._report.document import Report
     from felicific._sklearn.classifier import FairClassifier
-    from felicific.report.document import Report
 
 __all__ = ["load", "log_model", "save_model"]
 
@@ -67,7 +66,7 @@ def save_model(
     *,
     sensitive_features: str | Sequence[str] | None = None,
     key: str | None = None,
-    proba: ProbaColumns | None = None,
+    score: ProbaColumns | None = None,
     predicted: str | None = None,
     group_proba: Mapping[Any, str] | None = None,
     report: Report | None = None,
@@ -85,9 +84,9 @@ def save_model(
     sensitive_features : column(s), optional
         Where the groups are in the tables that it will be given; of a classifier, by default as it was fitted.
     key : column, optional
-        What identifies a person there, by which lots are drawn; of a classifier, by default its ``key``. A policy that
-        decides by lottery needs one. A classifier without one draws by the row's content, as its ``predict`` does.
-    proba, predicted, group_proba : column(s)
+        What identifies a person there, by which the lottery draws; of a classifier, by default its ``key``. A policy
+        that decides by lottery needs one. A classifier without one draws by the row's content, as its ``predict`` does.
+    score, predicted, group_proba : column(s)
         Of a policy alone: where the model's probabilities or labels are, as for :meth:`felicific.Policy.apply`.
     report : Report, optional
         What ``fair.report(X_test, y_test)`` gave; its page becomes a part of the model, its verdict a tag.
@@ -113,7 +112,7 @@ def save_model(
             "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
             "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
         })
-        roles = {"proba": "score", "sensitive_features": "sex"}
+        roles = {"score": "score", "sensitive_features": "sex"}
         policy = solve(people, y="repaid", happiness="decision", gap=0.0, **roles)
         felicific.mlflow.save_model(policy, "model", key="id", **roles)
         decisions = mlflow.pyfunc.load_model("model").predict(people)
@@ -123,8 +122,8 @@ def save_model(
     if os.path.lexists(path):
         raise DataError(f"{os.fspath(path)!r} exists already.", "Name a folder that does not exist yet.")
     kept = _Kept.of(model)
-    columns = _Columns.of(kept, sensitive_features, key, proba, predicted, group_proba)
-    kept.policy.warn_of_lots()
+    columns = _Columns.of(kept, sensitive_features, key, score, predicted, group_proba)
+    kept.policy.warn_of_lottery()
     with _written(kept, columns, report, trusted) as (folder, about), folder_whole(path) as whole:
         mlflow.save_model(str(whole), **_told(folder, about, trusted, options))
 
@@ -135,7 +134,7 @@ def log_model(
     *,
     sensitive_features: str | Sequence[str] | None = None,
     key: str | None = None,
-    proba: ProbaColumns | None = None,
+    score: ProbaColumns | None = None,
     predicted: str | None = None,
     group_proba: Mapping[Any, str] | None = None,
     report: Report | None = None,
@@ -153,7 +152,7 @@ def log_model(
     model : fitted FairClassifier, or Policy
     name : str
         What MLflow calls it.
-    sensitive_features, key, proba, predicted, group_proba, report, trusted : optional
+    sensitive_features, key, score, predicted, group_proba, report, trusted : optional
         As for :func:`save_model`.
     **options
         For ``mlflow.pyfunc.log_model``: ``registered_model_name``, ``tags``, ``signature`` and others.
@@ -165,8 +164,8 @@ def log_model(
     """
     mlflow = _mlflow()
     kept = _Kept.of(model)
-    columns = _Columns.of(kept, sensitive_features, key, proba, predicted, group_proba)
-    kept.policy.warn_of_lots()
+    columns = _Columns.of(kept, sensitive_features, key, score, predicted, group_proba)
+    kept.policy.warn_of_lottery()
     with _written(kept, columns, report, trusted) as (folder, about):
         tags = {f"felicific.{what}": _tag(value) for what, value in about.told.items()}
         options = {**options, "tags": tags | (options.get("tags") or {})}
@@ -227,7 +226,7 @@ class _Columns:
 
     sensitive_features: list[str] | None = None
     key: str | None = None
-    proba: list[str] | None = None
+    score: list[str] | None = None
     predicted: str | None = None
     group_proba: list[str] | None = None
 
@@ -237,25 +236,25 @@ class _Columns:
         kept: _Kept,
         sensitive_features: Any,
         key: Any,
-        proba: Any,
+        score: Any,
         predicted: Any,
         group_proba: Any,
     ) -> _Columns:
         """Check what is said of them against what the model needs to see."""
         policy, classifier = kept.policy, kept.classifier
         if classifier is None:
-            roles = Roles.of(policy, proba, predicted, sensitive_features, key, group_proba)
-            if policy.draws_lots and key is None:
+            roles = Roles.of(policy, score, predicted, sensitive_features, key, group_proba)
+            if policy.is_randomized and key is None:
                 raise DataError(
                     "The policy decides by lottery, and there is no key.",
                     "Name the column that identifies a person in key=.",
                 )
-            listed = [None if part is None else list(part) for part in (roles.proba, roles.group_proba)]
+            listed = [None if part is None else list(part) for part in (roles.score, roles.group_proba)]
             return cls(list(roles.group) or None, key, listed[0], predicted, listed[1])
-        if (proba, predicted, group_proba) != (None, None, None):
+        if (score, predicted, group_proba) != (None, None, None):
             raise DataError(
                 "A classifier asks its model for the probabilities.",
-                "Leave proba=, predicted= and group_proba= out, or log fair.policy_ with them.",
+                "Leave score=, predicted= and group_proba= out, or log fair.policy_ with them.",
             )
         group = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
         group = None if group is None else list(group)
@@ -278,7 +277,7 @@ class _Columns:
         return cls(group, key)
 
     def decide(self, kept: _Kept, table: Table) -> Array:
-        """What the model decides about the people of a table."""
+        """What the model decides on the people of a table."""
         if kept.classifier is not None:
             return kept.classifier.predict(table, sensitive_features=self.sensitive_features, key=self.key)
         policy = kept.policy
@@ -290,7 +289,7 @@ class _Columns:
         )
         decided = policy.apply(
             table,
-            proba=self.proba,
+            score=self.score,
             predicted=self.predicted,
             sensitive_features=self.sensitive_features,
             key=self.key,
@@ -323,7 +322,7 @@ def _written(
     if kept.classifier is not None:
         parts[CLASSIFIER], modules = _dumped(kept.classifier, trusted)
     if report is not None:
-        if not isinstance(report, import_module("felicific.report.document").Report):
+        if not isinstance(report, import_module("felicific._report.document").Report):
             raise DataError(
                 f"The {type(report).__name__} is no report.", "Pass what fair.report(X_test, y_test) gave."
             )
@@ -392,7 +391,7 @@ def _summary(kept: _Kept, certificate: Certificate, report: Report | None) -> di
         "version": __version__,
         "policy_kind": policy.kind,
         "policy_sha256": policy.sha256,
-        "gaps_asked_for": policy.basis.asked,
+        "gaps_asked_for": policy.basis.allowed,
         "gaps_on_fitted_people": policy.gaps,
         "certificate": certificate.sentence,
     }

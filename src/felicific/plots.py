@@ -1,6 +1,6 @@
 """Charts, as Altair objects: the trade-off, the groups, the policy; one theme for all of them.
 
-They need the extra ``plots``, which reports do not. Names of groups, decisions and components are data to these
+They need the extra ``plots``, which reports do not. Names of groups, decisions and measures are data to these
 charts, never code: they are made printable and cut to a readable length, and no chart holds an expression that they
 could become part of.
 """
@@ -31,7 +31,7 @@ from felicific._policy.amount_words import loss_title
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.policy import Policy
 from felicific._policy.steering import Steering
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Measure
 from felicific.exceptions import DataError
 
 for _needed in ("altair", "vl_convert"):
@@ -119,23 +119,23 @@ LIGHT = Theme()
 
 
 def frontier(
-    frontier: Frontier, *, component: str | None = None, theme: Theme = LIGHT, width: int = 560
+    frontier: Frontier, *, measure: str | None = None, theme: Theme = LIGHT, width: int = 560
 ) -> Chart:
     """The whole trade-off: what the decisions lose or get right, for every allowed gap.
 
     Parameters
     ----------
     frontier : Frontier
-        Its breakpoints are dots (while they can be told apart; of very many, some are drawn); today's decisions are
-        a diamond.
-    component : str, optional
-        The component in whose unit the gap is drawn. With several components the default is the position on the
+        Its breakpoints are dots (while they can be told apart; of very many, some are drawn); the baseline's decisions
+        are a diamond.
+    measure : str, optional
+        The measure in whose unit the gap is drawn. With several measures the default is the position on the
         ray: the allowed gaps in per cent of those that the ray stands for.
     """
     import altair as alt
 
-    unit, title = _ray(frontier, component)
-    share = component is None and len(frontier.components) > 1
+    unit, title = _ray(frontier, measure)
+    share = measure is None and len(frontier.measures) > 1
     accuracy = frontier.loss_name == "error"
     x = alt.X(
         "gap:Q",
@@ -152,8 +152,10 @@ def frontier(
     points = [
         {"gap": tau * unit, "loss": _good(loss, accuracy)} for tau, loss in zip(*drawn(frontier), strict=True)
     ]
-    known = frontier.today
-    now = [] if known is None else [{"gap": frontier.tau_today * unit, "loss": _good(known.loss, accuracy)}]
+    known = frontier.baseline
+    now = (
+        [] if known is None else [{"gap": frontier.tau_baseline * unit, "loss": _good(known.loss, accuracy)}]
+    )
     reach = max(one["gap"] for one in (*now, points[-1])) or 1.0
     # Beyond the last breakpoint a larger gap buys nothing.
     flat = [*points, {"gap": 1.06 * reach, "loss": points[-1]["loss"]}]
@@ -163,11 +165,11 @@ def frontier(
     if not now:
         chart = alt.layer(line, dots).properties(width=width, height=0.5 * width)
         return themed(chart.properties(title="accuracy" if accuracy else "loss per person"), theme)
-    today = values([{**now[0], "text": "today"}])
-    mark = today.mark_point(shape="diamond", filled=True, color=theme.ink, size=130, opacity=1).encode(
+    baseline = values([{**now[0], "text": "baseline"}])
+    mark = baseline.mark_point(shape="diamond", filled=True, color=theme.ink, size=130, opacity=1).encode(
         x=x, y=y
     )
-    text = today.mark_text(align="right", dx=-9, dy=13, fontWeight="bold").encode(x=x, y=y, text="text:N")
+    text = baseline.mark_text(align="right", dx=-9, dy=13, fontWeight="bold").encode(x=x, y=y, text="text:N")
     chart = alt.layer(line, dots, mark, text).properties(width=width, height=0.5 * width)
     return themed(chart.properties(title="accuracy" if accuracy else "loss per person"), theme)
 
@@ -225,7 +227,7 @@ def lines(policy: AmountPolicy, *, theme: Theme = LIGHT, width: int = 560) -> Ch
 
 
 def policy(policy: Policy, *, theme: Theme = LIGHT, width: int = 560) -> Chart:
-    """What the policy decides about whom.
+    """What the policy decides on whom.
 
     With a score and two classes: for every group the probability of the second class against the score (or the decision
     function of a model without probabilities), a step at each threshold, and the model's own boundary as a dashed line.
@@ -345,8 +347,8 @@ def groups(
     audit: Audit,
     after: Audit | None = None,
     *,
-    component: str | None = None,
-    ways: tuple[str, str] = ("today", "under the policy"),
+    measure: str | None = None,
+    ways: tuple[str, str] = ("baseline", "under the policy"),
     theme: Theme = LIGHT,
     width: int = 480,
 ) -> Chart:
@@ -357,21 +359,21 @@ def groups(
     Parameters
     ----------
     audit, after : Audit
-        What was found; both of the same components.
-    component : str, optional
+        What was found; both of the same measures.
+    measure : str, optional
         The one to draw; by default all, below each other.
     ways : two strings
         What to call the two audits.
     """
     import altair as alt
 
-    names = [found.component.name for found in audit.components]
-    if component is not None and component not in names:
-        raise _no_component(component, names)
+    names = [found.measure.name for found in audit.measures]
+    if measure is not None and measure not in names:
+        raise _no_measure(measure, names)
     charts, unknown = [], audit.unknown
-    for found in audit.components:
-        if component in (None, found.component.name):
-            parts = [found] if after is None else [found, after[found.component.name]]
+    for found in audit.measures:
+        if measure in (None, found.measure.name):
+            parts = [found] if after is None else [found, after[found.measure.name]]
             rows = [
                 {"way": way, "group": group, "mean": mean.estimate, "low": mean.low, "high": mean.high}
                 | ({} if mean.bounds is None else dict(zip(("least", "most"), mean.bounds, strict=True)))
@@ -379,8 +381,8 @@ def groups(
                 for way, part in zip(ways, parts, strict=False)
                 for group, mean in part.means.items()
             ]
-            title = measure(found.component)
-            charts.append(_means(rows, title if found.component.tells_who else f"mean {title}", theme, width))
+            title = title_of(found.measure)
+            charts.append(_means(rows, title if found.measure.tells_who else f"mean {title}", theme, width))
     if len(charts) == 1:
         return themed(charts[0], theme)
     return themed(
@@ -388,23 +390,21 @@ def groups(
     )
 
 
-def monitor(
-    monitor: Monitor, *, component: str | None = None, theme: Theme = LIGHT, width: int = 560
-) -> Chart:
+def monitor(monitor: Monitor, *, measure: str | None = None, theme: Theme = LIGHT, width: int = 560) -> Chart:
     """The gap along the people who came: the estimate, both its ends, what is allowed, and when an alarm was raised.
 
     Parameters
     ----------
     monitor : Monitor
         Long ago is drawn at fewer times.
-    component : str, optional
+    measure : str, optional
         The one to draw; by default all, below each other.
     """
     import altair as alt
 
-    parts = [part for part in monitor.components if component in (None, part.name)]
+    parts = [part for part in monitor.measures if measure in (None, part.name)]
     if not parts:
-        raise _no_component(str(component), [part.name for part in monitor.components])
+        raise _no_measure(str(measure), [part.name for part in monitor.measures])
     times = monitor.along()
     charts = [_monitored(monitor, part, times, theme, width) for part in parts]
     return themed(charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=28), theme)
@@ -419,9 +419,9 @@ _WATCHED = {
 
 
 def _monitored(
-    monitor: Monitor, part: Component, times: list[tuple[int, dict[str, Interval]]], theme: Theme, width: int
+    monitor: Monitor, part: Measure, times: list[tuple[int, dict[str, Interval]]], theme: Theme, width: int
 ) -> Chart:
-    """One component along the people who came."""
+    """One measure along the people who came."""
     import altair as alt
 
     allowed = monitor.allowed[part.name]
@@ -453,15 +453,13 @@ def _monitored(
     word = limit.mark_text(align="left", dx=4, dy=-7).encode(x=x, y=y, text="text:N")
     layers = [rule, word, line, *_alarm_mark(monitor, part, (x, y, top), theme)]
     chart = alt.layer(*layers).properties(width=width, height=0.42 * width)
-    return chart.properties(title=f"gap of {measure(part)}, limits at confidence {monitor.confidence:.6g}")
+    return chart.properties(title=f"gap of {title_of(part)}, limits at confidence {monitor.confidence:.6g}")
 
 
-def _alarm_mark(
-    monitor: Monitor, part: Component, place: tuple[Any, Any, float], theme: Theme
-) -> list[Chart]:
-    """Where the alarm was raised, if it was about this component."""
+def _alarm_mark(monitor: Monitor, part: Measure, place: tuple[Any, Any, float], theme: Theme) -> list[Chart]:
+    """Where the alarm was raised, if it was about this measure."""
     alarm, (x, y, top) = monitor.alarm, place
-    if alarm is None or alarm.component != part.name:
+    if alarm is None or alarm.measure != part.name:
         return []
     late, colour = alarm.rows > 0.8 * monitor.rows, theme.groups[3]
     mark = values([{"people": alarm.rows, "gap": top, "text": "alarm"}])
@@ -471,9 +469,9 @@ def _alarm_mark(
 
 
 def alternatives(
-    alternatives: Alternatives, *, component: str | None = None, theme: Theme = LIGHT, width: int = 480
+    alternatives: Alternatives, *, measure: str | None = None, theme: Theme = LIGHT, width: int = 480
 ) -> Chart:
-    """How every candidate changes the gap (across) and the loss (up), with intervals; today is a diamond.
+    """How every candidate changes the gap (across) and the loss (up), with intervals; the baseline is a diamond.
 
     Dashed are no change of the gap, and the loss that is allowed.
 
@@ -481,16 +479,16 @@ def alternatives(
     ----------
     alternatives : Alternatives
         Those that were not judged are left out. What is found is filled.
-    component : str, optional
-        The component whose gap is drawn; with several, by default the first.
+    measure : str, optional
+        The measure whose gap is drawn; with several, by default the first.
     """
     import altair as alt
 
-    parts = [part.component for part in alternatives.today.components if part.gap is not None]
+    parts = [part.measure for part in alternatives.baseline.measures if part.gap is not None]
     names = [part.name for part in parts]
-    if component is not None and component not in names:
-        raise _no_component(component, names)
-    part = parts[0 if component is None else names.index(component)]
+    if measure is not None and measure not in names:
+        raise _no_measure(measure, names)
+    part = parts[0 if measure is None else names.index(measure)]
     judged = [row for row in alternatives.rows if row.loss_change is not None]
     if not judged:
         raise DataError(
@@ -506,7 +504,7 @@ def alternatives(
         }
         finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
         data.append({"name": name, "found": row.found, **finite})
-    x = alt.X("gap:Q", title=f"change of the gap in {measure(part)}", axis=alt.Axis(grid=False, tickCount=6))
+    x = alt.X("gap:Q", title=f"change of the gap in {title_of(part)}", axis=alt.Axis(grid=False, tickCount=6))
     y = alt.Y("loss:Q", title="change of the loss per person", axis=alt.Axis(grid=False, tickCount=5))
     line, rows = {"color": theme.muted, "strokeDash": [4, 3]}, values(data)
     filled = alt.condition("datum.found", alt.value(theme.accent), alt.value(theme.paper))
@@ -533,13 +531,13 @@ def steering(steering: Steering, *, theme: Theme = LIGHT, width: int = 560) -> C
     Parameters
     ----------
     steering : Steering
-        With at least one person decided about.
+        With at least one person decided on.
     """
     import altair as alt
 
     content = steering_steps(steering)
     names = content["groups"]
-    x = alt.X("people:Q", title="people decided about", axis=alt.Axis(grid=False, tickCount=6, format=",d"))
+    x = alt.X("people:Q", title="people decided on", axis=alt.Axis(grid=False, tickCount=6, format=",d"))
     x = x.scale(domain=[0, content["people"]], nice=False)
     y = alt.Y("control:Q", title=None, scale=alt.Scale(zero=False, padding=6))
     y = y.axis(tickCount=5, domain=False, ticks=False, gridDash=[1, 3], format="~g")
@@ -578,11 +576,9 @@ def _gap_left(content: dict[str, Any], x: Chart, theme: Theme, width: int) -> Ch
 
 def steering_steps(steering: Steering) -> dict[str, Any]:
     """What a chart of a steering shows, as plain data."""
-    points, component = steering.history, steering.component
+    points, measure = steering.history, steering.measure
     if not points:
-        raise DataError(
-            "Nobody was decided about yet, so there is nothing to draw.", "Call its decide first."
-        )
+        raise DataError("Nobody was decided on yet, so there is nothing to draw.", "Call its decide first.")
     names = _labels(steering.groups)
     controls = list(steering.controls.values())
     scored = controls[0].threshold is not None
@@ -605,10 +601,8 @@ def steering_steps(steering: Steering) -> dict[str, Any]:
         value = "decision function" if steering.steered.of_values else "score"
         what = f"{value} above which a person is decided {decision}; dashed: at first"
     elif steering.steered.sees_x:
-        per = (
-            f", per {unit:,.0f} {clean(component.unit, 16)}".rstrip() if unit > 1.0 or component.unit else ""
-        )
-        what = f"weight of {clean(component.title, 48)} beside the loss{per}; dashed: at first"
+        per = f", per {unit:,.0f} {clean(measure.unit, 16)}".rstrip() if unit > 1.0 or measure.unit else ""
+        what = f"weight of {clean(measure.title, 48)} beside the loss{per}; dashed: at first"
     else:
         what = f"share of the fitted people who would be decided {decision}; dashed: at first"
     gaps = [
@@ -618,7 +612,7 @@ def steering_steps(steering: Steering) -> dict[str, Any]:
     ]
     bounded = any("bound" in row for row in gaps)
     allowed = steering.allowed_gap
-    words = f"gap in {measure(component)} of all people so far"
+    words = f"gap in {title_of(measure)} of all people so far"
     words += "; dashed: allowed" if allowed is not None else ""
     words += "; shaded: what it cannot exceed" if bounded else ""
     return {
@@ -761,33 +755,33 @@ def _labels(values: Iterable[Any]) -> list[str]:
     return short_labels(values, LONGEST)
 
 
-def measure(component: Component) -> str:
-    """What a component is called, with its unit."""
+def title_of(measure: Measure) -> str:
+    """What a measure is called, with its unit."""
     return (
-        f"{clean(component.title, 48)} ({clean(component.unit, 16)})"
-        if component.unit
-        else clean(component.title, 48)
+        f"{clean(measure.title, 48)} ({clean(measure.unit, 16)})"
+        if measure.unit
+        else clean(measure.title, 48)
     )
 
 
-def _ray(frontier: Frontier, component: str | None) -> tuple[float, str]:
+def _ray(frontier: Frontier, measure: str | None) -> tuple[float, str]:
     """Size of one tau on the axis, and the axis' title."""
-    names = [found.name for found in frontier.components]
+    names = [found.name for found in frontier.measures]
     ray = frontier.ray
-    if component is None and not np.isfinite(ray).any():
+    if measure is None and not np.isfinite(ray).any():
         return 1.0, "allowed gaps, in proportion to what was asked"
-    if component is None and len(names) > 1:
-        return 1.0, "allowed gaps, all components in proportion"
-    if component is not None and component not in names:
-        raise _no_component(component, names)
-    j = 0 if component is None else names.index(component)
+    if measure is None and len(names) > 1:
+        return 1.0, "allowed gaps, all measures in proportion"
+    if measure is not None and measure not in names:
+        raise _no_measure(measure, names)
+    j = 0 if measure is None else names.index(measure)
     if not 0 < ray[j] < math.inf:
-        raise DataError(f"The gap of {names[j]!r} is not part of this frontier.", "Name another component.")
-    return float(ray[j]), f"allowed gap in {measure(frontier.components[j])}"
+        raise DataError(f"The gap of {names[j]!r} is not part of this frontier.", "Name another measure.")
+    return float(ray[j]), f"allowed gap in {title_of(frontier.measures[j])}"
 
 
-def _no_component(component: str, names: list[str]) -> DataError:
-    return DataError(f"There is no component {component!r}.", f"Name one of {', '.join(map(repr, names))}.")
+def _no_measure(measure: str, names: list[str]) -> DataError:
+    return DataError(f"There is no measure {measure!r}.", f"Name one of {', '.join(map(repr, names))}.")
 
 
 def _good(loss: float, accuracy: bool) -> float:

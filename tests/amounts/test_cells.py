@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles_amounts import Component, best_levels, cell_means, level_costs, nearest_amounts
+from oracles_amounts import Measure, best_levels, cell_means, level_costs, nearest_amounts
 
 from felicific import Budget, Floor
 from felicific._amounts.cells import CELLS, Cells
@@ -134,8 +134,8 @@ def test_beyond_the_cells():
     assert np.isfinite(between).all()
 
 
-def test_floor_of_today_and_budget():
-    """Floors at what groups have today, and budgets, hold on the people themselves."""
+def test_floor_at_the_baseline_and_budget():
+    """Floors at what groups have under the baseline, and budgets, hold on the people themselves."""
     x, _, prediction, y, group = world(2_000, 2, 40)
     people = people_of(x, prediction, y, group)
     fit = fitted(
@@ -143,7 +143,7 @@ def test_floor_of_today_and_budget():
         "decision * loan",
         1.0,
         decisions=(-10.0, 30.0),
-        constraints=[Floor("decision * loan", at_least="today"), Budget("decision", at_most=5.5)],
+        constraints=[Floor("decision * loan", at_least="baseline"), Budget("decision", at_most=5.5)],
     )
     amounts, loan = given_by(fit, people), x["loan"].to_numpy()
     for z in (0, 1):
@@ -179,7 +179,7 @@ def test_levels_as_the_whole_program(seed, loss, blind, happiness):
     asked = {"decisions": levels.tolist(), "sees_group": not blind, "loss": loss}
     free = fitted(people, happiness, {happiness: np.inf}, **asked)
     gap = 0.5 * free.policy.gaps[happiness]
-    best = best_levels(mass, cost, components=[Component(value, gap)], blind=blind)
+    best = best_levels(mass, cost, measures=[Measure(value, gap)], blind=blind)
     problem = LinesProblem.of_lines(happiness, gap=gap, **asked)
     cells = Cells.of(people, fit_scale(people), sees_group=not blind)
     aggregates = level_aggregates(problem, people, cells, prediction, levels)
@@ -187,7 +187,7 @@ def test_levels_as_the_whole_program(seed, loss, blind, happiness):
     assert solution.outcome.loss == pytest.approx(best.loss, rel=1e-7, abs=1e-9)
     fit = fitted(people, happiness, gap, **asked)
     assert set(given_by(fit, people)) <= set(levels)
-    # Lots are looked at in thirty-seconds.
+    # Lotteries are looked at in thirty-seconds.
     assert fit.policy.gaps[happiness] <= gap + 0.05 * np.abs(worth).max()
 
 
@@ -309,11 +309,11 @@ def test_cells_hold_everybody():
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Lots
+# Lotteries
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute"])
-def test_what_is_stated_of_lots_is_what_they_do_on_average(loss):
+def test_what_is_stated_of_lotteries_is_what_they_do_on_average(loss):
     """However likely an amount is, gap and loss are those expected, and the gap asked for is met to the letter."""
     x, _, prediction, y, group = world(400, seed=3)
     people = people_of(
@@ -323,12 +323,12 @@ def test_what_is_stated_of_lots_is_what_they_do_on_average(loss):
     gap = 0.37 * fitted(people, "decision", 9.0, **asked).policy.gap
     policy = fitted(people, "decision", gap, **asked).policy
     assert policy.share_randomized > 0
-    line, lots = policy.lines[0], (np.arange(100_000) + 0.5) / 100_000
+    line, draws = policy.lines[0], (np.arange(100_000) + 0.5) / 100_000
     place, amount = line.drawing(prediction), line.at(prediction)
     cost = (amount - y) ** 2 if loss == "squared" else np.abs(amount - y)
     for k, atom in enumerate(line.atoms):
-        drawn, chance = np.unique(atom.drawn(lots), return_counts=True)
-        chance = chance / len(lots)
+        drawn, chance = np.unique(atom.drawn(draws), return_counts=True)
+        chance = chance / len(draws)
         amount[place == k] = drawn @ chance
         far = drawn - y[place == k, None]
         cost[place == k] = (far**2 if loss == "squared" else np.abs(far)) @ chance

@@ -8,25 +8,20 @@ import pytest
 from amount_policies import find_amounts
 from functions import as_arrow, as_duckdb, as_lazy, as_pandas, write_parquet
 
-from felicific import (
-    Aggregates,
-    Budget,
-    Floor,
-    Gap,
-    Happiness,
-    Policy,
-    Score,
-    aggregate,
-    frontier,
-    monitor,
-    solve,
-)
+from felicific import Budget, Floor, Gap, Happiness, Policy, Score, aggregate, frontier, load, monitor, solve
 from felicific._amounts.aggregates import AmountAggregates
-from felicific._documents import FORMAT, VERSION, _digest
+from felicific._documents import POLICY, VERSION, _digest
 from felicific._policy.amounts import AmountPolicy
+from felicific._program.aggregates import Aggregates
 from felicific.exceptions import AggregatesError, DataError, FelicificError, GroupError, PolicyFileError
 
-ASKED = {"prediction": "f", "y": "y", "sensitive_features": "z", "happiness": "distributional_parity"}
+ASKED = {
+    "predicted": "f",
+    "loss": "squared",
+    "y": "y",
+    "sensitive_features": "z",
+    "happiness": "distributional_parity",
+}
 BOUNDS = {"decisions": (-4.0, 5.0)}
 
 
@@ -103,7 +98,7 @@ def test_sites_add_to_the_policy_of_all_rows(whole, tmp_path):
     parts = [aggregate(part, **asked) for part in (frame[:700], frame[700:1500], frame[1500:])]
     for i, part in enumerate(parts):
         part.save(tmp_path / f"{i}.json")
-    read = [Aggregates.load(tmp_path / f"{i}.json") for i in (2, 0, 1)]
+    read = [load(tmp_path / f"{i}.json") for i in (2, 0, 1)]
     assert all(isinstance(part, AmountAggregates) for part in read)
     added, together = read[0] + read[1] + read[2], aggregate(frame, **asked)
     one, two = solve(added, gap=0.05, random_state=0), solve(together, gap=0.05, random_state=0)
@@ -173,7 +168,7 @@ def test_what_is_asked_is_kept_in_the_file(happiness, tmp_path):
     sums = aggregate(as_pandas(care()), **ASKED | BOUNDS | {"happiness": happiness})
     gap = {"parity": 0.2, "mean": 0.2} if isinstance(happiness, dict) else 0.2
     sums.save(tmp_path / "s.json")
-    back = Aggregates.load(tmp_path / "s.json")
+    back = load(tmp_path / "s.json")
     assert back.to_json() == sums.to_json()
     assert solve(back, gap=gap, random_state=1).to_json() == solve(sums, gap=gap, random_state=1).to_json()
 
@@ -234,14 +229,14 @@ def test_altered_sums_are_refused():
 
 def test_policies_of_amounts_are_read_by_policy_load(tmp_path):
     """The same policy comes back; altered, cut and other ones are refused."""
-    policy = find_amounts("lots and steps").policy
+    policy = find_amounts("lotteries and steps").policy
     with pytest.warns(UserWarning, match="seed"):
         policy.save(tmp_path / "p.json")
-    read = Policy.load(tmp_path / "p.json")
+    read = load(tmp_path / "p.json")
     assert isinstance(read, AmountPolicy)
     assert read.to_json() == policy.to_json()
     content = json.loads(policy.to_json())
-    assert (content["format"], content["version"]) == (FORMAT, VERSION)
+    assert (content["format"], content["version"]) == (POLICY, VERSION)
     changed = [
         content | {"lines": content["lines"][1:]},
         content | {"groups": ["a", "a"]},
@@ -264,16 +259,15 @@ def test_policies_of_amounts_are_read_by_policy_load(tmp_path):
 # What is refused
 
 BAD = {
-    "proba too": ({"proba": "f"}, "Both proba= and prediction="),
     "classes": ({"classes": [0, 1]}, "classes= has no use"),
     "favourable": ({"favourable": 1}, "favourable= has no use"),
     "individual": ({"policy": "individual"}, "not offered here"),
     "criterion": ({"happiness": "statistical_parity"}, "criterion"),
     "no happiness": ({"happiness": None}, "happiness"),
-    "no column": ({"prediction": "g"}, "no column 'g'"),
-    "text": ({"prediction": "z"}, "number"),
+    "no column": ({"predicted": "g"}, "no column 'g'"),
+    "text": ({"predicted": "z"}, "number"),
     "bounds": ({"decisions": (5, 1)}, "smaller one first"),
-    "losses": ({"loss": "changes"}, "changes"),
+    "losses": ({"loss": "changes", "decisions": (0, 99)}, "changes"),
 }
 
 
@@ -307,11 +301,11 @@ def test_bad_rows_are_refused(column, value, words, place, tmp_path):
 
 
 def test_what_sums_cannot_tell_is_refused():
-    """Other losses, today, functions in files, and what was said before."""
+    """Other losses, a baseline, functions in files, and what was said before."""
     frame = as_pandas(care(200))
-    for said in ({"loss": "absolute"}, {"loss": lambda decision, y: abs(decision - y)}, {"today": "f"}):
+    for said in ({"loss": "absolute"}, {"loss": lambda decision, y: abs(decision - y)}, {"baseline": "f"}):
         with pytest.raises(DataError, match="memory"):
-            aggregate(frame, **ASKED | said)
+            aggregate(frame, **ASKED | BOUNDS | said)
     with pytest.raises(DataError, match="more than the amount"):
         aggregate(frame, **ASKED | {"happiness": lambda decision, x: decision})
     sums = aggregate(frame, **ASKED | {"happiness": lambda decision: decision})
@@ -365,8 +359,8 @@ def test_missing_groups_have_a_name():
     table["z"] = np.where(np.arange(600) % 5, table["z"], None)
     policy = solve(aggregate(as_pandas(table), **ASKED, missing_group="unknown"), gap=0.1, random_state=0)
     assert "unknown" in policy.groups
-    given = policy.apply(as_pandas(table), prediction="f", sensitive_features="z", key="id")
+    given = policy.apply(as_pandas(table), predicted="f", sensitive_features="z", key="id")
     assert np.isfinite(given["decision"]).all()
     with pytest.raises(GroupError):
         policy.amounts([1.0], ["q"])
-    assert replace(policy, randomize=False).draws_lots is False
+    assert replace(policy, randomize=False).is_randomized is False

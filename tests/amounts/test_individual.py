@@ -38,10 +38,16 @@ def world(n=400, n_groups=2, seed=0):
     return x, prediction, prediction + rng.normal(0.0, 1.0, n), group
 
 
-def people_of(x, prediction, y, group, weight=None, today=None, group_proba=None):
+def people_of(x, prediction, y, group, weight=None, baseline=None, group_proba=None):
     table = pd.DataFrame(x)
     return AmountPeople.of(
-        table, prediction=prediction, y=y, group=group, weight=weight, today=today, group_proba=group_proba
+        table,
+        prediction=prediction,
+        y=y,
+        group=group,
+        weight=weight,
+        baseline=baseline,
+        group_proba=group_proba,
     )
 
 
@@ -52,7 +58,7 @@ def fitted(people, happiness, gap=None, calibration="none", **asked):
 
 def given_by(fit, people):
     return fit.policy.decided(
-        people.prediction, people.codes, people.x, people.group_proba, people.decided_today
+        people.prediction, people.codes, people.x, people.group_proba, people.decided_baseline
     )
 
 
@@ -99,7 +105,7 @@ def added(amounts, prediction, weight=None):
 )
 @example(seed=7824, n=18, n_groups=3, widths=[0.0], margin=0.2, weighted=False)
 def test_gaps_as_the_naive_program(seed, n, n_groups, widths, margin, weighted):
-    """Gaps of several components, weights and bounds: the least squared error, and the same conflicts."""
+    """Gaps of several measures, weights and bounds: the least squared error, and the same conflicts."""
     x, prediction, y, group = world(n, n_groups, seed)
     weight = np.random.default_rng(seed).integers(1, 4, n).astype(float) if weighted else np.ones(n)
     low, high = prediction.min() - margin, prediction.max() + margin
@@ -246,12 +252,12 @@ def test_blind_formula():
     x, prediction, y, _ = world(2_000)
     chance = np.clip(0.5 + 0.1 * (prediction - 11.0), 0.05, 0.95)
     # In every cell of equal chances as many are of each group as these say: weights make it so.
-    proba = np.column_stack([1 - chance, chance])
+    score = np.column_stack([1 - chance, chance])
     both = np.tile(np.arange(2), 2_000)
     rows = np.repeat(np.arange(2_000), 2)
-    weight = proba.ravel()
+    weight = score.ravel()
     people = people_of(
-        {k: v[rows] for k, v in x.items()}, prediction[rows], y[rows], both, weight, group_proba=proba[rows]
+        {k: v[rows] for k, v in x.items()}, prediction[rows], y[rows], both, weight, group_proba=score[rows]
     )
     fit = fitted(people, "decision", 0.0, sees_group=False, decisions=(-100.0, 100.0))
     share = np.bincount(both, weight) / weight.sum()
@@ -349,16 +355,16 @@ def test_safe_fit():
     assert fair.gaps_["decision * loan"] <= 8.0
 
 
-def test_today_of_new_people():
-    """A happiness of today's amounts reads their column of new people; an array at the fit is refused."""
+def test_baseline_of_new_people():
+    """A happiness of the baseline's amounts reads their column of new people; an array at the fit is refused."""
     X, y = frame()
     X["now"] = X["f"] + 0.5
-    fair = regressor("(decision - today) * loan", gap=0.0, today="now", policy="individual").fit(X, y)
+    fair = regressor("(decision - baseline) * loan", gap=0.0, baseline="now", policy="individual").fit(X, y)
     amounts = fair.predict(X)
     gained = ((amounts - X["now"]) * X["loan"]).groupby(X["sex"]).mean()
     assert np.ptp(gained) == pytest.approx(0.0, abs=1e-6)
     with pytest.raises(DataError, match="Name their column"):
-        regressor("(decision - today) * loan", policy="individual").fit(X, y, today=X["now"].to_numpy())
+        regressor("(decision - baseline) * loan", policy="individual").fit(X, y, baseline=X["now"].to_numpy())
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -451,15 +457,15 @@ def test_wrong_use():
     """Amounts need x, groups or chances, and as many of each."""
     X, y = frame(100)
     policy = regressor("decision * loan", gap=1.0).fit(X, y).policy_
-    for given_too in ({}, {"x": X.head(3)}, {"x": X, "today": [1.0]}):
+    for given_too in ({}, {"x": X.head(3)}, {"x": X, "baseline": [1.0]}):
         with pytest.raises(FelicificError):
             policy.amounts(X["f"], X["sex"], **given_too)
     with pytest.raises(FelicificError, match="x="):
         policy.given(X["f"].to_numpy(), np.zeros(100, dtype=int))
     with pytest.raises(DataError, match="x=table"):
-        policy.apply(X, prediction="f", sensitive_features="sex")
+        policy.apply(X, predicted="f", sensitive_features="sex")
     with pytest.raises(DataError, match="SQL"):
-        policy.to_sql(prediction="f", sensitive_features="sex")
+        policy.to_sql(predicted="f", sensitive_features="sex")
     blind = regressor("decision", gap=1.0, sees_group=False).fit(X, y).policy_
     with pytest.raises(FelicificError, match="group_proba"):
         blind.amounts(X["f"], x=X)
@@ -474,7 +480,7 @@ def test_without_people():
 
 
 def test_several_gaps_of_parts():
-    """A gap among the constraints is met beside that of another component."""
+    """A gap among the constraints is met beside that of another measure."""
     x, prediction, y, group = world(500, 3)
     people = people_of(x, prediction, y, group)
     fit = fitted(people, {"paid": "decision * loan"}, 5.0, constraints=[Gap("decision", at_most=0.5)])

@@ -33,8 +33,8 @@ def world(n=4_000, n_groups=2, seed=0, noise=0.7):
     return prediction, prediction + rng.normal(0.0, noise, n), group
 
 
-def people_of(prediction, y, group, weight=None, today=None):
-    return AmountPeople.of(None, prediction=prediction, y=y, group=group, weight=weight, today=today)
+def people_of(prediction, y, group, weight=None, baseline=None):
+    return AmountPeople.of(None, prediction=prediction, y=y, group=group, weight=weight, baseline=baseline)
 
 
 def fitted(people, happiness, gap, calibration="affine", randomize=True, **asked):
@@ -73,7 +73,7 @@ def test_distance_is_measured():
         fit = fitted(people, "distributional_parity", eps)
         measured = ks_distance(given_by(fit, people), people.codes)
         assert fit.policy.gaps["distributional_parity"] == pytest.approx(measured, abs=1e-12)
-        assert fit.policy.today.distance.value == pytest.approx(
+        assert fit.policy.baseline.distance.value == pytest.approx(
             ks_distance(people.prediction, people.codes), abs=1e-12
         )
 
@@ -202,8 +202,8 @@ def test_levels_against_the_program(seed, loss, gap):
 
 
 def _cross(fit, people):
-    """The mean of (amount - prediction) (prediction - label), in expectation over lots."""
-    lots = (np.arange(64) + 0.5) / 64
+    """The mean of (amount - prediction) (prediction - label), in expectation over the lottery."""
+    draws = (np.arange(64) + 0.5) / 64
     total = 0.0
     for z, line in enumerate(fit.policy.lines):
         rows = np.flatnonzero(people.codes == z)
@@ -211,7 +211,7 @@ def _cross(fit, people):
         amount = line.at(f)
         place = line.drawing(f)
         for k, atom in enumerate(line.atoms):
-            amount[place == k] = atom.drawn(lots).mean()
+            amount[place == k] = atom.drawn(draws).mean()
         total += float(((amount - f) * (f - y)).sum())
     return total / len(people)
 
@@ -262,8 +262,8 @@ def leaves(n=4_000, n_leaves=8, seed=0):
     return prediction, prediction + rng.normal(0, 0.7, n), group
 
 
-def test_atoms_draw_lots():
-    """Eight predictions: a distance of 0 needs lots, and without them the distance that is left is stated."""
+def test_atoms_face_a_lottery():
+    """Eight predictions: a distance of 0 needs a lottery, and without one the distance that is left is stated."""
     people = people_of(*leaves())
     drawn = fitted(people, "distributional_parity", 0.0)
     assert drawn.policy.share_randomized > 0.3
@@ -288,8 +288,8 @@ def test_nobody_draws_alone():
     assert both.share_randomized == pytest.approx(weighted.share_randomized, abs=1e-12)
 
 
-def test_lots_are_what_is_stated():
-    """What many draws do is what the policy states in expectation over lots."""
+def test_lotteries_do_what_is_stated():
+    """What many draws do is what the policy states in expectation over the lottery."""
     people = people_of(*leaves(1_500))
     fit = fitted(people, "distributional_parity", 0.05)
     draws = [
@@ -306,7 +306,7 @@ def test_lots_are_what_is_stated():
 
 
 def test_only_those_draw_of_whom_it_is_asked():
-    """Of a share above a limit, lots are drawn where the limit is: not by everybody, for want of a finer program."""
+    """Of a share above a limit, people at the limit face a lottery: not everybody, for want of a finer program."""
     people = people_of(*leaves())
     free = fitted(people, "decision >= 0.4", 1.0)
     fit = fitted(people, "decision >= 0.4", 0.05)
@@ -319,7 +319,7 @@ def test_only_those_draw_of_whom_it_is_asked():
             assert atom.amounts[0] < 0.4 <= atom.amounts[-1]
 
 
-def test_means_need_no_lots():
+def test_means_need_no_lottery():
     """With means alone, people of one prediction get one amount: the mean costs no more than a lottery."""
     people = people_of(*leaves())
     for loss in ("squared", "absolute"):
@@ -395,12 +395,12 @@ def test_means_replace_lotteries_exactly():
             rows = np.flatnonzero(
                 (people.codes == z) & (people.prediction > atom.low) & (people.prediction <= atom.high)
             )
-            lots = (np.arange(len(rows)) + 0.5) / len(rows)
-            mean = np.trapezoid(atom.amounts, atom.lots)
+            draws = (np.arange(len(rows)) + 0.5) / len(rows)
+            mean = np.trapezoid(atom.amounts, atom.draws)
             assert 3.0 * mean + 2.0 == pytest.approx(
-                np.trapezoid(3.0 * atom.amounts + 2.0, atom.lots), rel=1e-12
+                np.trapezoid(3.0 * atom.amounts + 2.0, atom.draws), rel=1e-12
             )
-            assert atom.drawn(lots).mean() == pytest.approx(mean, abs=np.ptp(atom.amounts) / len(rows))
+            assert atom.drawn(draws).mean() == pytest.approx(mean, abs=np.ptp(atom.amounts) / len(rows))
 
 
 # ---------------------------------------------------------------------------------------------------------

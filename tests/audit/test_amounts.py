@@ -121,7 +121,7 @@ def test_parity_alone(table):
     assert found["distributional_parity"].test.verdict == "more"
     assert any("exactly 0" in note for note in found.notes)
     written = json.dumps(found.to_dict(), allow_nan=False)
-    assert json.loads(written)["components"][1]["at"] == found["distributional_parity"].at
+    assert json.loads(written)["measures"][1]["at"] == found["distributional_parity"].at
     for text in (str(found), repr(found), found._repr_html_(), found.to_html()):
         assert "furthest apart" in text
     assert "monitor" not in found.one_look
@@ -137,7 +137,7 @@ def test_engines(table, engine, how, tmp_path, monkeypatch):
     asked = {name: one for name, (one, _) in HAPPINESS.items() if name != "branching"}
     asked |= {"whole": "distributional_parity", "fraction": Happiness("children + 0", among="decision > 30")}
     options = {"happiness": asked, "sensitive_features": "sex", "gap": {"decision": 1, "whole": 0.1}}
-    options |= {"today": "after", "method": "t"}
+    options |= {"baseline": "after", "method": "t"}
     if how in ("frequency", "sampling"):
         options |= {"sample_weight": "w", "weight_kind": how}
     if how == "cluster":
@@ -236,7 +236,7 @@ def test_bounds_of_amounts(table):
     """Amounts that are known to lie between two numbers have distribution-free intervals, and others are refused."""
     found = audit("hours", frame(table), amounts=(-10, 200), **ASKED)
     assert "betting" in found["decision"].means["f"].method
-    assert found["decision"].component.bounds == (-10.0, 200.0)
+    assert found["decision"].measure.bounds == (-10.0, 200.0)
     row = int(np.argmax(table["hours"] > 60))
     with refused(DataError, f"row {row} ", "between 0 and 60", remedy="amounts=True"):
         audit("hours", frame(table), amounts=(0, 60), **ASKED)
@@ -278,7 +278,7 @@ class Told(RegressorMixin, BaseEstimator):
     def _without_policy(self, X):
         return X["hours"]
 
-    def today_of(self, X):
+    def baseline_of(self, X):
         return None
 
     def _shares_fitted(self, X):
@@ -315,7 +315,7 @@ def test_compare(table):
     assert change.loss.estimate == pytest.approx(losses.mean(), rel=1e-9)
     for text in (str(change), repr(change), change._repr_html_()):
         assert "gets less than before" in text
-    assert "gets_less_than_before" in change.to_dict()["components"][0]
+    assert "gets_less_than_before" in change.to_dict()["measures"][0]
     assert (change.to_frame()["what"] == "gets more than before").sum() == 3
 
 

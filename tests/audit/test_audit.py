@@ -70,7 +70,7 @@ def test_outputs(people, decided):
         happiness=Happiness(funding, name=HOSTILE, unit="$"),
     )  # fmt: skip
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert again["components"][0]["gap"]["estimate"] == found.gaps[HOSTILE]
+    assert again["measures"][0]["gap"]["estimate"] == found.gaps[HOSTILE]
     assert again["groups"] == [HOSTILE, "plain"]
     page, text = found._repr_html_(), str(found)
     assert "<script>" not in page
@@ -117,7 +117,7 @@ def test_equal_values_give_no_false_certainty():
 
 
 def test_simultaneous_intervals_share_the_error():
-    """Together, the gaps of J components are those at an error J times smaller, group means J times G times."""
+    """Together, the gaps of J measures are those at an error J times smaller, group means J times G times."""
     people = make_people(300, 4)
     decided = np.random.default_rng(0).integers(0, 2, 300)
     asked = {"happiness": [funding, "equalized_odds"], "sensitive_features": "group"}
@@ -126,10 +126,10 @@ def test_simultaneous_intervals_share_the_error():
     gaps = audit(decided, table, people.y, confidence=1 - 0.05 / 5, **asked)
     means = audit(decided, table, people.y, confidence=1 - 0.05 / 10, **asked)
     for j in range(5):
-        gap, alone = together.components[j].gap, gaps.components[j].gap
+        gap, alone = together.measures[j].gap, gaps.measures[j].gap
         assert (gap.low, gap.high) == pytest.approx((alone.low, alone.high))
         for z in (0, 1):
-            mean, alone = together.components[j].means[z], means.components[j].means[z]
+            mean, alone = together.measures[j].means[z], means.measures[j].means[z]
             assert (mean.low, mean.high) == pytest.approx((alone.low, alone.high))
     assert "all gaps together" in str(together)
 
@@ -179,7 +179,7 @@ def test_the_gap_of_rates_has_the_successes_and_failures_it_speaks_of():
         "sensitive_features": group,
         "classes": [0, 1],
     }
-    found = audit(decided, **asked).components[-1]
+    found = audit(decided, **asked).measures[-1]
     assert found.gap.method == "Welch's t (large sample), a success and a failure added"
     n, rate = np.array([62, 92]), np.array([7 / 62, 31 / 92])
     part = rate * (1.0 - rate) / (n - 1.0)
@@ -223,7 +223,7 @@ def test_weights():
             method=method,
             **asked,
         ).to_dict()
-        for one, other in zip(once["components"], repeated["components"], strict=True):
+        for one, other in zip(once["measures"], repeated["measures"], strict=True):
             for z in (0, 1):
                 for name in ("estimate", "low", "high", "n"):
                     assert one["means"][z][name] == pytest.approx(other["means"][z][name], rel=1e-9)

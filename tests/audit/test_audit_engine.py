@@ -71,7 +71,7 @@ def test_clusters_are_those_in_memory(table, lay, weights, cluster):
     found, expected = both(table, lay, "auto", weight=weights, weight_kind=weights, cluster=cluster)
     assert_alike(found, expected)
     assert found.persons.clusters == len(set(table[cluster].tolist()))
-    for one, other in zip(found.components, expected.components, strict=True):
+    for one, other in zip(found.measures, expected.measures, strict=True):
         assert one.bias == pytest.approx(other.bias, rel=1e-9)
         assert one.corrected.keys() == other.corrected.keys()
         if one.corrected_gap is not None:
@@ -96,8 +96,8 @@ def test_rates_are_exact_and_skewness_is_corrected(table, lay):
     rate = Happiness(lambda decision: float(decision == 1), name="approved", rate=True)
     found, expected = both(table, lay, "auto", happiness=[skewed, rate, HAPPINESS[2]])
     assert_alike(found, expected)
-    assert found.components[0].corrected.keys() == expected.components[0].corrected.keys() != set()
-    methods = [next(iter(part.means.values())).method for part in found.components]
+    assert found.measures[0].corrected.keys() == expected.measures[0].corrected.keys() != set()
+    methods = [next(iter(part.means.values())).method for part in found.measures]
     assert ["exact" in method for method in methods] == [False, True, False]  # the last was not declared
 
 
@@ -106,7 +106,7 @@ def test_known_bounds_give_bernstein_intervals(table, lay):
     found, expected = both(table, lay, "bernstein", happiness=HAPPINESS[4])
     assert_alike(found, expected)
     automatic = audit("decided", lay(table), "y", sensitive_features="z", happiness=HAPPINESS[4])
-    assert "Bernstein" in next(iter(automatic.components[0].means.values())).method
+    assert "Bernstein" in next(iter(automatic.measures[0].means.values())).method
     with pytest.raises(DataError, match="person after the other"):
         audit("decided", lay(table), "y", sensitive_features="z", happiness=HAPPINESS[4], method="betting")
 
@@ -141,11 +141,11 @@ PROBA = {k: f"p{k}" for k in range(3)}
 @pytest.fixture(scope="module")
 def policies(table):
     """One of each kind, with lotteries; the individual one looks at a column that the audit does not."""
-    ask = {"proba": PROBA, "y": "y", "sensitive_features": "z", "random_state": 0}
+    ask = {"score": PROBA, "y": "y", "sensitive_features": "z", "random_state": 0}
     frame = as_pandas({name: column[:600] for name, column in table.items()})
     parity = {"happiness": "statistical_parity"}
     found = {
-        kind: solve(aggregate(frame, **{name: ask[name] for name in ("proba", "y", "sensitive_features")}, **parity,
+        kind: solve(aggregate(frame, **{name: ask[name] for name in ("score", "y", "sensitive_features")}, **parity,
                             policy=kind), gap=0.02, random_state=0)
         for kind in ("score", "label", "soft-label")
     }  # fmt: skip
@@ -153,26 +153,28 @@ def policies(table):
     return found | {"individual": solve(frame, policy="individual", **ask, happiness=income, gap=0.05)}
 
 
-def of_odds(found):
+def of_probabilities(found):
     """An audit of an array of probabilities without its note, which a policy's has not."""
-    assert found.notes[0].startswith("The decisions are probabilities, so everybody is taken to draw a lot")
+    assert found.notes[0].startswith(
+        "The decisions are probabilities, so everybody is taken to face a lottery"
+    )
     return replace(found, notes=found.notes[1:])
 
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_a_policy_is_audited_by_its_probabilities(table, lay, policies, kind, weight):
-    """Lots add no noise: every policy's audit on an engine is that of its decision probabilities in memory."""
+    """Lotteries add no noise: every policy's audit on an engine is that of its decision probabilities in memory."""
     policy, frame = policies[kind], as_pandas(table)
     q = policy.probabilities(frame[[*PROBA.values()]], frame["z"], frame)
     assert ((q > 0) & (q < 1)).any()
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0, "method": "t"}
-    found = audit(policy, lay(table), "y", proba=PROBA, sample_weight=weight, **ask)
+    found = audit(policy, lay(table), "y", score=PROBA, sample_weight=weight, **ask)
     weights = None if weight is None else table["w"]
-    expected = of_odds(audit(q, frame, table["y"], classes=[0, 1, 2], sample_weight=weights, **ask))
+    expected = of_probabilities(audit(q, frame, table["y"], classes=[0, 1, 2], sample_weight=weights, **ask))
     # Beside a policy stands what the model itself decides, which probabilities do not tell.
     assert_alike(replace(found, notes=expected.notes), expected)
-    assert_alike(found, audit(policy, frame, "y", proba=PROBA, sample_weight=weight, **ask))
+    assert_alike(found, audit(policy, frame, "y", score=PROBA, sample_weight=weight, **ask))
 
 
 def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
@@ -181,7 +183,7 @@ def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
     table = table | {"own": own}
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0, "method": "t"}
     q = policies["label"].probabilities(own, table["z"])
-    expected = of_odds(audit(q, as_pandas(table), table["y"], classes=[0, 1, 2], **ask))
+    expected = of_probabilities(audit(q, as_pandas(table), table["y"], classes=[0, 1, 2], **ask))
     for people_of in (lay, as_pandas):
         found = audit(policies["label"], people_of(table), "y", predicted="own", **ask)
         # Beside a policy stands what the model itself decides, which probabilities do not tell.
@@ -198,20 +200,20 @@ def test_policies_that_cannot_be_audited(table, lay, policies, refuses):
     """Missing scores, scores without a policy, unknown groups and impossible scores are clear errors."""
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[0]}
     for people_of in (lay, as_pandas):
-        with refuses(DataError, "decides by probabilities", remedy="proba="):
+        with refuses(DataError, "decides by probabilities", remedy="score="):
             audit(policies["score"], people_of(table), "y", **ask)
         with refuses(DataError, "a Policy decides by"):
-            audit("decided", people_of(table), "y", proba=PROBA, **ask)
+            audit("decided", people_of(table), "y", score=PROBA, **ask)
         with refuses(DataError, "'nope'"):
             audit("nope", people_of(table), "y", **ask)
         group = table["z"].copy()
         group[3000] = "q"
         with refuses(GroupError, "'q'"):
-            audit(policies["score"], people_of(table | {"z": group}), "y", proba=PROBA, **ask)
-        proba = table["p1"].copy()
-        proba[3000] = 7.0
+            audit(policies["score"], people_of(table | {"z": group}), "y", score=PROBA, **ask)
+        score = table["p1"].copy()
+        score[3000] = 7.0
         with refuses(DataError, "probabilities of row 3000"):
-            audit(policies["score"], people_of(table | {"p1": proba}), "y", proba=PROBA, **ask)
+            audit(policies["score"], people_of(table | {"p1": score}), "y", score=PROBA, **ask)
 
 
 def test_bad_input(table, lay, refuses):
@@ -245,10 +247,10 @@ def test_a_page_does_not_claim_a_fingerprint(table, lay):
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1)])
-@pytest.mark.parametrize("today", [None, "now"])
+@pytest.mark.parametrize("baseline", [None, "now"])
 @pytest.mark.parametrize("policy", [Score(4), "score", "label", "soft-label"])
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
-def test_one_of_each_kind_stands_for_all(lay, policy, today, labels):
+def test_one_of_each_kind_stands_for_all(lay, policy, baseline, labels):
     """Where nobody looks at x, an audit on an engine counts who is alike, and gives the numbers of one in memory."""
     rng, n = np.random.default_rng(17), 2000
     score, names = rng.random(n).round(2), np.array(labels, dtype=object)
@@ -267,10 +269,10 @@ def test_one_of_each_kind_stands_for_all(lay, policy, today, labels):
         Happiness(lambda decision: 2.0 * (decision == good), among=lambda y: y == good, name="counted"),
     ]
     roles = {
-        "proba": "score",
+        "score": "score",
         "y": "repaid",
         "sensitive_features": "sex",
-        "today": today,
+        "baseline": baseline,
         "happiness": happiness,
     }
     frame = as_pandas(table)

@@ -14,16 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 
-from felicific import (
-    Budget,
-    FairClassifier,
-    Floor,
-    Happiness,
-    Policy,
-    audit,
-    compare,
-    solve,
-)
+from felicific import Budget, FairClassifier, Floor, Happiness, Policy, audit, compare, load, solve
 from felicific.exceptions import FittedRowsWarning
 
 FUNDING = Happiness("decision * loan", name="funding", unit="$")
@@ -81,45 +72,45 @@ def test_every_output_says_that_every_group_loses(loans, tmp_path):
     fair = poorer(loans)
     said = losing(fair.policy_.sentences())
     for was in own_means(loans, loans.X):
-        assert f"from {FUNDING.component.quantity(was)} to " in said
+        assert f"from {FUNDING.measure.quantity(was)} to " in said
     fair.policy_.save(tmp_path / "policy.json")
-    assert said in str(Policy.load(tmp_path / "policy.json"))
+    assert said in str(load(tmp_path / "policy.json"))
     found = audit(fair, loans.new, loans.truth)
     noted = losing(found.notes)
     assert noted in str(found)
-    today = audit(loans.model, loans.new, loans.truth, **ASKED)
-    compared = losing(compare(today, found).remarks)
+    baseline = audit(loans.model, loans.new, loans.truth, **ASKED)
+    compared = losing(compare(baseline, found).remarks)
     for was, now in zip(own_means(loans, loans.new), found.means["funding"].values(), strict=True):
         for text in (noted, compared):
-            quantities = [FUNDING.component.quantity(number) for number in (was, now)]
+            quantities = [FUNDING.measure.quantity(number) for number in (was, now)]
             assert f"from {quantities[0]} to {quantities[1]} in group" in text
     page = fair.report(loans.new, loans.truth)
-    remedy = " Add a floor of 'funding' at today's level, or let the policy see more."
-    assert page.verdict.headline == "It shrinks the gap by taking from everybody."
+    remedy = " Add a floor of 'funding' at its baseline, or let the policy see more."
+    assert page.verdict.headline == "It shrinks the gap by leveling everybody down."
     assert page.verdict.headline in page.to_html()
     assert said.endswith(remedy)
     assert noted.endswith(remedy)
-    kinder = fitted(loans, constraints=[Floor("funding", "today", groups=["f"])])
+    kinder = fitted(loans, constraints=[Floor("funding", "baseline", groups=["f"])])
     assert not losing(kinder.policy_.sentences())
     assert not losing(audit(kinder, loans.new, loans.truth).notes)
-    assert "from everybody" not in str(kinder.report(loans.new, loans.truth))
+    assert "everybody down" not in str(kinder.report(loans.new, loans.truth))
 
 
 def test_a_policy_in_a_table_is_compared_too(loans):
-    """Also a Policy by the columns of its scores, in memory or on an engine, and with what is decided today at fit."""
+    """Also a Policy by the columns of its scores, in memory or on an engine, and with a baseline at the fit."""
     import polars as pl
 
     table = loans.X.assign(p=loans.model.predict_proba(loans.X[loans.columns])[:, 1], y=loans.y, now=1)
-    named = ASKED | {"proba": "p", "y": "y"}
+    named = ASKED | {"score": "p", "y": "y"}
     policy = solve(table, gap=500.0, constraints=[Budget("funding", at_most=4000)], **named)
     new = loans.new.assign(p=loans.model.predict_proba(loans.new[loans.columns])[:, 1], y=loans.truth)
     here, there = (audit(policy, rows, **named) for rows in (new, pl.from_pandas(new).lazy()))
     assert losing(here.notes)
     assert here.notes == there.notes
-    everybody = solve(table, gap=500.0, today="now", **named)
+    everybody = solve(table, gap=500.0, baseline="now", **named)
     means = table.groupby("sex")["loan"].mean()
     said = losing(everybody.sentences())
-    assert all(f"from {FUNDING.component.quantity(mean)} to" in said for mean in means)
+    assert all(f"from {FUNDING.measure.quantity(mean)} to" in said for mean in means)
 
 
 def test_shown_is_told_from_seen(loans):
@@ -147,7 +138,7 @@ def test_shown_is_told_from_seen(loans):
 
 
 def test_nothing_to_repair(loans):
-    """Every output says so when today's gap is at most what was asked for, and not when it is more."""
+    """Every output says so when the baseline's gap is at most what was asked for, and not when it is more."""
     table = loans.X
     was = own_means(loans, table)
     gap = abs(was[0] - was[1])
@@ -158,9 +149,9 @@ def test_nothing_to_repair(loans):
         found = audit(fair, loans.new, loans.truth, gap=1e6 if nothing else 1.0)
         noted = [text for text in found.notes if text.startswith("Nothing to repair: ")]
         assert len(noted) == nothing
-        today = audit(loans.model, loans.new, loans.truth, gap=1e6 if nothing else 1.0, **ASKED)
-        assert any("shown of people like these" in note for note in today.notes) == nothing
-        remarks = compare(today, found).remarks
+        baseline = audit(loans.model, loans.new, loans.truth, gap=1e6 if nothing else 1.0, **ASKED)
+        assert any("shown of people like these" in note for note in baseline.notes) == nothing
+        remarks = compare(baseline, found).remarks
         said = "Nothing to repair: before, on these rows (shown of people like these with confidence 0.95), the gap of "
         assert any(text.startswith(said) for text in remarks) == nothing
     assert not any("Nothing to repair" in text for text in fitted(loans, gap={}).policy_.sentences())
@@ -228,7 +219,7 @@ def test_a_safe_fit_held_rows_out(loans):
 def test_a_policy_recognises_its_rows_by_what_it_states(loans):
     """A policy's file holds nobody's row; the same means with it and without it give its own rows away."""
     table = loans.X.assign(p=loans.model.predict_proba(loans.X[loans.columns])[:, 1], y=loans.y)
-    named = ASKED | {"proba": "p", "y": "y"}
+    named = ASKED | {"score": "p", "y": "y"}
     policy = Policy.from_json(solve(table, gap=500.0, **named).to_json())
     with pytest.warns(FittedRowsWarning):
         audit(policy, table, **named)
@@ -250,7 +241,7 @@ def test_numbers_out_of_fold_are_called_so(loans):
     happy = fair.predict_proba(loans.X)[:, 1] * loans.X["loan"]
     here = abs(happy[loans.X["sex"] == "f"].mean() - happy[loans.X["sex"] == "m"].mean())
     assert abs(here - fair.gaps_["funding"]) > 50
-    said = "These numbers are out of fold: everybody is decided about by a model that was not fitted on them"
+    said = "These numbers are out of fold: everybody is decided on by a model that was not fitted on them"
     for policy in (fair.policy_, fair.at(gap=800.0).policy_, Policy.from_json(fair.policy_.to_json())):
         assert said in str(policy)
     assert said in fair.report(loans.new, loans.truth).to_html()
@@ -271,7 +262,7 @@ def test_few_people_are_no_large_sample():
     for n in (5, 29, 30, 200):
         loan, d = np.random.default_rng(0).normal(size=2 * n), np.arange(2 * n) // 2 % 2
         people = {"sex": ["f", "m"] * n, "loan": loan, "d": d}
-        part = audit("d", people, happiness="decision + loan", sensitive_features="sex").components[0]
+        part = audit("d", people, happiness="decision + loan", sensitive_features="sex").measures[0]
         for interval in (*part.means.values(), part.gap):
             assert ("large sample" in interval.method) == (n >= 30)
             assert ("few people" in interval.method) == (n < 30)
@@ -283,6 +274,6 @@ def test_tiny_p_values_are_not_spelled_out():
     rng = np.random.default_rng(0)
     people = {"sex": ["f", "m"] * 2000, "d": np.tile([0, 1], 2000) ^ (rng.random(4000) < 0.1)}
     found = audit("d", people, happiness="decision", sensitive_features="sex", gap=0.1)
-    assert found.components[0].test.p_value < 1e-20
+    assert found.measures[0].test.p_value < 1e-20
     assert "p-value of at most this below 0.001, of more 1)" in str(found)
     assert "e-" not in str(found)

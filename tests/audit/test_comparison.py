@@ -94,7 +94,7 @@ def test_a_group_that_no_decision_changes_is_known():
     group, loan = np.repeat(["f", "m"], 500), rng.lognormal(size=1000)
     before, after = (rng.random(1000) < 0.5).astype(int), (rng.random(1000) < 0.6).astype(int)
     asked = {"happiness": '(decision if group == "f" else 1) * loan', "sensitive_features": group}
-    found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).components[0]
+    found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).measures[0]
     mean = found.means["m"]
     assert (mean.low, mean.estimate, mean.high) == (0.0, 0.0, 0.0)
     assert "no decision changes" in mean.method
@@ -110,7 +110,7 @@ def test_one_group_unchanged_is_as_narrow_as_a_paired_bootstrap():
     before = np.where(group == "f", rng.random(2000) < 0.3, rng.random(2000) < 0.6).astype(int)
     after = np.where((group == "f") & (rng.random(2000) < 0.1), 1, before)
     asked = {"happiness": "decision == 1", "sensitive_features": group, "classes": [0, 1]}
-    found = compare(*(audit(d, **asked) for d in (before, after))).components[0]
+    found = compare(*(audit(d, **asked) for d in (before, after))).measures[0]
     change = (after - before)[group == "f"]
     drawn = [change[rng.integers(0, 1000, 1000)].mean() for _ in range(2000)]
     width = np.ptp(np.quantile(drawn, [0.025, 0.975]))
@@ -133,7 +133,7 @@ def test_rare_changes_are_covered():
             found = compare(
                 *(audit(d, {"loan": loan}, happiness=happiness, **asked) for d in (before, after))
             )
-            mean = found.components[0].means["m"]
+            mean = found.measures[0].means["m"]
             missed[k] += not mean.low <= 0.015 * (1.0 if k == 0 else math.exp(0.125)) <= mean.high
     assert (missed / runs <= 0.07).all()
 
@@ -143,7 +143,7 @@ def test_outputs(two):
     people, before, after = two
     found = compare(*audits(people, before, after))
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert again["components"][0]["gap"]["estimate"] == found["funding"].gap.estimate
+    assert again["measures"][0]["gap"]["estimate"] == found["funding"].gap.estimate
     assert len(found.to_frame()) == 4
     assert "Change for the same 600 rows" in str(found)
     assert "<table" in found._repr_html_()
@@ -236,5 +236,5 @@ def test_skewed_changes_are_noted():
     before = rng.integers(0, 2, 200)
     after = np.where(rng.random(200) < 0.2, 1 - before, before)
     asked = {"happiness": "decision * loan", "sensitive_features": group}
-    found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).components[0]
+    found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).measures[0]
     assert "less often than stated" in found.means["f"].note

@@ -159,7 +159,7 @@ def test_the_example_shows_both_comparisons(capsys):
     ratio = shown["overall"].ratios["admitted"].smallest
     assert ratio.estimate == pytest.approx((557 / 1835) / (1198 / 2691))
     assert ratio.high < 0.8
-    gaps = {part.component.name[-1]: part for part in shown["departments"].components}
+    gaps = {part.measure.name[-1]: part for part in shown["departments"].measures}
     assert [name for name, part in gaps.items() if part.gap.low > 0] == ["A"]
     assert gaps["A"].means["women"].estimate > gaps["A"].means["men"].estimate
     assert "Not compared (group not known): not stated (905" in capsys.readouterr().out

@@ -76,21 +76,21 @@ def test_lotteries_are_audited_by_the_delta_method(weighted):
 
 
 def test_engines_agree_with_memory():
-    """Of decisions that were taken, and of a policy that draws lots, with and without sampling weights."""
+    """Of decisions that were taken, and of a policy that randomizes, with and without sampling weights."""
     table = people(600)
     table["weight"] = np.random.default_rng(2).integers(1, 4, 600) * 0.5
     lazy = pl.DataFrame(table).lazy()
-    roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION}
+    roles = {"score": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION}
     policy = solve(people(600, 1), gap=0.01, random_state=0, **roles)
     for more in ({}, {"sample_weight": "weight", "weight_kind": "sampling"}):
-        for decides, scores in (("now", {}), (policy, {"proba": "score"})):
+        for decides, scores in (("now", {}), (policy, {"score": "score"})):
             here, there = (measured(decides, one, method="t", **scores, **more) for one in (table, lazy))
-            for one, other in zip(here.components, there.components, strict=True):
+            for one, other in zip(here.measures, there.measures, strict=True):
                 for z in "ab":
                     mine, theirs = one.means[z], other.means[z]
                     for part in ("estimate", "low", "high", "n"):
                         assert getattr(theirs, part) == pytest.approx(getattr(mine, part), rel=1e-9)
-                assert (other.gap is None) == (one.gap is None) == (one.component.name == COUNTED)
+                assert (other.gap is None) == (one.gap is None) == (one.measure.name == COUNTED)
                 if one.gap is not None:
                     assert other.gap.high == pytest.approx(one.gap.high, rel=1e-9)
 
@@ -105,7 +105,7 @@ def test_a_group_in_which_nobody_is_counted_has_no_number():
     assert "nobody is counted" in part.means["a"].note
     assert part.means["b"].n == table["none"].sum()
     assert part.test.verdict == "undecided"
-    assert found.to_dict()["components"][0]["means"][0]["estimate"] is None
+    assert found.to_dict()["measures"][0]["means"][0]["estimate"] is None
     assert "Nothing to repair" not in str(found)
     lazy = measured("none", pl.DataFrame(table).lazy(), gap=0.5, classes=[0, 1])
     assert np.isnan(lazy.means[PRECISION]["a"])
@@ -150,7 +150,7 @@ def test_what_cannot_be_promised_of_a_ratio():
         measured(probabilities, table, method="bernstein", classes=[0, 1])
     cells = Score(bins=8)
     sums = aggregate(
-        table, proba="score", y="y", sensitive_features="group", happiness=PRECISION, policy=cells
+        table, score="score", y="y", sensitive_features="group", happiness=PRECISION, policy=cells
     )
     line = frontier(sums)
     with pytest.raises(ConstraintError, match="no limits along a frontier of 'precision_parity'"):

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Happiness, MissingLabels, Scorer, audit, compare, solve
+from felicific import FairClassifier, Happiness, MissingLabels, audit, compare, solve
 from felicific._audit.debiased import Debiased, Supposed
 from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
@@ -19,6 +19,7 @@ from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import of_few, sample_of
 from felicific.exceptions import ConstraintError, DataError, HappinessError
+from felicific.sklearn import make_scorer
 
 MONEY = "decision * y * amount"
 ASKED = {"happiness": ["equal_opportunity", MONEY, "decision * amount"], "sensitive_features": "g"}
@@ -109,7 +110,7 @@ def test_means_are_doubly_robust():
     assert found["equal_opportunity"].means["a"].high == pytest.approx(rate + half)
 
 
-def test_known_probabilities_are_the_odds():
+def test_known_probabilities_are_taken():
     """With a column of probabilities the chance of a label is the column, not the share of the cell."""
     table = make_table()
     found = audited(table, MissingLabels(label_proba="proba"))
@@ -134,8 +135,8 @@ def test_what_ignores_labels_is_as_it_was():
         found = audited(
             table, said, happiness=["equal_opportunity", "decision * amount", "statistical_parity"]
         )
-        for part in plain.components:
-            same = found[part.component.name]
+        for part in plain.measures:
+            same = found[part.measure.name]
             assert (same.means, same.gap, same.bias) == (part.means, part.gap, part.bias)
 
 
@@ -153,7 +154,7 @@ def test_complete_labels_are_audited_as_without(said):
 
 
 def people_of(n, labels, seed, standing=True):
-    """Chances, labels and values of a few people, drawn by lot."""
+    """Chances, labels and values of a few people, drawn at random."""
     rng = np.random.default_rng(seed)
     known = rng.integers(-1, labels, n)
     known[:2] = -1, 0
@@ -298,7 +299,7 @@ def test_bounds_are_in_every_output():
 def numbers_of(found):
     frame = found.to_frame()
     columns = [name for name in ("estimate", "low", "high", "bounds_low", "bounds_high") if name in frame]
-    return np.nan_to_num(frame.sort_values(["component", "what", "group"])[columns].to_numpy(), nan=-1.0)
+    return np.nan_to_num(frame.sort_values(["measure", "what", "group"])[columns].to_numpy(), nan=-1.0)
 
 
 @pytest.mark.parametrize(
@@ -356,19 +357,19 @@ def test_degrees_of_freedom_are_of_few():
 def test_a_policy_is_audited_by_its_scores():
     """The chance of a label along the score in every group, and so the chances of labels; a note says so."""
     table = make_table()
-    asked = {"proba": "score", "sensitive_features": "g", "happiness": "equal_opportunity"}
+    asked = {"score": "score", "sensitive_features": "g", "happiness": "equal_opportunity"}
     policy = solve(make_table(seed=9), y="full", gap=0.02, random_state=0, **asked)
     found = audit(policy, table, "y", missing_labels="at_random", **asked)
     assert found.labels.source == "score"
     assert any("nothing but score and group" in note for note in found.notes)
-    proba = np.column_stack([1.0 - table["score"], table["score"]])
+    score = np.column_stack([1.0 - table["score"], table["score"]])
     problem = Problem.of(np.array([0, 1]), "equal_opportunity")
     people = People.of(
-        table, problem, group=table["g"].to_numpy(), y=table["y"].to_numpy(), proba=proba,
+        table, problem, group=table["g"].to_numpy(), y=table["y"].to_numpy(), score=score,
         missing=MissingLabels(),
     )  # fmt: skip
     known = LabelBeliefs.of(people, alike=True).of_people(people)
-    q = policy.probabilities(proba, table["g"].to_numpy())
+    q = policy.probabilities(score, table["g"].to_numpy())
     rows = table.assign(d=0)
     wrong = [q[:, 1], q[:, 0]]
     m, e = known.chances[:, 1], np.maximum(known.label_proba, 0.02)
@@ -423,7 +424,7 @@ def test_identical_decisions_change_nothing(said):
     """The change of every number that looks at missing labels is exactly 0, and so are its bounds."""
     table = make_table()
     change = compare(audited(table, said), audited(table, said))
-    for part in (change.loss, *(mean for one in change.components for mean in one.means.values())):
+    for part in (change.loss, *(mean for one in change.measures for mean in one.means.values())):
         assert part.estimate == 0.0
         assert part.bounds in (None, (0.0, 0.0))
 
@@ -436,14 +437,14 @@ def test_changes_are_paired():
     change = compare(one, other)
     assert "is taken for both" in change.remarks[0]
     assert change.loss.high - change.loss.low < other.loss.high - other.loss.low
-    max_odds_ratio = MissingLabels(label_proba="proba", max_odds_ratio=2)
-    bounded = compare(audited(table, max_odds_ratio), audited(table.assign(d=table["other"]), max_odds_ratio))
+    doubted = MissingLabels(label_proba="proba", max_odds_ratio=2)
+    bounded = compare(audited(table, doubted), audited(table.assign(d=table["other"]), doubted))
     mean = bounded[MONEY].means["a"]
     assert mean.estimate == change[MONEY].means["a"].estimate
     assert mean.low < mean.bounds[0] < mean.estimate < mean.bounds[1] < mean.high
     assert bounded[MONEY].gap.bounds is not None
     with pytest.raises(DataError, match="same of missing labels"):
-        compare(one, audited(table, max_odds_ratio))
+        compare(one, audited(table, doubted))
 
 
 def test_a_scorer_scores_what_an_audit_measures():
@@ -458,7 +459,7 @@ def test_a_scorer_scores_what_an_audit_measures():
         asked = {"happiness": "equal_opportunity", "sensitive_features": "g", "missing_labels": said}
         found = audit(model, table, "y", **asked)
         loss, gap = found.loss, found["equal_opportunity"].gap
-        score = Scorer(**asked)(_Columns(model), table, table["y"])
+        score = make_scorer(**asked)(_Columns(model), table, table["y"])
         assert score["neg_loss"] == pytest.approx(
             -(loss.bounds[1] if loss.bounds else loss.estimate), rel=1e-12
         )
@@ -487,14 +488,14 @@ def test_missing_labels_have_to_be_explained(refuses):
     table = make_table()
     gone = int(table["y"].isna().sum())
     ignoring = {"happiness": "decision * amount", "sensitive_features": "g"}
-    policy = solve(make_table(seed=9), y="full", proba="score", gap=1.0, random_state=0, **ignoring)
+    policy = solve(make_table(seed=9), y="full", score="score", gap=1.0, random_state=0, **ignoring)
     doors = {
         "column": lambda **more: audit("d", table, "y", **more),
         "arrays": lambda **more: audit(table["d"].to_numpy(), table, table["y"].to_numpy(), **more),
         "engine": lambda **more: audit("d", pl.from_pandas(table).lazy(), "y", **more),
-        "policy": lambda **more: audit(policy, table, "y", proba="score", **more),
+        "policy": lambda **more: audit(policy, table, "y", score="score", **more),
         "policy on an engine": lambda **more: audit(
-            policy, pl.from_pandas(table).lazy(), "y", proba="score", **more
+            policy, pl.from_pandas(table).lazy(), "y", score="score", **more
         ),
     }
     for door, call in doors.items():
@@ -557,7 +558,7 @@ def test_no_overlap_is_refused(refuses):
     with refuses(DataError, "Nobody of the group 'b' has a label"):
         audited(lone, "unknown")
     policy = solve(
-        table, y="full", proba="score", gap=1.0, random_state=0, happiness=MONEY, sensitive_features="g"
+        table, y="full", score="score", gap=1.0, random_state=0, happiness=MONEY, sensitive_features="g"
     )
     cut = table.assign(y=table["full"].where(table["score"] > 0.6).astype(float))
     with refuses(DataError, "of the unlabelled of", "nobody alike has a label"):
@@ -565,7 +566,7 @@ def test_no_overlap_is_refused(refuses):
             policy,
             cut,
             "y",
-            proba="score",
+            score="score",
             happiness=MONEY,
             sensitive_features="g",
             missing_labels="at_random",
@@ -600,9 +601,9 @@ def test_a_fair_classifier_says_what_it_believes_of_labels():
     assert plain.labels.source == "score"
     asked = []
 
-    def labels_of(X, group, proba):
-        asked.append((X, group, proba))
-        return np.column_stack([0.4 + 0.0 * proba[:, 0], 0.6 + 0.0 * proba[:, 0]]), np.full(len(proba), 0.5)
+    def labels_of(X, group, score):
+        asked.append((X, group, score))
+        return np.column_stack([0.4 + 0.0 * score[:, 0], 0.6 + 0.0 * score[:, 0]]), np.full(len(score), 0.5)
 
     fair._labels_of = labels_of
     found = audit(fair, rows, table["y"], missing_labels="at_random")
@@ -626,5 +627,5 @@ def test_a_fair_classifier_says_what_it_believes_of_labels():
     assert learnt.loss.estimate != found.loss.estimate
     fair.missing_labels = "at_random"
     assert audit(fair, rows, table["y"]).loss == found.loss
-    score = Scorer()(fair, rows, table["y"])
+    score = make_scorer()(fair, rows, table["y"])
     assert score["neg_loss"] == pytest.approx(-found.loss.estimate, rel=1e-12)

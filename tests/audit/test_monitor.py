@@ -21,7 +21,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from strategies import examples
 
-from felicific import FairClassifier, FelicificError, Happiness, Monitor, audit, monitor, plots, solve
+from felicific import FairClassifier, FelicificError, Happiness, audit, load, monitor, plots, solve
+from felicific._audit.monitored import Monitor
 from felicific._statistics.stream import Stream
 from felicific.exceptions import (
     ConstraintError,
@@ -62,13 +63,13 @@ def same(one, two):
 
 
 def test_a_small_gap_raises_no_alarm_and_a_large_one_does():
-    """The alarm names the component, the groups, when it was raised and since when; it stays."""
+    """The alarm names the measure, the groups, when it was raised and since when; it stays."""
     quiet = monitor("approved", decided(20_000, 0.02), **RATE)
     assert quiet.alarm is None
     assert quiet.evidence < quiet.needed == 20.0
     later = quiet.add("approved", decided(10_000, 0.2, 1))
     alarm = later.alarm
-    assert (alarm.component, alarm.above, alarm.below, alarm.shown) == ("decision", "m", "f", True)
+    assert (alarm.measure, alarm.above, alarm.below, alarm.shown) == ("decision", "m", "f", True)
     assert 20_000 < alarm.rows < 23_000
     assert 18_000 <= alarm.since <= 20_000
     assert 0.05 <= alarm.at_least < 0.2
@@ -133,7 +134,7 @@ def test_a_table_without_an_order_is_refused():
             monitor("approved", table, **RATE)
 
 
-def test_what_is_expected_of_a_policy_is_monitored_without_its_lots():
+def test_what_is_expected_of_a_policy_is_monitored_without_its_lottery():
     """A policy is monitored by its probabilities, with its own groups.
 
     A classifier by its own happiness, groups and gap.
@@ -141,14 +142,14 @@ def test_what_is_expected_of_a_policy_is_monitored_without_its_lots():
     rows = decided(4_000, 0.0, 2).assign(score=lambda t: np.random.default_rng(0).random(len(t)))
     policy = solve(
         rows,
-        proba="score",
+        score="score",
         y="repaid",
         sensitive_features="sex",
         happiness="decision",
         gap=0.0,
         random_state=0,
     )
-    found = monitor(policy, rows, proba="score", happiness="decision", sensitive_features="sex", gap=0.05)
+    found = monitor(policy, rows, score="score", happiness="decision", sensitive_features="sex", gap=0.05)
     probabilities = policy.probabilities(rows["score"], rows["sex"])[:, 1]
     means = [probabilities[rows["sex"] == sex].mean() for sex in ("f", "m")]
     assert found.gaps["decision"].estimate == pytest.approx(abs(means[0] - means[1]), abs=0.01)
@@ -163,14 +164,14 @@ def test_what_is_expected_of_a_policy_is_monitored_without_its_lots():
     assert seen.add(fair, rows[:100]).rows == 4_100
 
 
-def test_of_components_that_mirror_each_other_one_is_monitored():
+def test_of_measures_that_mirror_each_other_one_is_monitored():
     """Of two classes the favourable one; of three all."""
     rows = decided(1_000, 0.1)
     two = monitor("approved", rows, "repaid", **RATE | {"happiness": "statistical_parity"})
     assert list(two.gaps) == ["statistical_parity(decision=1)"]
     with pytest.warns(MonitorWarning, match="outcome"):
-        probabilities = monitor("approved", rows, "repaid", **RATE | {"happiness": "equalized_odds"})
-    assert list(probabilities.gaps) == [
+        odds = monitor("approved", rows, "repaid", **RATE | {"happiness": "equalized_odds"})
+    assert list(odds.gaps) == [
         "equalized_odds(decision=1, label=0)",
         "equalized_odds(decision=1, label=1)",
     ]
@@ -204,7 +205,7 @@ def test_people_of_unknown_group_have_a_place_before_the_first_of_them_comes():
 def test_decisions_may_follow_on_what_a_policy_was_expected_to_decide():
     """What the policy reads is named once; decisions that were taken do not need it."""
     rows = decided(1_000, seed=2).assign(score=lambda t: np.random.default_rng(0).random(len(t)))
-    asked = {"proba": "score", "happiness": "decision", "sensitive_features": "sex"}
+    asked = {"score": "score", "happiness": "decision", "sensitive_features": "sex"}
     policy = solve(rows, y="repaid", gap=0.0, random_state=0, **asked)
     found = monitor(policy, rows, gap=0.05, **asked)
     assert found.add("approved", decided(300, seed=3)).rows == 1_300
@@ -222,7 +223,7 @@ def test_arrays_without_a_table_do():
         found.add([1, 0])
 
 
-def test_several_components_have_gaps_of_their_own():
+def test_several_measures_have_gaps_of_their_own():
     """What is named in gap= is monitored, each in its unit; the alarm says which."""
     rows = decided(6_000, 0.3, 4)
     parts = {"yes": "decision == 1", "funding": Happiness("decision * loan / 9000", bounds=(0, 1))}
@@ -230,10 +231,10 @@ def test_several_components_have_gaps_of_their_own():
         "approved", rows, happiness=parts, sensitive_features="sex", gap={"yes": 0.9, "funding": 0.05}
     )
     assert both.allowed == {"yes": 0.9, "funding": 0.05}
-    assert both.alarm.component == "funding"
+    assert both.alarm.measure == "funding"
     one = monitor("approved", rows, happiness=parts, sensitive_features="sex", gap={"funding": 0.05})
     assert list(one.gaps) == ["funding"]
-    assert one.evidence > both.evidence  # it is not shared with another component
+    assert one.evidence > both.evidence  # it is not shared with another measure
 
 
 @pytest.mark.parametrize("bounds", [(0, 9_000), None])
@@ -268,7 +269,7 @@ def test_evidence_that_no_pair_has_alone_names_none_as_shown():
 
 
 def test_evidence_that_is_partly_of_large_samples_is_said_to_be():
-    """Where all comparisons together raise the alarm, one component without bounds is enough."""
+    """Where all comparisons together raise the alarm, one measure without bounds is enough."""
     parts = {"yes": "decision == 1", "funding": "decision * loan"}
     with pytest.warns(MonitorWarning, match="large samples"):
         found = monitor(
@@ -279,7 +280,7 @@ def test_evidence_that_is_partly_of_large_samples_is_said_to_be():
             gap={"yes": 0.0, "funding": 9_000.0},
         )
     weak = found._alarm(found.stream)
-    assert (weak.component, weak.shown) == ("yes", False)
+    assert (weak.measure, weak.shown) == ("yes", False)
     first = Monitor(**vars(found) | {"alarm": weak}).sentences()[0]
     assert first.endswith("more than allowed (in large samples), by all comparisons together.")
 
@@ -316,7 +317,7 @@ def test_the_sum_of_monitors_may_raise_an_alarm_that_neither_raised():
 OTHERS = {
     "groups": lambda: monitor("approved", decided(300, groups=("f", "x")), **RATE),
     "allowed gaps": lambda: monitor("approved", decided(300), **RATE | {"gap": 0.1}),
-    "components": lambda: monitor("approved", decided(300), **RATE | {"happiness": {"yes": "decision"}}),
+    "measures": lambda: monitor("approved", decided(300), **RATE | {"happiness": {"yes": "decision"}}),
     "happiness": lambda: monitor(
         "approved", decided(300), **RATE | {"happiness": {"decision": "1 - decision"}}
     ),
@@ -331,7 +332,7 @@ OTHERS = {
 def test_monitors_that_do_not_match_refuse_to_add(what):
     """It is said what differs."""
     mine = monitor("approved", decided(300, seed=1), **RATE)
-    match = "components|decisions" if what == "decisions" else what
+    match = "measures|decisions" if what == "decisions" else what
     with pytest.raises(DataError, match=match):
         mine + OTHERS[what]()
 
@@ -440,11 +441,11 @@ def test_words_say_what_there_is():
     assert "<div" in quiet._repr_html_()
     told = json.loads(json.dumps(quiet.to_dict()))
     assert told["alarm"] is None
-    assert told["components"][0]["allowed"] == 0.05
+    assert told["measures"][0]["allowed"] == 0.05
 
 
 def test_hostile_names_stay_words():
-    """Groups and components with markup or line ends are shown and drawn as text."""
+    """Groups and measures with markup or line ends are shown and drawn as text."""
     rows = decided(2_000, 0.3, groups=("<script>alert(1)</script>", 'm"\n'))
     found = monitor("approved", rows, **RATE | {"happiness": {"<b>\n": "decision"}})
     assert "<script>" not in found._repr_html_()
@@ -452,13 +453,13 @@ def test_hostile_names_stay_words():
 
 
 def test_the_picture_shows_the_gap_its_limits_what_is_allowed_and_the_alarm():
-    """Of one component, or of all; one that is not monitored is refused."""
+    """Of one measure, or of all; one that is not monitored is refused."""
     found = monitor("approved", decided(30_000, 0.12), **RATE)
     text = plots.svg(found.plot())
     assert all(word in text for word in ("alarm", "allowed", "on average at most", "at some time more than"))
     assert plots.svg(monitor("approved", decided(50), **RATE).plot())  # nothing to draw yet
     with pytest.raises(DataError, match="'other'"):
-        found.plot(component="other")
+        found.plot(measure="other")
 
 
 def test_the_path_is_that_of_earlier_monitors():
@@ -479,7 +480,7 @@ def test_a_file_keeps_everything(tmp_path):
     rows = decided(2_345, 0.1, 1)
     found = monitor("approved", rows, **RATE)
     found.save(tmp_path / "monitor.json")
-    read = Monitor.load(tmp_path / "monitor.json")
+    read = load(tmp_path / "monitor.json")
     assert same(read, found)
     assert same(read.add("approved", decided(800, 0.3, 2)), found.add("approved", decided(800, 0.3, 2)))
     assert len((tmp_path / "monitor.json").read_text()) < 30_000
@@ -579,7 +580,7 @@ def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path):
         """
         import os, signal, sys
         import pandas as pd
-        from felicific import Monitor
+        from felicific import load
         where, folder = sys.argv[1:]
         real = {name: getattr(os, name) for name in ("fsync", "replace")}
         def killed(name, after):
@@ -590,16 +591,16 @@ def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path):
             return call
         name, _, when = where.partition(" ")
         setattr(os, name, killed(name, when == "after"))
-        monitor = Monitor.load(f"{folder}/monitor.json").add("approved", pd.read_csv(f"{folder}/rows.csv"))
+        monitor = load(f"{folder}/monitor.json").add("approved", pd.read_csv(f"{folder}/rows.csv"))
         monitor.save(f"{folder}/monitor.json")
         """
     )
     for where, counted in (("fsync before", 1_000), ("replace before", 1_000), ("replace after", 2_000)):
         done = subprocess.run([sys.executable, "-c", script, where, str(tmp_path)], check=False)
         assert done.returncode == -signal.SIGKILL
-        assert Monitor.load(tmp_path / "monitor.json").rows == counted
+        assert load(tmp_path / "monitor.json").rows == counted
     with pytest.raises(DataError, match="counted already"):
-        Monitor.load(tmp_path / "monitor.json").add("approved", pd.read_csv(tmp_path / "rows.csv"))
+        load(tmp_path / "monitor.json").add("approved", pd.read_csv(tmp_path / "rows.csv"))
     assert os.path.getsize(tmp_path / "monitor.json") > 0
 
 
@@ -726,7 +727,7 @@ BAD = {
             gap=0.1,
         ),
         HappinessError,
-        "drawn by lot",
+        "decided at random",
     ),
 }
 

@@ -49,7 +49,7 @@ def test_a_verdict_is_said_to_be_for_one_look(gap):
 
 
 def test_several_verdicts_are_said_once_to_be_for_one_look():
-    """Not once for each component; and of one only, if only one is tested."""
+    """Not once for each measure; and of one only, if only one is tested."""
     asked = ASKED | {"happiness": TWO}
     found = audit("yes", PEOPLE, gap={"yes": 0.1, "money": 2.0}, **asked)
     plural = ONE.replace("This verdict is", "These verdicts are")

@@ -17,7 +17,7 @@ from felicific.exceptions import HappinessError
 
 #: Expressions of decisions, comparisons and numbers.
 BINARY = st.recursive(
-    st.sampled_from(["decision", "today", "0", "1", "2", "(loan > 0)", "loan", "(decision == 1)"]),
+    st.sampled_from(["decision", "baseline", "0", "1", "2", "(loan > 0)", "loan", "(decision == 1)"]),
     lambda part: st.builds(
         lambda form, a, b: form.format(a, b),
         st.sampled_from(["({} * {})", "(1 - {1})", "({} + {})", "({} if loan > 0 else {})", "({} - {})"]),
@@ -49,16 +49,16 @@ ASKED = {"sensitive_features": "sex", "classes": [0, 1]}
 def test_dollars_that_nobody_got_are_no_rate(nobody):
     """That 60 people all got 0 does not show that nobody gets more, and no limit of cents is exact."""
     for happiness in (funding, "decision * loan", Happiness(funding, unit="$")):
-        found = audit("approved", nobody, happiness=happiness, gap=1000, **ASKED).components[0]
+        found = audit("approved", nobody, happiness=happiness, gap=1000, **ASKED).measures[0]
         assert all(mean.high == math.inf and "exact" not in mean.method for mean in found.means.values())
         assert found.gap.high == math.inf
         assert found.test.verdict == "undecided"
     bounded = Happiness(funding, bounds=(0, 10_000))
-    mean = audit("approved", nobody, happiness=bounded, **ASKED).components[0].means["f"]
+    mean = audit("approved", nobody, happiness=bounded, **ASKED).measures[0].means["f"]
     assert "betting" in mean.method
     assert 300 < mean.high < 10_000
     for lay in (as_lazy, as_duckdb):
-        found = audit("approved", lay(nobody), happiness="decision * loan", **ASKED).components[0]
+        found = audit("approved", lay(nobody), happiness="decision * loan", **ASKED).measures[0]
         assert all(mean.high == math.inf for mean in found.means.values())
 
 
@@ -66,9 +66,9 @@ def test_nothing_is_said_of_chance_where_nothing_varies(nobody):
     """How large a gap chance shows is not known where all values are alike, whatever their bounds."""
     bounded = Happiness(funding, bounds=(0, 50_000), unit="$")
     found = audit("approved", nobody, happiness=bounded, **ASKED)
-    assert found.components[0].bias == math.inf
+    assert found.measures[0].bias == math.inf
     assert "chance alone" not in str(found)
-    assert found.to_dict()["components"][0]["gap"]["bias"] is None
+    assert found.to_dict()["measures"][0]["gap"]["bias"] is None
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_who_is_a_rate(nobody, happiness, exact):
     In memory and on an engine.
     """
     for table in (nobody, as_lazy(nobody)):
-        found = audit("approved", table, happiness=happiness, **ASKED).components[-1]
+        found = audit("approved", table, happiness=happiness, **ASKED).measures[-1]
         assert all(("exact" in mean.method) == exact for mean in found.means.values())
-        assert (found.component.bounds == (0.0, 1.0)) == exact
+        assert (found.measure.bounds == (0.0, 1.0)) == exact
 
 
 def test_what_looks_like_a_rate_is_asked_about(nobody):
@@ -134,8 +134,8 @@ def test_what_is_a_rate_by_itself_is_one_for_everybody(text, classes):
             happiness.function(**{name: value for name, value in given if name in happiness.asks}), 4
         )
         for decision in classes
-        for today in classes
-        for given in [[("decision", decision), ("today", today), ("x", x)]]
+        for baseline in classes
+        for given in [[("decision", decision), ("baseline", baseline), ("x", x)]]
     ]
     if happiness.rate:
         assert set(np.unique(values)) <= {0.0, 1.0}
@@ -150,7 +150,7 @@ def test_a_group_that_gets_nothing_has_a_ratio_with_an_end(nobody):
     assert part.verdict == "less"
     asked = {"sensitive_features": "sex", "happiness": "decision"}
     other = audit("approved", table | {"approved": table["approved"] + 1}, classes=[1, 2], **asked)
-    assert other.components[0].component.bounds is None
+    assert other.measures[0].measure.bounds is None
 
 
 def test_other_values_of_a_rate_are_refused(nobody):
@@ -160,7 +160,7 @@ def test_other_values_of_a_rate_are_refused(nobody):
         with refused(HappinessError, "a rate is 0 or 1", remedy="rate="):
             audit("approved", table, happiness=wrong, **ASKED)
     with refused(HappinessError, "a rate is 0 or 1", remedy="rate="):
-        aggregate(nobody, y="approved", proba=np.full((60, 2), 0.5), happiness=wrong, sensitive_features="sex",
+        aggregate(nobody, y="approved", score=np.full((60, 2), 0.5), happiness=wrong, sensitive_features="sex",
                 classes=[0, 1])  # fmt: skip
     with refused(HappinessError, "is a rate and has the bounds", remedy="leave"):
         Happiness("decision", rate=True, bounds=(0, 2))
@@ -170,17 +170,14 @@ def test_other_values_of_a_rate_are_refused(nobody):
 
 
 def test_a_lottery_is_no_rate():
-    """Probabilities between 0 and 1 are possible for others where these people happen to face none.
-
-    Decisions are certain.
-    """
+    """Probabilities may lie between 0 and 1 for others, even if these people face no lottery; decisions are certain."""
     group, probabilities = np.repeat(["f", "m"], 50), np.eye(2)[np.tile([0, 1], 50)]
     for decided, exact in ((probabilities, False), (probabilities.argmax(axis=1), True)):
         asked = {"sensitive_features": group, "classes": [0, 1], "happiness": "statistical_parity"}
         found = audit(decided, None, np.tile([0, 1], 50), **asked)
-        assert ("exact" in found.components[0].means["f"].method) == exact
+        assert ("exact" in found.measures[0].means["f"].method) == exact
         assert ("exact" in found.loss.method) == exact
-    with refused(HappinessError, "drawn by lot"):
+    with refused(HappinessError, "decisions are random"):
         audit(probabilities, method="exact", **asked)
 
 
@@ -190,21 +187,21 @@ def test_a_policy_says_whether_it_draws():
     rng = np.random.default_rng(1)
     score = rng.random(400)
     table = {"sex": np.tile(["f", "m"], 200), "y": (rng.random(400) < score).astype(int), "p": score}
-    found = aggregate(table, y="y", proba="p", happiness="statistical_parity", sensitive_features="sex", policy="label",
+    found = aggregate(table, y="y", score="p", happiness="statistical_parity", sensitive_features="sex", policy="label",
                     classes=[0, 1])  # fmt: skip
-    asked = {"proba": "p", "happiness": "statistical_parity", "sensitive_features": "sex"}
+    asked = {"score": "p", "happiness": "statistical_parity", "sensitive_features": "sex"}
     for gap, draws in ((1.0, False), (0.01, True)):
         policy = solve(found, gap=gap, random_state=0)
-        assert policy.draws_lots == draws
+        assert policy.is_randomized == draws
         for table_ in (table, as_lazy(table)):
             result = audit(policy, table_, "y", **asked)
-            assert ("exact" in result.components[0].means["f"].method) != draws
+            assert ("exact" in result.measures[0].means["f"].method) != draws
 
 
 def test_files_remember_a_declared_rate():
     """An expression that is a comparison needs no word; one that was said to be a rate keeps it."""
     for happiness in (Happiness("decision", rate=True), Happiness("decision == 1"), Happiness("decision")):
-        again = function_from_json(happiness.component, function_to_json(happiness), {})
+        again = function_from_json(happiness.measure, function_to_json(happiness), {})
         assert again == happiness
     assert Expression("decision == 1").is_test
     assert not Expression("decision").is_test

@@ -138,7 +138,7 @@ def test_unknown_groups_are_not_compared_by_gaps_and_ratios(table, lay, count):
     without = measured(rows, "gender", gap=0, **count)
     assert found.groups == (*without.groups, "unknown")
     assert_same(found.ratios, without.ratios)
-    for part, other in zip(found.components, without.components, strict=True):
+    for part, other in zip(found.measures, without.measures, strict=True):
         assert (part.gap.low, part.gap.high) == pytest.approx((other.gap.low, other.gap.high), rel=1e-9)
         assert part.bias == pytest.approx(other.bias, rel=1e-9)
         assert part.test.p_value == pytest.approx(other.test.p_value, rel=1e-6, abs=1e-9)
@@ -150,9 +150,9 @@ def test_unknown_groups_are_not_compared_by_gaps_and_ratios(table, lay, count):
 def test_unknown_groups_are_counted_and_shown(table, lay):
     """How many they are, and their mean; a missing group without a name is refused."""
     found = measured(lay(table), "gender", missing_group="unknown")
-    for part in found.components:
-        values = counted(table, part.component.name, lambda i: table["gender"][i] is None)
-        (unknown,) = found.ratios[part.component.name].unknown
+    for part in found.measures:
+        values = counted(table, part.measure.name, lambda i: table["gender"][i] is None)
+        (unknown,) = found.ratios[part.measure.name].unknown
         assert (unknown.group, unknown.people) == ("unknown", len(values))
         assert unknown.mean == pytest.approx(np.mean(values), rel=1e-12)
     with pytest.raises(DataError, match="missing"):
@@ -196,7 +196,7 @@ def test_a_fitted_classifier_knows_its_attributes(table):
     means = [chance[(rows["race"] == race).to_numpy()].mean() for race in "ab"]
     part = found["statistical_parity(decision=1)"]
     assert [row.mean for row in part.rows] == pytest.approx(means, rel=1e-9)
-    assert ("delta" in part.smallest.method) == fair.policy_.draws_lots
+    assert ("delta" in part.smallest.method) == fair.policy_.is_randomized
 
 
 def _numbers(x):
@@ -210,12 +210,12 @@ def test_positions_stand_for_names(table):
     assert_same(found.ratios_between(1), measured(as_pandas(table), "race").ratios)
 
 
-@pytest.mark.parametrize("lot", [False, True])
-def test_what_a_lottery_lets_expect_is_no_rate(lot):
+@pytest.mark.parametrize("draw", [False, True])
+def test_what_a_lottery_lets_expect_is_no_rate(draw):
     """Probabilities are means of any kind: the interval is that of the logarithm."""
     probabilities = np.random.default_rng(0).random(200)
     decided = (
-        np.column_stack([1 - probabilities, probabilities]) if lot else (probabilities > 0.5).astype(int)
+        np.column_stack([1 - probabilities, probabilities]) if draw else (probabilities > 0.5).astype(int)
     )
     found = audit(
         decided,
@@ -223,7 +223,7 @@ def test_what_a_lottery_lets_expect_is_no_rate(lot):
         sensitive_features=["f", "m"] * 100,
         classes=[0, 1],
     )
-    assert ("score" in found.ratios["yes"].smallest.method) != lot
+    assert ("score" in found.ratios["yes"].smallest.method) != draw
 
 
 def test_a_mean_that_can_be_negative_has_no_ratio():
@@ -299,8 +299,8 @@ def test_groups_of_a_function_have_no_missing_name(table, tmp_path):
         measured(ENGINES["polars"](table, tmp_path), lambda x: x["gender"], missing_group="unknown")
 
 
-def test_all_components_together_are_wider(table):
-    """With ``simultaneous`` rows pay for all rows of all components, and the smallest ratio for the components."""
+def test_all_measures_together_are_wider(table):
+    """With ``simultaneous`` rows pay for all rows of all measures, and the smallest ratio for the measures."""
     together = measured(as_pandas(table), "race", simultaneous=True).ratios
     for count, names in ((3, ("low", "high")), (9, ("low", "high"))):
         alone = measured(as_pandas(table), "race", confidence=1 - 0.05 / count).ratios
@@ -345,7 +345,7 @@ def test_notes_leave_the_unknown_out(table):
     assert any(note.startswith("Nothing to repair") for note in found.notes)
     policy = solve(
         rows[rows["even"].notna()].assign(truth=rows["yes"]),
-        proba="p",
+        score="p",
         y="truth",
         sensitive_features="even",
         happiness={"got": "decision == 1"},
@@ -377,12 +377,12 @@ def test_four_fifths_in_words(hits, verdict, words):
 
 
 def test_no_rule_for_what_nobody_wants(table):
-    """Four fifths of the refusals is no rule: such a component has ratios and no such sentence."""
+    """Four fifths of the refusals is no rule: such a measure has ratios and no such sentence."""
     found = audit(
         "decided", as_pandas(table), happiness="statistical_parity", sensitive_features="sex"
     ).ratios
     said = ["Four-fifths" in " ".join(part.remarks(0.95)) for part in found.values()]
-    assert said == [part.component.wanted for part in found.values()]
+    assert said == [part.measure.wanted for part in found.values()]
     assert sorted(said) == [False, False, True]
 
 
@@ -396,10 +396,8 @@ def test_an_audit_tells_the_ratios_that_it_was_asked_for(table):
     assert str(found.ratios_between("sex", min_people=100)) in str(told)
     content = json.loads(json.dumps(told.to_dict(), allow_nan=False))["ratios"]
     assert content[0]["between"] == "sex"
-    assert content[1]["components"][0]["left_out"][0]["people"] < 100
-    assert (
-        content[0]["components"][0]["smallest"]["estimate"] == told.shown_ratios[0]["best"].smallest.estimate
-    )
+    assert content[1]["measures"][0]["left_out"][0]["people"] < 100
+    assert content[0]["measures"][0]["smallest"]["estimate"] == told.shown_ratios[0]["best"].smallest.estimate
     frame = told.to_frame()
     rows = frame[frame["what"] == "ratio between sex"]
     assert rows["estimate"].tolist() == [

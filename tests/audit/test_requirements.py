@@ -23,16 +23,16 @@ from felicific import (
     WorseOff,
     audit,
     compare,
+    load,
     solve,
 )
-from felicific._documents import write_document
 
 GOT, YES = {"got": "decision"}, {"got": "decision == 1"}
-ROLES = {"proba": "s", "y": "y", "sensitive_features": ["sex", "race"], "happiness": GOT}
+ROLES = {"score": "s", "y": "y", "sensitive_features": ["sex", "race"], "happiness": GOT}
 ASKED = [
     Ratio("got", 0.8, between="sex"),
     Gap("got", 0.1, between="race", min_people=30),
-    Floor("got", "today", groups=["f & A"]),
+    Floor("got", "baseline", groups=["f & A"]),
     Budget("got", at_most=0.6, at_least=0.1),
     WorseOff(0.1),
     WorseOff(0.15, groups=["m & A"]),
@@ -56,7 +56,7 @@ def naive(policy, table, weight):
     """Every number that was asked about, by loops over people, in the order of ASKED."""
     groups = groups_of(table)
     probabilities = policy.probabilities(table["s"], np.array(groups, dtype=object))
-    today = [float(score > 0.5) for score in table["s"]]
+    baseline = [float(score > 0.5) for score in table["s"]]
     rows = list(
         zip(
             table["sex"],
@@ -64,7 +64,7 @@ def naive(policy, table, weight):
             groups,
             probabilities[:, 1],
             probabilities[:, 0],
-            today,
+            baseline,
             weight,
             strict=True,
         )
@@ -102,7 +102,7 @@ def policy():
 
 
 def asked_on(policy, table, **more):
-    return audit(policy, table, **ROLES, today=None, method="t", **more)
+    return audit(policy, table, **ROLES, baseline=None, method="t", **more)
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(60, 300), weighted=st.booleans())
@@ -116,8 +116,10 @@ def test_every_number_is_a_loop_over_people(policy, seed, n, weighted):
         asked_on(policy, table, **more).requirements,
         asked_on(stored, pl.DataFrame(table).lazy(), **more).requirements,
     ):
-        # A floor of today is that of the people who are looked at, so its number is another one.
-        said = [re.sub(r"at least \S+ \(today's\)", "at least today's", words) for words in policy.reached]
+        # A floor at the baseline is that of the people who are looked at, so its number is another one.
+        said = [
+            re.sub(r"at least \S+ \(baseline\)", "at least the baseline's", words) for words in policy.reached
+        ]
         assert [row.words for row in rows] == said
         assert [row.reached.estimate for row in rows] == pytest.approx(numbers, abs=1e-9)
         assert [row.met for row in rows] == met
@@ -157,7 +159,7 @@ def test_every_output_says_it(policy):
     assert line.endswith(verdict)
     assert "What was asked of the policy" in found._repr_html_()
     row = found.to_dict()["requirements"][0]
-    assert (row["words"], row["verdict"], row["measure"]) == (words, verdict, "ratio")
+    assert (row["words"], row["verdict"], row["statistic"]) == (words, verdict, "ratio")
     json.dumps(found.to_dict(), allow_nan=False)
     frame = found.to_frame()
     assert frame[frame["what"] == f"required: {words}"]["verdict"].tolist() == [verdict]
@@ -167,26 +169,18 @@ def test_every_output_says_it(policy):
     assert "requirements" not in free.to_dict()
 
 
-def test_a_floor_of_today_is_todays_mean_of_these_people(policy):
-    """The level that was fitted is of other people, so today's of these counts, and is said."""
+def test_a_floor_at_the_baseline_is_its_mean_of_these_people(policy):
+    """The level that was fitted is of other people, so the baseline's mean of these counts, and is said."""
     table = people(300, 11)
     first = np.array(groups_of(table)) == "f & A"
     generous = np.where(first, 1, 0)
-    row = audit(policy, table, **ROLES, today=generous).requirements[2]
+    row = audit(policy, table, **ROLES, baseline=generous).requirements[2]
     assert row.met is False
-    assert "today's mean of these people is 1" in row.reached.note
+    assert "the baseline mean of these people is 1" in row.reached.note
 
 
 def test_what_cannot_be_told_says_why(policy):
-    """Files that do not say how much was asked for, groups of which nobody is there, and what was not measured."""
-    content = json.loads(policy.to_json())
-    for asked in content["basis"]["requirements"]:
-        del asked["sides"], asked["today"]
-    old = Policy.from_json(write_document(content))
-    rows = audit(old, people(), **ROLES).requirements
-    assert {row.verdict for row in rows if "today's" not in row.words} == {"cannot be told"}
-    assert not np.isnan(rows[0].reached.estimate)
-    assert "does not say" in rows[0].reached.note
+    """Groups of which nobody is there, and what was not measured."""
     table = people()
     women = {name: column[table["sex"] == "f"] for name, column in table.items()}
     ratio, _, _, _, _, men = audit(policy, women, **ROLES).requirements
@@ -269,19 +263,19 @@ def test_who_loses_is_no_gap_no_ratio_and_no_promise(fair):
     """What only requirements speak of has group means, and nothing that compares groups; who loses is called so."""
     table = frame(people(400, 9), first=10**6)
     found = audit(fair, table, table["y"])
-    assert [part.component.name for part in found.components] == ["got", "worth", "loses", "loses got"]
+    assert [part.measure.name for part in found.measures] == ["got", "worth", "loses", "loses got"]
     assert list(found.gaps) == ["got"] == list(fair.certificate_.gaps)
     assert found.gap == found.gaps["got"]
     assert list(found.ratios) == ["got"]
     assert not found.ratios.refused
-    assert found.to_dict()["components"][2]["gap"] is None
+    assert found.to_dict()["measures"][2]["gap"] is None
     lines = found.to_frame()
-    assert set(lines[lines["component"] == "loses"]["what"]) == {
+    assert set(lines[lines["measure"] == "loses"]["what"]) == {
         "mean",
         "required: " + fair_words(fair, "loses"),
     }
-    assert "loses: people who get less than today (share)" in str(found)
-    assert "loses got: people who get less 'got' than today" in str(found)
+    assert "loses: people who get less than from the baseline (share)" in str(found)
+    assert "loses got: people who get less 'got' than from the baseline" in str(found)
     assert compare(found, found)["loses"].gap is None
     assert "nan" not in str(compare(found, found))
     now = LogisticRegression.predict(fair.estimator.estimator, table[["s"]])
@@ -290,7 +284,7 @@ def test_who_loses_is_no_gap_no_ratio_and_no_promise(fair):
 
 
 def fair_words(fair, name):
-    places = [component.name for component in fair.policy_.components]
+    places = [measure.name for measure in fair.policy_.measures]
     return next(asked.words for asked in fair.policy_.basis.requirements if places[asked.j] == name)
 
 
@@ -305,7 +299,7 @@ def test_a_gap_asked_of_what_is_aside_is_shown():
     other = people(300, 1)
     found = audit(fair, other["s"][:, None], other["y"], sensitive_features=other["sex"])
     assert set(found.gaps) == {"twice", *(f"statistical_parity(decision={d})" for d in (0, 1))}
-    assert [row.measure for row in found.requirements] == ["gap", "gap"]
+    assert [row.statistic for row in found.requirements] == ["gap", "gap"]
     part = found["statistical_parity(decision=1)"]
     assert found.requirements[1].reached == part.gap
     assert part.test.at_most == 0.1
@@ -330,13 +324,13 @@ def test_without_labels_what_looks_at_them_cannot_be_told():
     assert [row.met is None for row in rows] == [False, True, True, False]
 
 
-def test_the_shell(tmp_path):
-    """A policy's file says what was asked, and an audit of other people in the shell whether they meet it."""
+def test_the_command_line(tmp_path):
+    """A policy's file says what was asked, and an audit of other people on the command line whether they meet it."""
     from typer.testing import CliRunner
 
     from felicific.cli import app
 
-    asked = ["--proba", "s", "--label", "y", "--group", "sex", "--group", "race", "--happiness", "decision"]
+    asked = ["--score", "s", "--label", "y", "--group", "sex", "--group", "race", "--happiness", "decision"]
     for name, seed in (("a", 7), ("b", 1)):
         frame(people(600, seed)).to_csv(tmp_path / f"{name}.csv", index=False)
     target = str(tmp_path / "policy.json")
@@ -354,7 +348,7 @@ def test_the_shell(tmp_path):
         "requirements"
     ]
     table = people(600, 1)
-    probabilities = Policy.load(target).probabilities(table["s"], np.array(groups_of(table), dtype=object))
+    probabilities = load(target).probabilities(table["s"], np.array(groups_of(table), dtype=object))
     found = {row["what"]: row for row in rows}
     lost = ((table["s"] > 0.5) * probabilities[:, 0]).mean()
     means = [probabilities[table["sex"] == sex, 1].mean() for sex in ("f", "m")]
@@ -370,7 +364,7 @@ def test_where_nobody_at_all_is_counted_nothing_can_be_told():
     rng = np.random.default_rng(0)
     table = {"g": np.repeat(["a", "b"], 200), "s": rng.random(400).round(2)}
     table["y"] = (rng.random(400) < table["s"]).astype(int)
-    roles = {"proba": "s", "y": "y", "sensitive_features": "g", "happiness": "precision_parity"}
+    roles = {"score": "s", "y": "y", "sensitive_features": "g", "happiness": "precision_parity"}
     policy = solve(table, gap=0.05, random_state=0, **roles)
     (row,) = audit(policy, table | {"s": np.full(400, 0.01)}, **roles).requirements
     assert (row.met, row.verdict) == (None, "cannot be told")

@@ -12,9 +12,9 @@ from felicific._audit.flags import find_flags
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Interval
 from felicific._audit.verdict import FITTED_ONLY, decide, verdict_of
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Measure
 
-DOLLARS = Component("funding", "$", "funding", False, None)
+DOLLARS = Measure("funding", "$", "funding", False, None)
 
 
 def interval(estimate, low, high, n=1000.0):
@@ -25,7 +25,7 @@ def shift(**changed):
     """A gap that is shown to shrink, by giving to one group and taking from another."""
     return Shift(
         **{
-            "component": DOLLARS,
+            "measure": DOLLARS,
             "title": "funding",
             "quantity": Quantity("$", 100.0),
             "before": interval(18_600.0, 10_700.0, 26_500.0),
@@ -64,8 +64,13 @@ UNSHOWN = {"change": interval(-7_200.0, -19_600.0, 5_000.0)}
 
 ROWS = {
     "nobody changes": (facts(changed=0.0, in_sample="They were."), "leave", "same", "Nothing changes."),
-    "in-sample": (facts(in_sample="They were.", held_today=True), "unclear", "in-sample", "We cannot tell."),
-    "met": (facts(shift(**GROWING), held_today=True), "leave", "met", "Leave it as it is."),
+    "in-sample": (
+        facts(in_sample="They were.", held_baseline=True),
+        "unclear",
+        "in-sample",
+        "We cannot tell.",
+    ),
+    "met": (facts(shift(**GROWING), held_baseline=True), "leave", "met", "Leave it as it is."),
     "grows": (facts(shift(**GROWING)), "leave", "grows", "Leave it as it is."),
     "grows and is kept": (
         facts(shift(**GROWING, asked=40_000.0)),
@@ -76,17 +81,17 @@ ROWS = {
     "chance": (facts(shift(**UNSHOWN)), "unclear", "chance", "We cannot tell."),
     "unpaired": (facts(shift(change=None, means=())), "unclear", "unpaired", "We cannot tell."),
     "no gap to close": (facts(shift(closed=False)), "unclear", "no gap", "We cannot tell."),
-    "takes from all": (
+    "levels all down": (
         facts(shift(means=TAKING)),
-        "takes",
+        "levels-down",
         "everybody",
-        "It shrinks the gap by taking from everybody.",
+        "It shrinks the gap by leveling everybody down.",
     ),
-    "takes from one": (
+    "levels one down": (
         facts(shift(means=(TAKING[0], interval(0.0, 0.0, 0.0)))),
-        "takes",
+        "levels-down",
         "nobody gains",
-        "It shrinks the gap by taking. No group gains.",
+        "It shrinks the gap by leveling down. No group gains.",
     ),
     "gives a little that is not shown": (
         facts(shift(means=(TAKING[0], interval(900.0, -100.0, 1_900.0)))),
@@ -100,7 +105,7 @@ ROWS = {
         "held-out test",
         "It shrinks the gap, and that is certified.",
     ),
-    "certified above today": (
+    "certified above the model's gap": (
         facts(shift(bound=20_000.0), promise="held-out test"),
         "unpromised",
         "no certificate",
@@ -119,16 +124,16 @@ def test_the_first_row_that_holds_is_the_verdict(name):
     assert decide(known) == (kind, reason)
 
 
-def test_taking_is_not_asked_of_what_nobody_wants():
-    """A share of refused people that falls in every group takes from nobody."""
+def test_levelling_down_is_not_asked_of_what_nobody_wants():
+    """A share of refused people that falls in every group makes nobody worse off."""
     refused = replace(DOLLARS, wanted=False)
-    assert decide(facts(shift(component=refused, means=TAKING)))[0] == "unpromised"
+    assert decide(facts(shift(measure=refused, means=TAKING)))[0] == "unpromised"
 
 
-def test_all_gaps_that_shrink_have_to_take():
-    """One component that gives is enough to say more than that it takes."""
+def test_all_gaps_that_shrink_have_to_level_down():
+    """One measure that gives is enough to say more than that it levels down."""
     assert decide(facts(shift(means=TAKING), shift()))[0] == "unpromised"
-    assert decide(facts(shift(means=TAKING), shift(**UNSHOWN)))[0] == "takes"
+    assert decide(facts(shift(means=TAKING), shift(**UNSHOWN)))[0] == "levels-down"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +145,7 @@ def test_all_gaps_that_shrink_have_to_take():
         ),
         (
             facts(shift(**GROWING)),
-            "This policy makes the gap larger: $18,600 today, $25,000 then.",
+            "This policy makes the gap larger: $18,600 under the model, $25,000 under the policy.",
         ),
         (
             facts(shift(**UNSHOWN)),
@@ -148,8 +153,8 @@ def test_all_gaps_that_shrink_have_to_take():
             "−⁠$19,600 to +5,000 with 95\xa0% confidence.",
         ),
         (
-            facts(shift(before=interval(900.0, 500.0, 1_300.0), asked=1_600.0), held_today=True),
-            "Today's gap is $900, at most $1,300 with 95\xa0% confidence. You asked for at most $1,600: there is "
+            facts(shift(before=interval(900.0, 500.0, 1_300.0), asked=1_600.0), held_baseline=True),
+            "The model's gap is $900, at most $1,300 with 95\xa0% confidence. You asked for at most $1,600: there is "
             "nothing to repair.",
         ),
         (
@@ -186,12 +191,15 @@ def test_many_groups_are_counted():
 @pytest.mark.parametrize(
     ("known", "text"),
     [
-        (facts(shift(means=TAKING)), "fit again with a floor of 'funding' at today's level"),
-        (facts(shift(means=TAKING), sees_group=False), "It may not see the group, so it can only take."),
+        (facts(shift(means=TAKING)), "fit again with a floor of 'funding' at its baseline"),
+        (
+            facts(shift(means=TAKING), sees_group=False),
+            "It may not see the group, so it can only level down.",
+        ),
         (facts(), "a confidence of 0.95"),
         (
             facts(shift(bound=20_000.0), promise="held-out test"),
-            "at most $20,000, is not less than today's gap",
+            "at most $20,000, is not less than the model's gap",
         ),
         (facts(promised_elsewhere=True), "Another position was certified"),
         (facts(in_sample="They were."), "people it was not fitted to"),
@@ -231,14 +239,14 @@ FLAGS = {
         facts(shift(without=(5_000.0, 1_000.0)), sizes=(60.0, 13_174.0)),
         2,
         "Female has 60 people: what so few show may be chance, and they alone may make the gap. Without groups under "
-        "100: $5,000 today, $1,000 then.",
+        "100: $5,000 under the model, $1,000 under the policy.",
     ),
     "tiny-group shown": (facts(sizes=(21.0, 13_174.0)), 3, "Female has 21 people"),
     "below-majority": (facts(accuracy=0.7, majority=0.8), 3, "80.0\xa0%"),
     "others-grow": (facts(others=("approved",)), 2, "move apart: approved."),
     "others-grow open": (facts(shift(), shift(closed=False, title="waiting", **GROWING)), 2, "waiting"),
-    "lots": (facts(lots=23.0), 1, "23 of 19,536 people (0.12\xa0%) are decided by lot."),
-    "lots shown": (facts(lots=5_000.0), 2, "(26\xa0%)"),
+    "randomized": (facts(randomized=23.0), 1, "23 of 19,536 people (0.12\xa0%) are decided at random."),
+    "randomized shown": (facts(randomized=5_000.0), 2, "(26\xa0%)"),
     "selective-labels": (facts(labels="selected"), 3, "(missing_labels)"),
     "labels-unstated": (facts(labels=None), 1, "of all or of selected people"),
     "sees-group": (facts(), 1, "unlawful"),
@@ -294,12 +302,12 @@ def test_numbers_that_look_like_what_was_asked_get_more_digits():
     known = facts(shift(quantity=coarse, asked=0.0, without=(4_321.0, 1_234.0)), sizes=(20.0, 9_000.0))
     found = {flag.kind: flag.sentence for flag in verdict_of(known).flags}
     assert "Found: $11,400, and at least $3,500" in found["asked-missed"]
-    assert "$4,320 today, $1,230 then" in found["tiny-group"]
+    assert "$4,320 under the model, $1,230 under the policy" in found["tiny-group"]
 
 
 def test_what_holds_of_these_people_alone_is_said_so():
     """Nobody changes here, but others may; a part of the rows was fitted on."""
-    assert verdict_of(facts(changed=0.0, kept=True)).sentence == "Everybody is decided about as today."
+    assert verdict_of(facts(changed=0.0, kept=True)).sentence == "Everybody is decided on as under the model."
     assert verdict_of(facts(changed=0.0, kept=False)).sentence.startswith("None of these people")
     partly = "About 9% of these rows are rows that the policy was fitted on: x."
     assert verdict_of(facts(in_sample=partly)).sentence.startswith(partly)
@@ -342,10 +350,10 @@ def test_several_audited_gaps_do_not_add_up_to_more():
 
 def test_the_block_fits_a_terminal():
     """At most 80 columns, plain signs, headline first, flags that warn behind a mark."""
-    lines = str(verdict_of(facts(shift(means=TAKING, asked=0.0), lots=23.0))).split("\n")
-    assert lines[0] == "It shrinks the gap by taking from everybody."
+    lines = str(verdict_of(facts(shift(means=TAKING, asked=0.0), randomized=23.0))).split("\n")
+    assert lines[0] == "It shrinks the gap by leveling everybody down."
     assert lines[1] == "  gap in funding   $18,600 -> $11,400   change -$7,200 (-$9,600 to -5,000)"
-    assert "  people           0 better off, 168 worse off, 23 decided by lot, of 19,536" in lines
+    assert "  people           0 better off, 168 worse off, 23 decided at random, of 19,536" in lines
     assert any(line.startswith("  ! Misses what was asked.") for line in lines)
     assert max(map(len, lines)) <= 80
     assert all(ord(letter) < 128 for line in lines for letter in line)
@@ -370,16 +378,13 @@ def test_complements_are_told_once():
     for name, n in (("statistical_parity", 1), ("equalized_odds", 2)):
         people = {"g": ["a", "b"] * 20, "d": [0, 1, 1, 0] * 10}
         y = np.array([0, 0, 1, 1] * 10)
-        parts = [
-            c.component for c in audit("d", people, y, happiness=name, sensitive_features="g").components
-        ]
+        parts = [c.measure for c in audit("d", people, y, happiness=name, sensitive_features="g").measures]
         once = told_once(parts)
         assert len(parts) == 2 * n
         assert [parts[j].wanted for j in once] == [True] * n
     people = {"g": ["a", "b"] * 30, "d": [0, 1, 2] * 20}
     parts = [
-        c.component
-        for c in audit("d", people, happiness="statistical_parity", sensitive_features="g").components
+        c.measure for c in audit("d", people, happiness="statistical_parity", sensitive_features="g").measures
     ]
     assert told_once(parts) == [0, 1, 2]
 

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 from conftest import make_people, refused
 
-from felicific import Aggregates, FairClassifier, Happiness, Score, aggregate, audit, compare, frontier
+from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier
 from felicific._audit.audit import METHODS
 from felicific._fit.safety import HELD_OUT, split
+from felicific._program.aggregates import Aggregates
 from felicific.exceptions import AggregatesError, CertificateError, ClusterWarning, DataError
 
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -41,7 +42,7 @@ def doors(crowd, decided):
     X, y = crowd.table("pandas"), crowd.y
     fair = fair_of(crowd, policy=Score(bins=8)).fit(X, y)
     scores = {
-        "proba": crowd.frozen("pandas").predict_proba(
+        "score": crowd.frozen("pandas").predict_proba(
             crowd.table("pandas", [n for n in crowd.columns if n != "id"])
         ),
         "y": y,
@@ -53,7 +54,7 @@ def doors(crowd, decided):
         "safe fit": lambda **said: fair_of(crowd, gap=0.9, confidence=0.9).fit(X, y, **said),
         "frontier_band": lambda **said: fair.frontier_band(X, y, **said),
         "report": lambda **said: fair.report(X, y, **said),
-        "frontier.band": lambda **said: line.band(scores["proba"], X, y, **ASKED, **said),
+        "frontier.band": lambda **said: line.band(scores["score"], X, y, **ASKED, **said),
     }
 
 
@@ -254,7 +255,7 @@ def test_aggregates_know_the_kind_of_weights(crowd):
     """It travels with them, in files too; sums do not depend on it, and different kinds refuse to add."""
     people = crowd.table("pandas").assign(w=SURVEY, y=crowd.y, p=np.linspace(0.1, 0.9, 400))
     roles = {
-        "proba": "p",
+        "score": "p",
         "y": "y",
         "sensitive_features": "group",
         "happiness": FUNDING,
@@ -270,7 +271,7 @@ def test_aggregates_know_the_kind_of_weights(crowd):
         if kind == "frequency":
             assert one.merged(5).weight_kind == kind
             continue
-        with refused(AggregatesError, "no counts of people", remedy="weight_kind='frequency'"):
+        with refused(AggregatesError, "not counts", remedy="weight_kind='frequency'"):
             one.merged(5)  # one person of weight 900 is no 900 people
     with refused(AggregatesError, "weight_kind: frequency and sampling"):
         found["frequency"] + found["sampling"]
@@ -299,7 +300,7 @@ def test_aggregates_of_engines_know_whole_weights(crowd):
 
     for weight in (SURVEY, SURVEY / 7):
         people = crowd.table("pandas").assign(w=weight, y=crowd.y, p=np.linspace(0.1, 0.9, 400))
-        roles = {"proba": "p", "y": "y", "sensitive_features": "group", "happiness": "decision * loan"}
+        roles = {"score": "p", "y": "y", "sensitive_features": "group", "happiness": "decision * loan"}
         for table in (pl.from_pandas(people).lazy(), duckdb.from_df(people)):
             sums = aggregate(table, **roles, sample_weight="w", weight_kind="sampling")
             assert (sums.whole, sums.weight_kind) == (bool((weight % 1 == 0).all()), "sampling")
@@ -314,12 +315,12 @@ def test_rates_of_weighted_rows_and_clusters_are_never_certain():
     weighted = audit("d", table, **asked, sample_weight="w", weight_kind="sampling")
     clustered = audit("d", table, **asked, cluster="c")
     for found in (weighted, clustered):
-        part = found.components[1].means
+        part = found.measures[1].means
         assert 0.05 < part[0].high < 0.5
         assert 0.5 < part[1].low < 0.95
-        assert math.isfinite(found.components[1].gap.low)
+        assert math.isfinite(found.measures[1].gap.low)
         assert "too few" in part[0].note
-    assert clustered.components[1].means[0].high > weighted.components[1].means[0].high
+    assert clustered.measures[1].means[0].high > weighted.measures[1].means[0].high
 
 
 def test_no_exact_interval_is_offered_where_there_is_none(decided, crowd):

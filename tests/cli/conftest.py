@@ -1,4 +1,4 @@
-"""What several tests of commands need: a folder of files as an analyst has them, and a shell."""
+"""What several tests of commands need: a folder of files as an analyst has them, and a command line."""
 
 import shlex
 import sys
@@ -37,7 +37,7 @@ def loans(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def shell(capsys):
+def command_line(capsys):
     """Run a command line; return exit code, output and messages, of which an error is one line."""
 
     def call(line, *more):
@@ -52,11 +52,11 @@ def shell(capsys):
 
 
 @pytest.fixture
-def done(shell):
+def done(command_line):
     """Run a command line that works; return what it prints."""
 
     def call(line, *more):
-        code, out, err = shell(line, *more)
+        code, out, err = command_line(line, *more)
         assert code == 0, err
         return out
 

@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 from shell_people import make_loans
 
-from felicific import Aggregates, Policy
+from felicific import load
 from felicific.cli.shards import Shard
 
 pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 
-ROLES = "--proba score --label repaid --group sex --happiness 'decision * loan' --name funding --unit k$"
+ROLES = "--score score --label repaid --group sex --happiness 'decision * loan' --name funding --unit k$"
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ def test_sums_of_shards_are_those_of_the_file(parts, done):
     done(f"aggregate scores.csv {ROLES} --out whole.json")
     done(f"aggregate 'part-*.csv' {ROLES} --out together.json")
     done(f"aggregate part-0.csv part-1.csv part-2.csv part-3.csv {ROLES} --out sums")
-    whole = Aggregates.load("whole.json")
-    same(whole, Aggregates.load("together.json"))
-    same(whole, Aggregates.load("sums/all.json"))
+    whole = load("whole.json")
+    same(whole, load("together.json"))
+    same(whole, load("sums/all.json"))
     for number, files in enumerate(["part-0.csv", "part-1.csv part-2.csv part-3.csv"]):
         named = "--class 0 --class 1 --group-name Female --group-name Male"
         done(f"aggregate {files} {ROLES} {named} --out site-{number}.json")
     told = done("merge 'site-*.json' --out merged.json")
-    same(whole, Aggregates.load("merged.json"))
+    same(whole, load("merged.json"))
     sizes = parts["sex"].value_counts()
     assert f"People: 'Female' {sizes['Female']}, 'Male' {sizes['Male']}, in 600 rows." in told
 
@@ -63,7 +63,7 @@ def test_fit_and_frontier_take_sums(parts, done):
     asked = "--gap funding=1 --floor .5 --ratio .8 --seed 0"
     for source, out in ((f"scores.csv {ROLES}", "people.json"), ("sums/all.json", "summed.json")):
         done(f"fit {source} {asked} --out {out}")
-    people, summed = Policy.load("people.json"), Policy.load("summed.json")
+    people, summed = load("people.json"), load("summed.json")
     np.testing.assert_allclose(people.q, summed.q, atol=1e-7)
     assert people.change_cost == summed.change_cost
     assert people.salt == summed.salt
@@ -78,46 +78,48 @@ def test_fit_and_frontier_take_sums(parts, done):
 def test_what_leaves_a_site_speaks_of_no_few(loans, done):
     """--min-cell merges cells; such sums fit a policy in which changes are free, and that is said."""
     done(f"aggregate scores.csv {ROLES} --min-cell 10 --out site.json")
-    sums = Aggregates.load("site.json")
+    sums = load("site.json")
     assert sums.mass[sums.mass > 0].min() >= 10
     done("fit site.json --gap 1 --out policy.json")
-    assert Policy.load("policy.json").change_cost == 0.1
+    assert load("policy.json").change_cost == 0.1
 
 
-def test_what_sums_cannot_be_told(loans, done, shell):
+def test_what_sums_cannot_be_told(loans, done, command_line):
     """What belongs to people comes too late, and confidence needs rows: one line that names the option."""
     done(f"aggregate scores.csv {ROLES} --out sums.json")
     for option, name in (
         ("--label repaid", "--label"),
-        ("--proba score", "--proba"),
+        ("--score score", "--score"),
         ("--happiness decision", "--happiness"),
         ("--confidence .9", "--confidence"),
         ("--test scores.csv", "--test"),
         ("--policy individual", "--policy"),
         ("--bounds 0,1", "--bounds"),
     ):
-        code, out, err = shell(f"fit sums.json {option} --gap 1 --out policy.json")
+        code, out, err = command_line(f"fit sums.json {option} --gap 1 --out policy.json")
         assert (code, out) == (1, "")
         assert f"'sums.json' holds sums, so {name} comes too late." in err
         assert not Path("policy.json").exists()
-    code, _, err = shell(f"aggregate scores.csv {ROLES} --policy individual --out more.json")
+    code, _, err = command_line(f"aggregate scores.csv {ROLES} --policy individual --out more.json")
     assert code == 1
     assert "needs the people themselves" in err
 
 
 @pytest.mark.parametrize("command", ["fit", "frontier"])
-def test_sums_that_are_not_there_are_not_there(loans, shell, command):
+def test_sums_that_are_not_there_are_not_there(loans, command_line, command):
     """The line says so, and asks for nothing that a file of sums does not need."""
-    code, out, err = shell(f"{command} nowhere.json" + " --gap 1 --out policy.json" * (command == "fit"))
+    code, out, err = command_line(
+        f"{command} nowhere.json" + " --gap 1 --out policy.json" * (command == "fit")
+    )
     assert (code, out) == (1, "")
     assert "No such file or directory: 'nowhere.json'" in err
 
 
-def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
+def test_a_column_that_says_who_somebody_is_is_no_group(parts, command_line):
     """Sums of one person each would be their rows: they are refused, of one file and of shards."""
     line = ROLES.replace("--group sex", "--group id")
     for files in ("scores.csv", "part-1.csv part-2.csv"):
-        code, out, err = shell(f"aggregate {files} {line} --out sums.json")
+        code, out, err = command_line(f"aggregate {files} {line} --out sums.json")
         assert (code, out) == (1, "")
         assert "that is no group, but who somebody is" in err
         assert not Path("sums.json").exists()
@@ -126,7 +128,7 @@ def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ("--happiness 'decision * loan' --name money --unit k$", "components"),
+        ("--happiness 'decision * loan' --name money --unit k$", "measures"),
         ("--happiness 'decision * loan' --name funding --unit EUR", "unit 'k$' of 'funding'"),
         ("--happiness 'decision * loan' --name funding --unit k$ --bounds 0,900", "bounds"),
         ("--happiness 'decision * loan' --name funding --unit k$ --loss changes", "loss"),
@@ -134,7 +136,7 @@ def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
             "--happiness 'decision * loan' --name funding --unit k$ --policy label",
             "different policies: score and label",
         ),
-        ("--happiness 'decision * loan' --name funding --unit k$ --worse-off .1", "components"),
+        ("--happiness 'decision * loan' --name funding --unit k$ --worse-off .1", "measures"),
         ("--happiness 'decision * loan' --name funding --unit k$ --group-name X --group-name Male", "groups"),
         ("--happiness 'decision * loan' --name funding --unit k$ --join all=Female", "groups"),
         (
@@ -143,21 +145,21 @@ def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
         ),
     ],
 )
-def test_sums_that_differ_do_not_add(other, words, loans, done, shell):
+def test_sums_that_differ_do_not_add(other, words, loans, done, command_line):
     """Refused in one line that names the files and what differs; nothing is written."""
     done(f"aggregate scores.csv {ROLES} --out one.json")
     make_loans(300, 5).to_csv("south.csv", index=False)
     if "--group-name" in other:
         other += " --group-name Female"
-    done(f"aggregate south.csv --proba score --label repaid --group sex {other} --out other.json")
-    code, out, err = shell("merge one.json other.json --out all.json")
+    done(f"aggregate south.csv --score score --label repaid --group sex {other} --out other.json")
+    code, out, err = command_line("merge one.json other.json --out all.json")
     assert (code, out) == (1, "")
     assert "'other.json' does not add to 'one.json'" in err
     assert words in err.replace("--weight-kind", "weight_kind"), err
     assert not Path("all.json").exists()
 
 
-def test_nobody_is_counted_twice(loans, done, shell):
+def test_nobody_is_counted_twice(loans, done, command_line):
     """The same file, by name or by content, is refused by merge; and so is what is no file of sums."""
     done(f"aggregate scores.csv {ROLES} --out one.json")
     Path("copy.json").write_bytes(Path("one.json").read_bytes())
@@ -168,9 +170,9 @@ def test_nobody_is_counted_twice(loans, done, shell):
         ("one.json copy.json", "counted twice"),
         ("one.json policy.json", "'policy.json' holds a policy, and should hold sums of people."),
         ("one.json torn.json", "'torn.json'"),
-        ("one.json scores.csv", "no file of aggregates"),
+        ("one.json scores.csv", "not a file that felicific wrote"),
     ):
-        code, out, err = shell(f"merge {files} --out all.json")
+        code, out, err = command_line(f"merge {files} --out all.json")
         assert (code, out) == (1, "")
         assert words in err, err
         assert not Path("all.json").exists()
@@ -190,15 +192,15 @@ def test_a_folder_goes_on_where_it_was(parts, done):
     assert "'copy.csv' holds what 'part-2.csv' holds, and is not counted again." in told
     assert "1 files are summed up, 3 were already." in told
     done(f"aggregate scores.csv {ROLES} --out whole.json")
-    same(Aggregates.load("whole.json"), Aggregates.load("sums/all.json"))
+    same(load("whole.json"), load("sums/all.json"))
     os.rename("part-0.csv", "elsewhere.csv")
     told = done(f"aggregate part-3.csv elsewhere.csv {ROLES} --out sums")
     assert "2 more that are not named now were summed up earlier, and count." in told
-    same(Aggregates.load("whole.json"), Aggregates.load("sums/all.json"))
+    same(load("whole.json"), load("sums/all.json"))
     lines = Path("part-3.csv").read_text().splitlines()
     Path("part-3.csv").write_text("\n".join(lines[:-1]) + "\n")
     assert "'part-3.csv' has changed" in done(f"aggregate part-3.csv {ROLES} --out sums")
-    assert int(Aggregates.load("sums/all.json").rows.sum()) == len(parts) - 1
+    assert int(load("sums/all.json").rows.sum()) == len(parts) - 1
 
 
 def test_what_a_shard_held_counts_no_longer_once_it_is_a_copy(parts, done):
@@ -210,14 +212,14 @@ def test_what_a_shard_held_counts_no_longer_once_it_is_a_copy(parts, done):
     assert "'part-2.csv' holds what 'part-3.csv' holds, and is not counted again." in told
     assert "not named now" not in told
     done(f"aggregate part-3.csv {ROLES} --out first.json")
-    same(Aggregates.load("first.json"), Aggregates.load("sums/all.json"))
+    same(load("first.json"), load("sums/all.json"))
 
 
-def test_a_folder_insists_on_its_options(parts, done, shell):
+def test_a_folder_insists_on_its_options(parts, done, command_line):
     """Other options, an altered manifest, another process: one line, and what is there stays."""
     done(f"aggregate part-1.csv {ROLES} --out sums")
     before = {path.name: path.read_bytes() for path in Path("sums").iterdir()}
-    code, _, err = shell(f"aggregate part-2.csv {ROLES.replace('k$', 'EUR')} --out sums")
+    code, _, err = command_line(f"aggregate part-2.csv {ROLES.replace('k$', 'EUR')} --out sums")
     assert code == 1
     assert "'sums' was begun with other options: --unit was 'k$' and is 'EUR'." in err
     lock = subprocess.Popen(
@@ -231,18 +233,18 @@ def test_a_folder_insists_on_its_options(parts, done, shell):
         stdout=subprocess.PIPE,
     )
     lock.stdout.readline()
-    code, _, err = shell(f"aggregate part-2.csv {ROLES} --out sums")
+    code, _, err = command_line(f"aggregate part-2.csv {ROLES} --out sums")
     lock.communicate()
     assert code == 1
     assert "Another process" in err
     assert {path.name: path.read_bytes() for path in Path("sums").iterdir()} == before
     manifest = Path("sums/manifest.json")
     manifest.write_text(manifest.read_text().replace('"bytes": ', '"bytes": 1'))
-    code, _, err = shell(f"aggregate part-2.csv {ROLES} --out sums")
+    code, _, err = command_line(f"aggregate part-2.csv {ROLES} --out sums")
     assert code == 1
     assert "cannot be read, or was altered" in err
     done(f"aggregate part-2.csv {ROLES} --out sums --force")
-    assert int(Aggregates.load("sums/all.json").rows.sum()) == 300
+    assert int(load("sums/all.json").rows.sum()) == 300
 
 
 KILLED = """
@@ -304,7 +306,7 @@ def test_a_killed_process_loses_nothing(parts, done):
             content = json.loads((folder / "manifest.json").read_text())
             listed = [Shard(**shard) for shard in content["shards"]]
         assert len(listed) == {(0,): 0, (2,): 0, (3,): 1, (7,): 2, (13,): 3}.get(tuple(points), len(listed))
-        assert all(Aggregates.load(folder / shard.name).total > 0 for shard in listed)
+        assert all(load(folder / shard.name).total > 0 for shard in listed)
         assert not (folder / "all.json").exists() or len(listed) == 3
         assert f"{3 - len(listed)} files are summed up, {len(listed)} were already." in done(
             f"{line}{folder}"

@@ -1,4 +1,4 @@
-"""Amounts in the shell: fitted, applied, shown, summed up and written as SQL, as Python does."""
+"""Amounts on the command line: fitted, applied, shown, summed up and written as SQL, as Python does."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from felicific import Aggregates, Policy, aggregate, solve
+from felicific import aggregate, load, solve
 
-ASKED = "--prediction f --label hours --group sex --happiness distributional_parity"
+ASKED = "--predicted f --loss squared --label hours --group sex --happiness distributional_parity"
 
 
 @pytest.fixture
@@ -36,24 +36,25 @@ def care(tmp_path, monkeypatch):
 
 
 def test_fit_apply_show_and_sql_agree_with_python(care, done):
-    """A policy file gives the same amounts in the shell, in Python and in DuckDB; keys stay as they are written."""
+    """A policy file gives the same amounts on the command line, in Python and in DuckDB; keys stay as written."""
     told = done(f"fit p.csv {ASKED} --gap .05 --seed 1 --out policy.json")
     assert "Written to policy.json." in told
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     asked = {
-        "prediction": "f",
+        "predicted": "f",
+        "loss": "squared",
         "y": "hours",
         "sensitive_features": "sex",
         "happiness": "distributional_parity",
     }
     assert policy.to_json() == solve(care, gap=0.05, random_state=1, **asked).to_json()
     assert policy.gap <= 0.05 * (1 + 1e-9)
-    done("apply policy.json next.csv --prediction f --group sex --key id --out decided.csv")
+    done("apply policy.json next.csv --predicted f --group sex --key id --out decided.csv")
     decided, people = pd.read_csv("decided.csv", dtype={"id": str}), care.head(300)
     expected = policy.amounts(people["f"], people["sex"], people["id"])
     assert np.allclose(decided["decision"], expected, rtol=1e-12)
     assert decided["id"].tolist() == people["id"].tolist()
-    text = done("sql policy.json --dialect duckdb --prediction f --group sex --key id --from people")
+    text = done("sql policy.json --dialect duckdb --predicted f --group sex --key id --from people")
     found = duckdb.from_df(people).query("people", text).df()
     assert np.array_equal(found["decision"], expected)
     shown = done("show policy.json")
@@ -63,14 +64,14 @@ def test_fit_apply_show_and_sql_agree_with_python(care, done):
 
 
 def test_what_is_printed_as_json(care, done):
-    """Loss, gaps and mean amounts of today, of least loss and as proposed."""
+    """Loss, gaps and mean amounts under the baseline, of least loss and as proposed."""
     told = json.loads(done(f"fit p.csv {ASKED} --gap .1 --seed 1 --json"))
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     assert told["fitted"]["loss"] == policy.loss
     assert told["fitted"]["gaps"] == policy.gaps
-    assert told["today"]["loss"] == policy.today.loss
+    assert told["baseline"]["loss"] == policy.baseline.loss
     given = json.loads(
-        done("apply policy.json next.csv --prediction f --group sex --key id --out d.parquet --json")
+        done("apply policy.json next.csv --predicted f --group sex --key id --out d.parquet --json")
     )
     assert given["rows"] == 300
     assert given["mean"] == pytest.approx(pd.read_parquet("d.parquet")["decision"].mean(), rel=1e-12)
@@ -87,22 +88,22 @@ def test_what_is_printed_as_json(care, done):
 def test_which_amounts_there_may_be(care, done, text, bounds, listed):
     """Bounds, a range with steps, or a list; a number alone says how many levels are looked at."""
     done(f"fit p.csv {ASKED} --gap .1 --decisions {text} --seed 1")
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     assert policy.bounds == bounds
     assert policy.listed == listed
     done(f"fit p.csv {ASKED} --gap .1 --decisions 33 --seed 1 --force")
-    assert Policy.load("policy.json").listed is None
+    assert load("policy.json").listed is None
 
 
-def test_weights_today_and_other_losses(care, done):
+def test_weights_the_baseline_and_other_losses(care, done):
     """Options mean what the arguments of Python mean."""
     done(
-        f"fit p.csv {ASKED} --gap .1 --weight w --today now --loss absolute --decisions 0:80 --seed 1 "
+        f"fit p.csv {ASKED} --gap .1 --weight w --baseline now --loss absolute --decisions 0:80 --seed 1 "
         "--floor decision=30"
     )
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     assert policy.loss_name == "absolute"
-    assert policy.today.loss == pytest.approx(
+    assert policy.baseline.loss == pytest.approx(
         np.average(abs(care["now"] - care["hours"]), weights=care["w"]), rel=1e-12
     )
 
@@ -119,17 +120,18 @@ def test_sites_add_to_the_policy_of_all_rows(care, done):
     done("fit all.json --gap .05 --seed 1 --out merged.json")
     done("fit both.json --gap .05 --seed 1 --out both-policy.json")
     asked = {
-        "prediction": "f",
+        "predicted": "f",
+        "loss": "squared",
         "y": "hours",
         "sensitive_features": "sex",
         "happiness": "distributional_parity",
     }
     whole = solve(aggregate(care, decisions=(0, 80), **asked), gap=0.05, random_state=1)
     for path in ("merged.json", "both-policy.json"):
-        policy = Policy.load(path)
+        policy = load(path)
         assert policy.loss == pytest.approx(whole.loss, rel=1e-9)
         assert policy.gap == pytest.approx(whole.gap, abs=1e-9)
-    assert Aggregates.load("all.json").rows.sum() == 800
+    assert load("all.json").rows.sum() == 800
     assert json.loads(done("aggregate north.csv --out n2.json --json " + bounded))["kind"] == "amounts"
 
 
@@ -145,7 +147,7 @@ def test_the_frontier_of_a_file_and_of_sums(care, done):
 
 
 REFUSED = {
-    "both": (f"fit --out new.json p.csv {ASKED} --proba f", "--proba"),
+    "both": (f"fit --out new.json p.csv {ASKED} --score f", "--score"),
     "blind": (f"fit --out new.json p.csv {ASKED} --without-group", "--without-group"),
     "worse_off": (f"fit --out new.json p.csv {ASKED} --worse-off .1", "--worse-off"),
     "individual": (f"fit --out new.json p.csv {ASKED} --policy individual", "--policy individual"),
@@ -153,66 +155,68 @@ REFUSED = {
     "words": (f"fit --out new.json p.csv {ASKED} --decisions low,high", "words"),
     "range": (f"fit --out new.json p.csv {ASKED} --decisions a:b", "no range"),
     "criterion": (
-        "fit --out new.json p.csv --prediction f --label hours --group sex --happiness statistical_parity",
+        f"fit --out new.json p.csv {ASKED.replace('distributional', 'statistical')}",
         "criterion",
     ),
     "text": (
-        "fit --out new.json p.csv --prediction id --label sex --group sex --happiness decision",
+        "fit --out new.json p.csv --predicted id --loss squared --label sex --group sex --happiness decision",
         "number",
     ),
     "loss of sums": (f"aggregate p.csv {ASKED} --loss absolute --out s.json", "absolute"),
     "sites": (f"aggregate p.csv next2.csv {ASKED} --out s.json", "--decisions LOW:HIGH"),
-    "today of sums": (f"aggregate p.csv {ASKED} --today now --out s.json", "today"),
-    "apply without": ("apply policy.json next.csv --group sex --key id --out d.csv", "--prediction"),
-    "apply proba": ("apply policy.json next.csv --prediction f --proba f --group sex --out d.csv", "--proba"),
-    "apply no group": ("apply policy.json next.csv --prediction f --out d.csv", "group"),
+    "baseline of sums": (f"aggregate p.csv {ASKED} --baseline now --out s.json", "baseline"),
+    "apply without": ("apply policy.json next.csv --group sex --key id --out d.csv", "--predicted"),
+    "apply score": ("apply policy.json next.csv --predicted f --score f --group sex --out d.csv", "--score"),
+    "apply no group": ("apply policy.json next.csv --predicted f --out d.csv", "group"),
     "apply probabilities": (
-        "apply policy.json next.csv --prediction f --group sex --with-proba --out d.csv",
+        "apply policy.json next.csv --predicted f --group sex --with-proba --out d.csv",
         "--with-proba",
     ),
-    "taken": ("apply policy.json next.csv --prediction f --group sex --column f --out d.csv", "already"),
-    "sql without": ("sql policy.json --dialect postgres --group sex", "--prediction"),
+    "taken": ("apply policy.json next.csv --predicted f --group sex --column f --out d.csv", "already"),
+    "sql without": ("sql policy.json --dialect postgres --group sex", "--predicted"),
     "audit by it": (
-        "audit p.csv --policy-file policy.json --proba f --label hours --group sex --happiness decision",
+        "audit p.csv --policy-file policy.json --score f --label hours --group sex --happiness decision",
         "amounts",
     ),
     "compare": (
-        "compare p.csv --before policy.json --after policy.json --proba f --group sex --happiness decision",
+        "compare p.csv --before policy.json --after policy.json --score f --group sex --happiness decision",
         "amounts",
     ),
-    "too late": ("fit --out new.json sums.json --prediction f --gap .1", "too late"),
+    "too late": ("fit --out new.json sums.json --predicted f --gap .1", "too late"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(care, done, shell, name):
-    """With what is wrong, in the words of the shell; nothing is written."""
+def test_what_is_refused(care, done, command_line, name):
+    """With what is wrong, in the words of the command line; nothing is written."""
     done(f"fit p.csv {ASKED} --gap .1 --seed 1 --out policy.json")
     done(f"aggregate p.csv {ASKED} --out sums.json")
     care.to_csv("next2.csv", index=False)
     line, words = REFUSED[name]
     before = sorted(path.name for path in Path().iterdir())
-    code, _, err = shell(line)
+    code, _, err = command_line(line)
     assert code != 0
     assert words in err
     assert sorted(path.name for path in Path().iterdir()) == before
 
 
-def test_a_policy_of_classes_takes_no_prediction(loans, done, shell):
-    """And says what it looks at."""
-    done("fit scores.csv --proba score --label repaid --group sex --happiness decision")
-    code, _, err = shell("apply policy.json next.csv --prediction score --group sex --key id --out d.csv")
+def test_a_policy_of_scores_takes_no_predicted_class(loans, done, command_line):
+    """It says what it looks at."""
+    done("fit scores.csv --score score --label repaid --group sex --happiness decision")
+    code, _, err = command_line(
+        "apply policy.json next.csv --predicted score --group sex --key id --out d.csv"
+    )
     assert code != 0
-    assert "among classes" in err
+    assert "Name their column(s) with --score" in err
 
 
-def test_sums_of_amounts_and_of_decisions_do_not_add(care, done, shell):
+def test_sums_of_amounts_and_of_decisions_do_not_add(care, done, command_line):
     """By name of the files."""
     care["y"] = (care["hours"] > 40).astype(int)
     care["s"] = 0.5
     care.to_csv("c.csv", index=False)
     done(f"aggregate p.csv {ASKED} --out a.json")
-    done("aggregate c.csv --proba s --label y --group sex --happiness decision --out b.json")
-    code, _, err = shell("merge a.json b.json --out c.json")
+    done("aggregate c.csv --score s --label y --group sex --happiness decision --out b.json")
+    code, _, err = command_line("merge a.json b.json --out c.json")
     assert code != 0
     assert "sums of amounts" in err

@@ -18,13 +18,13 @@ import pytest
 from helpers import foreign_options, python_words
 from typer.models import OptionInfo
 
-from felicific import Happiness, Policy, aggregate, audit, frontier, solve
+from felicific import Happiness, aggregate, audit, frontier, load, solve
 from felicific.cli import app, run, with_options
 from felicific.cli.model import halves
 from felicific.cli.options import PANELS
 from felicific.exceptions import FittedRowsWarning
 
-#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+#: Policies of tests are saved with the salt of a seed, so that their draws are the same again.
 FUNDING = "decision * loan"
 
 # A warning is a note on standard error, as it is outside of tests.
@@ -95,8 +95,8 @@ def works(felicific):
 
 
 AUDIT = f"audit scores.csv --decision approved --group sex --label repaid --happiness '{FUNDING}' --unit $"
-FIT = f"fit scores.csv --proba score --group sex --label repaid --happiness '{FUNDING}' --unit $ --seed 0"
-APPLY = "apply policy.json scores.csv --proba score --group sex --key id"
+FIT = f"fit scores.csv --score score --group sex --label repaid --happiness '{FUNDING}' --unit $ --seed 0"
+APPLY = "apply policy.json scores.csv --score score --group sex --key id"
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ def test_workflow_is_the_librarys(folder, works, scores):
     assert works(AUDIT) == f"{expected}\n"
     assert json.loads(works(f"{AUDIT} --json")) == expected.to_dict()
 
-    proba = np.column_stack([1 - scores["score"], scores["score"]])
-    sums = aggregate(scores, proba=proba, y="repaid", **common)
+    score = np.column_stack([1 - scores["score"], scores["score"]])
+    sums = aggregate(scores, score=score, y="repaid", **common)
     line = frontier(sums)
     works(
         FIT.replace("fit", "frontier").replace(" --seed 0", "") + " --out frontier.csv --chart frontier.svg"
@@ -124,18 +124,18 @@ def test_workflow_is_the_librarys(folder, works, scores):
 
     policy = solve(sums, gap=200.0, random_state=0)
     assert str(policy) in works(f"{FIT} --gap 200 --change-cost 0")
-    written = Policy.load("policy.json")
+    written = load("policy.json")
     assert (written.salt, written.groups, written.signal) == (policy.salt, policy.groups, policy.signal)
     np.testing.assert_allclose(written.q, policy.q, rtol=0, atol=1e-9)
 
     works(f"{APPLY} --out decided.csv")
     decided = pd.read_csv("decided.csv", dtype={"id": str, "note": str})
-    assert decided.pop("decision").tolist() == written.decide(proba, scores["sex"], scores["id"]).tolist()
+    assert decided.pop("decision").tolist() == written.decide(score, scores["sex"], scores["id"]).tolist()
     pd.testing.assert_frame_equal(decided, scores)
 
     with pytest.warns(FittedRowsWarning):
-        again = audit(written, scores, **common, proba="score", gap=200.0)
-    command = f"audit decided.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}'"
+        again = audit(written, scores, **common, score="score", gap=200.0)
+    command = f"audit decided.csv --policy-file policy.json --score score --group sex --happiness '{FUNDING}'"
     assert works(f"{command} --unit $ --gap 200 --out after.json") == f"{again}\n"
     assert json.loads(Path("after.json").read_text("utf-8")) == again.to_dict()
 
@@ -150,7 +150,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
         f"--happiness '{FUNDING}' --bounds 0,100000 --method bernstein",
     ],
 )
-@pytest.mark.parametrize("decided", ["--decision approved", "--policy-file policy.json --proba score"])
+@pytest.mark.parametrize("decided", ["--decision approved", "--policy-file policy.json --score score"])
 def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked, decided):
     """What can be told from sums is told without the rows in memory, and in the same words as with them."""
     works(f"{FIT} --gap 200")
@@ -231,7 +231,7 @@ def test_several_tables_in_a_database(folder, works, felicific, scores):
 
 
 def test_functions_in_files(folder, works, scores):
-    """``module.py:function`` is the function; a list of components in a file is all of them."""
+    """``module.py:function`` is the function; a list of measures in a file is all of them."""
     Path("helper.py").write_text("LOAN = 'loan'\n")
     Path("mine.py").write_text(
         "from helper import LOAN\n"
@@ -247,35 +247,35 @@ def test_functions_in_files(folder, works, scores):
         AUDIT + costly
     )
     both = json.loads(works(as_function.replace("funding", "all").replace(" --unit $", "") + " --json"))
-    assert [part["name"] for part in both["components"]] == ["money", "chances"]
-    works(FIT.replace(f"'{FUNDING}' --unit $", "mine.py:all") + " --gap money=300 --floor chances=today")
-    policy = Policy.load("policy.json")
+    assert [part["name"] for part in both["measures"]] == ["money", "chances"]
+    works(FIT.replace(f"'{FUNDING}' --unit $", "mine.py:all") + " --gap money=300 --floor chances=baseline")
+    policy = load("policy.json")
     assert policy.gaps["money"] <= 300 + 1e-6
     assert policy.gaps["chances"] > 0
 
 
 @pytest.mark.parametrize("kind", ["individual", "label", "soft-label"])
 def test_every_kind_of_policy(folder, works, scores, kind):
-    """All kinds are fitted, traced and applied from the shell."""
-    signal = "--predicted approved" if kind == "label" else "--proba score"
-    works(FIT.replace("--proba score", signal) + f" --policy {kind} --gap 250")
-    assert Policy.load("policy.json").gap <= 250 + 1e-6
+    """All kinds are fitted, traced and applied on the command line."""
+    signal = "--predicted approved" if kind == "label" else "--score score"
+    works(FIT.replace("--score score", signal) + f" --policy {kind} --gap 250")
+    assert load("policy.json").gap <= 250 + 1e-6
     works(
-        FIT.replace("--proba score", signal)
+        FIT.replace("--score score", signal)
         .replace("fit", "frontier")
         .replace("--seed 0", f"--policy {kind}")
     )
-    works(APPLY.replace("--proba score", signal) + " --out decided.parquet")
+    works(APPLY.replace("--score score", signal) + " --out decided.parquet")
     decided = pd.read_parquet("decided.parquet")
     line = f"audit scores.csv --policy-file policy.json {signal} --group sex --happiness '{FUNDING}' --json"
-    found = json.loads(works(line))["components"][0]
+    found = json.loads(works(line))["measures"][0]
     assert found["gap"]["estimate"] <= 250 + 1e-6
     mean = (decided["decision"] * decided["loan"])[decided["sex"] == "Male"].mean()
     assert mean == pytest.approx(found["means"][1]["estimate"], rel=0.1)
 
 
 def test_policies_without_the_group(folder, works, felicific, scores):
-    """Fitted, traced, applied, audited and reported from the shell as by the library: by a signal, or by beliefs."""
+    """Fitted, traced, applied, audited and reported as by the library: by a signal or by beliefs."""
     likely = np.round(1 / (1 + np.exp(-(scores["loan"] - 10_000) / 3_000)), 6)
     table = scores.assign(f=likely, m=np.round(1.0 - likely, 6))
     table.to_csv("scores.csv", index=False)
@@ -288,7 +288,7 @@ def test_policies_without_the_group(folder, works, felicific, scores):
         "gap": 250.0,
         "random_state": 0,
     }
-    named |= {"proba": "score", "sees_group": False}
+    named |= {"score": "score", "sees_group": False}
     ways = (
         (" --policy score", {}),
         (
@@ -298,15 +298,15 @@ def test_policies_without_the_group(folder, works, felicific, scores):
     )
     for options, settings in ways:
         works(f"{FIT} --gap 250 --without-group{options} --force")
-        policy, other = Policy.load("policy.json"), solve(table, **named | settings)
+        policy, other = load("policy.json"), solve(table, **named | settings)
         assert policy.loss == pytest.approx(other.loss, abs=1e-12)
         assert policy.sees_group is False
         works(f"{applied} {believed if settings else ''}")
-        columns = {"proba": "score", "key": "id", "group_proba": settings.get("group_proba")}
+        columns = {"score": "score", "key": "id", "group_proba": settings.get("group_proba")}
         decided = pd.read_csv("decided.csv")["decision"]
         assert (decided == policy.apply(table, **columns)["decision"]).all()
-        line = f"audit scores.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}' --json"
-        found = json.loads(works(f"{line} {believed if settings else ''}"))["components"][0]
+        line = f"audit scores.csv --policy-file policy.json --score score --group sex --happiness '{FUNDING}' --json"
+        found = json.loads(works(f"{line} {believed if settings else ''}"))["measures"][0]
         assert found["gap"]["estimate"] == pytest.approx(policy.gap, abs=1e-6)
         traced = works(FIT.replace("fit", "frontier").replace("--seed 0", f"--without-group{options} --json"))
         assert min(json.loads(traced)["breakpoints"]["loss"]) <= policy.loss + 1e-9
@@ -319,31 +319,31 @@ def test_policies_without_the_group(folder, works, felicific, scores):
         assert "Pass --group-proba group=column" in err
 
 
-def test_today_is_the_baseline(folder, works, scores):
-    """--today changes what a policy is compared with, and --predicted what a policy of labels reads."""
+def test_the_baseline_may_be_named(folder, works, scores):
+    """--baseline changes what a policy is compared with, and --predicted what a policy of labels reads."""
     before = (scores["loan"] < 9000).astype(int)
     scores.assign(before=before, model=scores["approved"]).to_csv("scores.csv", index=False)
-    baseline = {
+    gaps = {
         column: json.loads(works(f"audit scores.csv --decision {column} --group sex --label repaid --json",
-                                 "--happiness", FUNDING))["components"][0]["gap"]["estimate"]
+                                 "--happiness", FUNDING))["measures"][0]["gap"]["estimate"]
         for column in ("before", "model")
     }  # fmt: skip
     for kind in ("score", "soft-label", "individual"):
         for columns, expected in (
             ("", "model"),
             ("--predicted before", "before"),
-            ("--today before", "before"),
-            ("--today model --predicted before", "model"),
+            ("--baseline before", "before"),
+            ("--baseline model --predicted before", "model"),
         ):
             found = json.loads(works(f"{FIT} --gap 9 --policy {kind} {columns} --json --force"))
-            assert found["today"]["gaps"][FUNDING] == pytest.approx(baseline[expected]), (kind, columns)
+            assert found["baseline"]["gaps"][FUNDING] == pytest.approx(gaps[expected]), (kind, columns)
             assert found["fitted"]["gaps"][FUNDING] <= 9 + 1e-6
     line = f"{FIT} --gap 9 --policy label --json --force --predicted"
     by_label = {column: json.loads(works(f"{line} {column}")) for column in ("before", "model")}
-    assert by_label["before"]["today"]["gaps"][FUNDING] == pytest.approx(baseline["before"])
+    assert by_label["before"]["baseline"]["gaps"][FUNDING] == pytest.approx(gaps["before"])
     assert by_label["before"]["fitted"]["loss"] != by_label["model"]["fitted"]["loss"]
-    other = json.loads(works(f"{line} model --today before"))
-    assert other["today"]["gaps"][FUNDING] == pytest.approx(baseline["before"])
+    other = json.loads(works(f"{line} model --baseline before"))
+    assert other["baseline"]["gaps"][FUNDING] == pytest.approx(gaps["before"])
     for number in ("loss", "gaps"):
         assert other["fitted"][number] == pytest.approx(by_label["model"]["fitted"][number], abs=1e-9)
 
@@ -353,14 +353,14 @@ def test_a_policy_of_labels_reads_predicted(folder, works, scores):
     model = (scores["loan"] < 9000).astype(int)
     scores.assign(model=model).to_csv("scores.csv", index=False)
     works(f"{FIT} --policy label --predicted model --gap 100")
-    expected = Policy.load("policy.json").decide(model, scores["sex"], scores["id"])
-    for more in ("", "--proba score"):
+    expected = load("policy.json").decide(model, scores["sex"], scores["id"])
+    for more in ("", "--score score"):
         line = f"apply policy.json scores.csv --predicted model {more} --group sex --key id --out decided.csv"
         works(f"{line} --force")
         assert pd.read_csv("decided.csv")["decision"].tolist() == expected.tolist()
         line = f"audit scores.csv --policy-file policy.json --predicted model {more} --group sex --json"
         audited = json.loads(works(line, "--happiness", FUNDING))
-        assert audited["components"][0]["gap"]["estimate"] <= 100 + 1e-6
+        assert audited["measures"][0]["gap"]["estimate"] <= 100 + 1e-6
 
 
 def test_three_classes(folder, works, felicific):
@@ -371,16 +371,16 @@ def test_three_classes(folder, works, felicific):
     people = pd.DataFrame({"p no": p[:, 0], "p=part": p[:, 1], "p yes": p[:, 2], "truth": label})
     people["who"] = rng.choice(["a", "b"], 400)
     people.to_csv("three.csv", index=False)
-    columns = "--proba 'no=p no' --proba 'part=p=part' --proba 'yes=p yes'"
+    columns = "--score 'no=p no' --score 'part=p=part' --score 'yes=p yes'"
     rest = "--group who --label truth --favourable part --happiness \"decision != 'no'\""
     works(f"fit three.csv {columns} {rest} --gap 0.01")
-    assert Policy.load("policy.json").classes.tolist() == ["no", "part", "yes"]
+    assert load("policy.json").classes.tolist() == ["no", "part", "yes"]
     works(f"apply policy.json three.csv {columns} --group who --out decided.csv --json")
     for wrong in (
-        "--proba 'p no'",
-        "--proba 'no=p no' --proba 'yes=p yes'",
-        "--proba 'maybe=p no'",
-        "--proba 'no=p nu'",
+        "--score 'p no'",
+        "--score 'no=p no' --score 'yes=p yes'",
+        "--score 'maybe=p no'",
+        "--score 'no=p nu'",
     ):
         code, _, err = felicific(f"fit three.csv {wrong} {rest} --out other.json")
         assert code == 1, wrong
@@ -394,9 +394,9 @@ def test_confidence(folder, works, felicific, scores):
     assert found["certificate"]["gaps"][FUNDING] <= 5000
     assert found["certificate"]["large_samples"] == [FUNDING]
     assert "by large samples" in found["certificate"]["sentence"]
-    assert Policy.load("policy.json").gap <= 5000
+    assert load("policy.json").gap <= 5000
     works(
-        FIT.replace("--proba score", "--predicted approved") + " --gap 5000 --confidence 0.9 --out label.json"
+        FIT.replace("--score score", "--predicted approved") + " --gap 5000 --confidence 0.9 --out label.json"
     )
     for gap, word, expected in (("0", "never", 1), ("1", "rows", 3)):
         code, _, err = felicific(f"{FIT} --gap {gap} --confidence 0.9 --out none.json")
@@ -407,7 +407,7 @@ def test_confidence(folder, works, felicific, scores):
 def test_bounds(folder, works, felicific):
     """Known bounds give intervals that assume nothing else; values outside are refused."""
     found = json.loads(works(f"{AUDIT} --bounds 0,1000000 --json"))
-    assert found["components"][0]["bounds"] == [0.0, 1e6]
+    assert found["measures"][0]["bounds"] == [0.0, 1e6]
     for wrong in ("0,1", "5", "a,b", "3,2"):
         code, _, err = felicific(f"{AUDIT} --bounds {wrong}")
         assert (code, err.count("\n")) == (1, 1), wrong
@@ -430,8 +430,8 @@ def test_reports(folder, works, felicific, scores):
     assert (code, "--test" in err) == (1, True)
 
 
-def test_weights_and_clusters_are_said_in_the_shell(folder, works, felicific, scores):
-    """Unclear weights are refused where something is said with confidence, in the shell's words."""
+def test_weights_and_clusters_are_said_on_the_command_line(folder, works, felicific, scores):
+    """Unclear weights are refused where something is said with confidence, in the words of the command line."""
     scores.assign(w=np.where(scores.index % 2, 900, 100), branch=scores.index // 3).to_csv(
         "scores.csv", index=False
     )
@@ -455,11 +455,10 @@ def test_json_everywhere(folder, works):
     """With --json the output is one JSON document and nothing else."""
     assert json.loads(works(f"{FIT} --gap 100 --json"))["policy"] == "policy.json"
     assert (
-        json.loads(works(FIT.replace("fit", "frontier").replace("--seed 0", "--json")))["today"]["loss"] > 0
+        json.loads(works(FIT.replace("fit", "frontier").replace("--seed 0", "--json")))["baseline"]["loss"]
+        > 0
     )
     assert json.loads(works(f"{APPLY} --out d.csv --json"))["rows"] == 600
-    assert json.loads(works("sample-size --json"))["rows"] == 10596
-    assert json.loads(works("sample-size --rows 10596 --json"))["delta"] == pytest.approx(0.02, rel=1e-4)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -533,7 +532,7 @@ def test_groups_that_look_like_numbers(folder, works):
 
 @pytest.mark.filterwarnings("default:No key says who:felicific.exceptions.LotteryWarning")
 def test_a_note_without_a_key(folder, felicific, works, monkeypatch):
-    """Who decides by lottery without --key is told once; where nobody draws a lot there is nothing to say."""
+    """Who decides by lottery without --key is told once; where nobody faces one there is nothing to say."""
     monkeypatch.setattr(sys.modules["felicific.cli.apply"], "BATCH", 100)
     works(f"{FIT} --gap 100 --out policy.json")
     code, _, err = felicific(f"{APPLY.replace(' --key id', '')} --out decided.csv")
@@ -562,12 +561,12 @@ def test_types_are_those_of_all_rows(folder, works):
     table.to_csv("sorted.csv", index=False)
     line = "audit sorted.csv --decision approved --json --group"
     found = json.loads(works(f"{line} sex --happiness '(decision == \"yes\") * loan'"))
-    means = found["components"][0]["means"]
+    means = found["measures"][0]["means"]
     assert [(mean["group"], mean["estimate"]) for mean in means] == [("F", 0.5), ("M", 1.25)]
     found = json.loads(
         works(f"{line} zip --class yes --class no --class late --happiness 'not old or {LATE}'")
     )
-    means = found["components"][0]["means"]
+    means = found["measures"][0]["means"]
     assert [(mean["group"], mean["estimate"]) for mean in means] == [("10", 0.0), ("2B", 1.0)]
 
 
@@ -577,7 +576,7 @@ def test_fit_says_what_to_expect(folder, works):
     assert "a gap of about $" in text
     assert "must be expected" in text
     found = json.loads(works(f"{FIT} --gap 200 --json --force"))
-    assert found["expected_gaps"] == Policy.load("policy.json").expected_gaps()
+    assert found["expected_gaps"] == load("policy.json").expected_gaps()
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -617,7 +616,7 @@ MISTAKES = {
         for line in (AUDIT, FIT, REPORT)
     },
     "audit scores.csv --decision approved --group sex --happiness equalised_odds": (1, "'equalized_odds'?"),
-    f"audit scores.csv --group sex --happiness '{FUNDING}'": (1, "--proba"),
+    f"audit scores.csv --group sex --happiness '{FUNDING}'": (1, "--score"),
     f"{AUDIT} --weight loam": (1, "--weight"),
     f"{AUDIT} --gap x": (1, "--gap"),
     f"{AUDIT} --gap 1 --gap 2": (1, "NAME=NUMBER"),
@@ -666,17 +665,17 @@ MISTAKES = {
         1,
         "with --confidence, such as what chance alone shows (an audit",
     ),
-    FIT.replace("--proba score", ""): (1, "--proba"),
-    FIT.replace("--proba score", "--proba note"): (1, "holds text, such as"),
-    FIT.replace("--proba score", "--proba score --proba loan"): (1, "--proba CLASS=COLUMN"),
+    FIT.replace("--score score", ""): (1, "--score"),
+    FIT.replace("--score score", "--score note"): (1, "holds text, such as"),
+    FIT.replace("--score score", "--score score --score loan"): (1, "--score CLASS=COLUMN"),
     FIT.replace("scores.csv", "header.csv"): (1, "no rows"),
-    FIT.replace("--proba score", "--proba loan"): (1, "probabilities of row 0"),
-    FIT.replace("--proba score", "--today approved"): (1, "--predicted"),
-    FIT.replace("--proba score", "--predicted approved --policy score"): (
+    FIT.replace("--score score", "--score loan"): (1, "probabilities of row 0"),
+    FIT.replace("--score score", "--baseline approved"): (1, "--predicted"),
+    FIT.replace("--score score", "--predicted approved --policy score"): (
         1,
-        "predict_proba returns as --proba, or use --policy label",
+        "predict_proba returns as --score, or use --policy label",
     ),
-    f"{FIT} --today aproved": (1, "needed for --today. Did you mean 'approved'?"),
+    f"{FIT} --baseline aproved": (1, "needed for --baseline. Did you mean 'approved'?"),
     f"{FIT} --predicted aproved": (1, "needed for --predicted. Did you mean 'approved'?"),
     f"{FIT} --decision approved": (2, "--decision"),
     f"{AUDIT} --predicted approved": (1, "with --decision"),
@@ -701,14 +700,15 @@ MISTAKES = {
     f"{FIT} --floor 1e9": (3, "at least $1"),
     f"{FIT} --floor tomorrow": (1, "--floor"),
     f"{FIT} --out scores.csv": (1, ".json"),
-    "apply scores.csv scores.csv --proba score --group sex --out d.csv": (1, "no policy file"),
+    "apply scores.csv scores.csv --score score --group sex --out d.csv": (
+        1,
+        "not a file that felicific wrote",
+    ),
     "audit": (2, "FILE"),
     "audit scores.csv --group": (2, "--group"),
     "audit scores.csv --grop sex": (2, "--group"),
     "nonsense": (2, "nonsense"),
     "reports": (2, "'report'? Try"),
-    "sample-size --delta much": (2, "--delta"),
-    "sample-size --confidence 2": (1, "The confidence is 2.0."),
     "demo --rows 5": (2, "--rows"),
 }
 
@@ -751,11 +751,11 @@ def test_mistakes_are_one_line(folder, felicific, line):
         ),
         ("Leave random_state= out.", "Leave random_state= out."),  # which an audit does not have
         (
-            "Add --proba today=score, of the column 'gap=2'.",
-            "Add --proba today=score, of the column 'gap=2'.",
+            "Add --score baseline=score, of the column 'gap=2'.",
+            "Add --score baseline=score, of the column 'gap=2'.",
         ),
         ("The happiness (gap==2) of a min_people_2", "The happiness (gap==2) of a min_people_2"),
-        ("Pass proba={class: column}, gap={'a b': 1}.", "Pass --proba class=column, --gap 'a b'=1."),
+        ("Pass score={class: column}, gap={'a b': 1}.", "Pass --score class=column, --gap 'a b'=1."),
         ("Say name='funding', or happiness='a b'.", "Say --name funding, or --happiness 'a b'."),
         ("Widen bounds=(low, high), or min_people==2.", "Widen bounds=(low, high), or min_people==2."),
     ],
@@ -783,7 +783,7 @@ def test_a_policy_by_group_needs_the_group(folder, works, felicific):
 def test_one_thing_is_audited(folder, works, felicific):
     """A policy and a column of decisions together do not say what is audited."""
     works(f"{FIT} --gap 100")
-    code, _, err = felicific(f"{AUDIT} --policy-file policy.json --proba score")
+    code, _, err = felicific(f"{AUDIT} --policy-file policy.json --score score")
     assert (code, "--predicted" in err, err.count("\n")) == (1, True, 1), err
 
 
@@ -870,7 +870,7 @@ def test_wrong_expressions_point(folder, felicific):
 
 
 def test_names_that_a_terminal_would_obey(folder, works, felicific, scores):
-    """Escape sequences in the names of groups, columns and components reach no terminal."""
+    """Escape sequences in the names of groups, columns and measures reach no terminal."""
     evil = "\x1b[31m\x07Female\r\n"
     renamed = scores.assign(sex=scores["sex"].replace("Female", evil)).rename(columns={"loan": evil})
     renamed.to_parquet("evil.parquet")
@@ -878,13 +878,13 @@ def test_names_that_a_terminal_would_obey(folder, works, felicific, scores):
     line = "--label repaid --group sex --happiness"
     for command in (
         "audit evil.parquet --decision approved",
-        "frontier evil.parquet --proba score",
-        "fit evil.parquet --proba score --gap 100",
+        "frontier evil.parquet --score score",
+        "fit evil.parquet --score score --gap 100",
     ):
         for more in ((), ("--json", "--force") if "fit" in command else ("--json",)):
             out = works(f"{command} {line}", happiness, *more)
             assert not set("\x1b\x07\r") & set(out), command
-    works("apply policy.json evil.parquet --proba score --group sex --key id --out decided.parquet")
+    works("apply policy.json evil.parquet --score score --group sex --key id --out decided.parquet")
     code, _, err = felicific(f"audit evil.parquet --decision '{evil}x' {line}", happiness)
     assert (code, err.count("\n")) == (1, 1)
     assert not set("\x1b\x07\r") & set(err)
@@ -923,7 +923,7 @@ def test_existing_files_are_kept(folder, works, felicific):
         works(f"{line} --force")
         assert len(Path(name).read_bytes()) == len(content) or name == "kept.json"
         if name == "kept.json":
-            assert Policy.load(name)
+            assert load(name)
 
 
 @pytest.mark.parametrize(
@@ -961,7 +961,7 @@ def test_nothing_is_left_of_a_failed_write(folder, works, felicific, monkeypatch
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(sys.modules["felicific"].__file__).parent.parent)}
 
 
-def shell(line, **options):
+def process_of(line, **options):
     """The command as a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "felicific", *shlex.split(line)],
@@ -979,7 +979,7 @@ def test_a_full_disk(folder, works):
 
     works(f"{FIT} --gap 100")
     before = sorted(os.listdir())
-    process = shell(
+    process = process_of(
         f"{APPLY} --out big.csv", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
     )
     _, err = process.communicate()
@@ -992,7 +992,7 @@ def test_a_full_disk(folder, works):
 def test_ctrl_c(folder):
     """Ctrl-C while a file is being waited for ends with 130 and one line."""
     os.mkfifo("slow.csv")
-    process = shell(AUDIT.replace("scores.csv", "slow.csv"))
+    process = process_of(AUDIT.replace("scores.csv", "slow.csv"))
     time.sleep(2.5)  # by then it waits for somebody to write into the pipe
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
@@ -1011,7 +1011,7 @@ def test_sigterm_leaves_no_files(folder, works):
         f"{APPLY.replace('scores.csv', 'slow.csv')} --out out.csv",
         AUDIT.replace("scores.csv", "slow.csv"),
     ):
-        process = shell(line)
+        process = process_of(line)
         time.sleep(2.5)  # by then it waits for somebody to write into the pipe
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGTERM)
@@ -1061,20 +1061,20 @@ def test_sigterm_in_the_middle_of_writing(folder, works, line):
 
 
 def test_a_seed_is_noted_when_a_policy_is_saved(folder):
-    """--seed makes lots that anybody can compute: the shell says so in one line; without it there is nothing to say."""
-    line = f"{FIT} --policy label --gap 0 --out lots.json --force"
-    process = shell(line)
+    """--seed makes draws that anybody can compute, which is said in one line; without it there is nothing to say."""
+    line = f"{FIT} --policy label --gap 0 --out seeded.json --force"
+    process = process_of(line)
     _, err = process.communicate()
     assert process.returncode == 0
     assert err.startswith("felicific: note: The salt of this policy comes from a seed")
     assert err.endswith("or leave --seed out.\n")
-    process = shell(line.replace("--seed 0", ""))
+    process = process_of(line.replace("--seed 0", ""))
     assert (process.communicate()[1], process.returncode) == ("", 0)
 
 
 def test_a_reader_that_leaves(folder):
     """``felicific ... | head -1`` ends quietly."""
-    process = shell(AUDIT)
+    process = process_of(AUDIT)
     process.stdout.close()
     with process.stderr as stream:
         assert stream.read() == ""
@@ -1111,7 +1111,7 @@ def option_name(parameter):
 
 #: Options whose meaning, not only their value, is a command's own.
 OWN_MEANING = {
-    "alternatives": {"--confidence", "--proba"},
+    "alternatives": {"--confidence", "--score"},
     "apply": {
         "--group",
         "--happiness",
@@ -1120,13 +1120,12 @@ OWN_MEANING = {
     },  # an argument there: the file of the policy
     "audit": {"--confidence", "--label", "--method"},
     "compare": {"--confidence"},
-    "demo": {"--rows", "--seed"},
+    "demo": {"--seed"},
     "explain": {"--group", "--happiness", "--policy"},  # as of apply
     "fit": {"--test"},
     "aggregate": {"--files"},
     "recalibrate": {"--policy"},
     "report": {"--signed"},
-    "sample-size": {"--among", "--confidence", "--rows"},
     "show": {"--happiness", "--policy"},
     "sql": {"--group", "--policy"},  # as of apply
     "monitor": {"--confidence", "--label", "--policy-file"},
@@ -1144,7 +1143,7 @@ def test_shared_options_are_defined_once():
                 defined.setdefault(option, {})[command] = about
     for option, uses in defined.items():
         assert len(set(map(id, uses.values()))) == 1, (option, list(uses))
-    assert len(defined["--proba"]) >= 8
+    assert len(defined["--score"]) >= 8
     assert len(defined["--force"]) >= 12
 
 
@@ -1193,7 +1192,7 @@ def test_the_people_and_what_is_measured_are_asked_everywhere(works):
 def test_help_has_an_example_each(works, monkeypatch):
     """Every command has help with an example, and the help of all says what the exit codes mean."""
     monkeypatch.setenv("COLUMNS", "200")
-    assert {"apply", "audit", "demo", "fit", "frontier", "sample-size"} <= set(commands())
+    assert {"apply", "audit", "demo", "fit", "frontier", "monitor"} <= set(commands())
     for command in commands():
         assert f"Example: felicific {command}" in works(f"{command} --help")
     assert "Exit codes: 0 done; 1" in works("--help")
@@ -1225,21 +1224,21 @@ def test_completion():
     assert set(commands()) <= set(done.stdout.split())
 
 
-def test_the_shell_says_that_every_group_loses(folder, works, scores):
+def test_the_command_line_says_that_every_group_loses(folder, works, scores):
     """Fit and the audit of its policy say it in the library's words, and that there is nothing to repair."""
     out = works(f"{FIT} --gap 100000 --budget 2000")
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     for start in ("Every group loses: ", "Nothing to repair: "):
         (said,) = [sentence for sentence in policy.sentences() if sentence.startswith(start)]
         assert said in out
     make_scores(seed=1).to_csv("others.csv", index=False)
     audited = AUDIT.replace(
-        "scores.csv --decision approved", "others.csv --policy-file policy.json --proba score"
+        "scores.csv --decision approved", "others.csv --policy-file policy.json --score score"
     )
-    assert "Every group loses: on these rows, compared with the model's own decisions, mean" in works(audited)
+    assert "Every group loses: on these rows, compared with the model's decisions, mean" in works(audited)
 
 
-def test_the_shell_names_people_without_a_label(folder, felicific, scores):
+def test_the_command_line_names_people_without_a_label(folder, felicific, scores):
     """How many of which group have none; it is not said that they may simply be left out."""
     scores.assign(repaid=scores["repaid"].where(scores.index > 9).astype("Int64")).to_csv(
         "scores.csv", index=False
@@ -1278,42 +1277,42 @@ def test_money_and_accuracy_are_written_alike_everywhere(folder, works):
     assert "Gap at most $16,000: " in outputs[0]
 
 
-def test_the_cost_of_changes_in_the_shell(folder, works, scores):
+def test_the_cost_of_changes_on_the_command_line(folder, works, scores):
     """--change-cost is that of the library: a number, or auto, which is found on the file's rows and is the default."""
-    line = f"fit scores.csv --proba score --label repaid --group sex --happiness '{FUNDING}' --gap 100 --seed 0 --force"
-    sums = aggregate(scores, proba="score", y="repaid", sensitive_features="sex", happiness=FUNDING)
+    line = f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --gap 100 --seed 0 --force"
+    sums = aggregate(scores, score="score", y="repaid", sensitive_features="sex", happiness=FUNDING)
     for cost in (0, 0.07):
         told = json.loads(works(f"{line} --change-cost {cost} --json"))
         policy = solve(sums, gap=100, change_cost=cost, random_state=0)
-        assert told["change_cost"] == cost == Policy.load("policy.json").change_cost
+        assert told["change_cost"] == cost == load("policy.json").change_cost
         assert told["fitted"]["loss"] == pytest.approx(policy.loss)
         assert told["unconstrained"]["loss"] == pytest.approx(policy.outcomes["unconstrained"].loss)
         assert told["fitted"]["shares"]["changed"] == pytest.approx(policy.outcome.changed.tolist())
     printed = works(line)
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     assert policy.change_cost in (0.0, 0.02, 0.05, 0.1, 0.2)
     assert all(sentence in printed for sentence in policy.impact())
     assert printed == works(f"{line} --change-cost auto")
     assert json.loads(works(f"{line} --policy label --json"))["change_cost"] == 0.0
 
 
-def test_changes_alone_need_no_label_in_the_shell(folder, works, felicific, scores):
+def test_changes_alone_need_no_label_on_the_command_line(folder, works, felicific, scores):
     """--loss changes fits without --label; what looks at labels, or nothing that says the classes, is one line."""
     scores.drop(columns="repaid").to_csv("blank.csv", index=False)
-    line = f"fit blank.csv --proba score --group sex --happiness '{FUNDING}' --gap 100 --seed 0 --force"
-    told = json.loads(works(f"{line} --today approved --loss changes --json"))
+    line = f"fit blank.csv --score score --group sex --happiness '{FUNDING}' --gap 100 --seed 0 --force"
+    told = json.loads(works(f"{line} --baseline approved --loss changes --json"))
     both = json.loads(
-        works(line.replace("blank", "scores") + " --label repaid --today approved --loss changes --json")
+        works(line.replace("blank", "scores") + " --label repaid --baseline approved --loss changes --json")
     )
     assert told["fitted"] == both["fitted"]
-    assert told["today"]["loss"] == 0.0
-    code, _, words = felicific(f"{line} --today approved")
+    assert told["baseline"]["loss"] == 0.0
+    code, _, words = felicific(f"{line} --baseline approved")
     assert (code, words.count("\n")) == (1, 1)
     assert "There are no labels y, and the loss looks at them. Name their column in --label" in words
     code, _, words = felicific(f"{line} --loss changes")
     assert code == 1
-    assert "Name what is decided today with --today" in words
-    code, _, words = felicific(f"{line} --today approved --loss changes --change-cost much")
+    assert "Name the baseline with --baseline" in words
+    code, _, words = felicific(f"{line} --baseline approved --loss changes --change-cost much")
     assert "--change-cost is 'much', which is no number" in words
 
 
@@ -1321,7 +1320,7 @@ def test_changes_alone_need_no_label_in_the_shell(folder, works, felicific, scor
 # Alternatives
 
 
-SEARCH = "alternatives scores.csv --proba today=score --proba other=other --label repaid --group sex "
+SEARCH = "alternatives scores.csv --score baseline=score --score other=other --label repaid --group sex "
 
 
 @pytest.fixture
@@ -1335,7 +1334,7 @@ def rivals(folder):
 
 
 def test_alternatives_are_those_of_the_library(rivals, felicific):
-    """The shell finds what Python finds in the same file; the policy that is written is the best one."""
+    """The command line finds what Python finds in the same file; the policy that is written is the best one."""
     from felicific import alternatives
 
     line = SEARCH + "--happiness 'decision * loan' --loss-slack 0.05 --unit $ --bounds 0,200000"
@@ -1345,7 +1344,10 @@ def test_alternatives_are_those_of_the_library(rivals, felicific):
     happiness = Happiness(FUNDING, unit="$", bounds=(0, 200_000))
     asked = {"happiness": happiness, "sensitive_features": "sex", "loss_slack": 0.05}
     same = alternatives(
-        {"today": "score", "other": "other"}, pd.read_csv("scores.csv", dtype={"id": str}), "repaid", **asked
+        {"baseline": "score", "other": "other"},
+        pd.read_csv("scores.csv", dtype={"id": str}),
+        "repaid",
+        **asked,
     )
     assert content == json.loads(json.dumps(same.to_dict()))
     assert content == json.loads(Path("a.json").read_text())
@@ -1355,7 +1357,7 @@ def test_alternatives_are_those_of_the_library(rivals, felicific):
     code, out, _ = felicific(line + " --out a.csv")
     assert code == 0
     assert "Written to a.csv." in out
-    assert list(pd.read_csv("a.csv")["candidate"]) == ["today", "other"]
+    assert list(pd.read_csv("a.csv")["candidate"]) == ["baseline", "other"]
     code, _, err = felicific(line + " --out a.csv")
     assert code == 1
     assert "--force" in err
@@ -1369,23 +1371,23 @@ def test_alternatives_of_a_favourable_first_class(rivals, felicific):
         rows.round(3).to_csv("scores.csv", index=False)
         code, out, _ = felicific(SEARCH + "--happiness 'decision * loan' --loss-slack 0.05 --json" + more)
         assert code == 0
-        found.append(json.loads(out)["today"]["loss"])
+        found.append(json.loads(out)["baseline"]["loss"])
     assert found[0] == pytest.approx(found[1], abs=0.05)
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("--proba score", "does not name a candidate"),
-        ("--proba a=score --proba a=other", "Two candidates are called 'a'"),
+        ("--score score", "does not name a candidate"),
+        ("--score a=score --score a=other", "Two candidates are called 'a'"),
         ("", "no candidates"),
-        ("--proba a=scores", "no column 'scores'"),
-        ("--proba a=sex", "holds text"),
-        ("--proba a=score --loss-slack=-1", "--loss-slack is -1"),
-        ("--proba a=score --loss-slack 5", "--loss-slack is 5"),
-        ("--proba a=score --predicted approved", "Leave it out"),
-        ("--proba a=score --confidence 95", "95"),
-        ("--proba a=score --best policy.txt", ".json"),
+        ("--score a=scores", "no column 'scores'"),
+        ("--score a=sex", "holds text"),
+        ("--score a=score --loss-slack=-1", "--loss-slack is -1"),
+        ("--score a=score --loss-slack 5", "--loss-slack is 5"),
+        ("--score a=score --predicted approved", "Leave it out"),
+        ("--score a=score --confidence 95", "95"),
+        ("--score a=score --best policy.txt", ".json"),
     ],
 )
 def test_alternatives_typed_wrongly(rivals, felicific, line, words):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from felicific import Happiness, Policy, audit, compare
+from felicific import Happiness, audit, compare, load
 from felicific.exceptions import FittedRowsWarning
 
 pytestmark = [
@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 HAPPINESS = "--group sex --happiness 'decision * loan' --name funding --unit k$"
-FIT = f"fit scores.csv --proba score --label repaid {HAPPINESS}"
+FIT = f"fit scores.csv --score score --label repaid {HAPPINESS}"
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def policies(loans, done):
 
 
 def drawn_shares(was, then, values, groups, uniforms):
-    """By drawing: shares of every group who are decided about otherwise, gain and lose."""
+    """By drawing: shares of every group whose decision changes, who gain and who lose."""
     first, second = (
         (u[:, None] >= np.cumsum(probabilities, axis=1)[:, :-1]).sum(axis=1)
         for probabilities, u in zip((was, then), uniforms, strict=True)
@@ -47,7 +47,7 @@ def shares_in(content):
 
 def test_comparison_is_the_librarys(policies, done):
     """Of a column and a policy: the paired changes, the gaps of both, as JSON and in the file."""
-    line = f"compare scores.csv --before approved --after one.json --proba score --label repaid {HAPPINESS}"
+    line = f"compare scores.csv --before approved --after one.json --score score --label repaid {HAPPINESS}"
     content = json.loads(done(f"{line} --json --out comparison.csv"))
     asked = {
         "happiness": Happiness("decision * loan", name="funding", unit="k$"),
@@ -55,7 +55,7 @@ def test_comparison_is_the_librarys(policies, done):
     }
     before = audit("approved", policies, "repaid", **asked)
     with pytest.warns(FittedRowsWarning):
-        after = audit(Policy.load("one.json"), policies, "repaid", proba="score", **asked)
+        after = audit(load("one.json"), policies, "repaid", score="score", **asked)
     expected = compare(before, after)
     assert {name: content[name] for name in expected.to_dict()} == expected.to_dict()
     assert content["before"]["gaps"] == before.gaps
@@ -74,13 +74,13 @@ def test_comparison_is_the_librarys(policies, done):
 )
 def test_who_gains_is_who_would(after, same, policies, done):
     """Shares are those of many draws: with one number for both policies of one salt, else with one for each."""
-    line = f"compare scores.csv --before one.json --after {after} --proba score {HAPPINESS} --json"
+    line = f"compare scores.csv --before one.json --after {after} --score score {HAPPINESS} --json"
     found = shares_in(json.loads(done(line)))
-    probabilities = [Policy.load("one.json").probabilities(policies["score"], policies["sex"])]
+    probabilities = [load("one.json").probabilities(policies["score"], policies["sex"])]
     if after == "approved":
         probabilities.append(np.eye(2)[policies["approved"]])
     else:
-        probabilities.append(Policy.load(after).probabilities(policies["score"], policies["sex"]))
+        probabilities.append(load(after).probabilities(policies["score"], policies["sex"]))
     values = np.column_stack([np.zeros(len(policies)), policies["loan"]])
     rng = np.random.default_rng(0)
     sums = None
@@ -93,16 +93,16 @@ def test_who_gains_is_who_would(after, same, policies, done):
     np.testing.assert_allclose(
         np.array([found[n] for n in ("changed", "gain", "lose")]), sums / 2_000, atol=2e-3
     )
-    independent = "as if the lots of one told nothing" in done(line.removesuffix(" --json"))
+    independent = "as if the draws of one told nothing" in done(line.removesuffix(" --json"))
     assert independent == (after == "third.json")
 
 
-def test_today_is_the_model_by_default_and_weights_count(policies, done):
+def test_the_baseline_is_the_model_by_default_and_weights_count(policies, done):
     """Without --before it is what the model predicts; weight 0 is the row absent, weight 2 the row twice."""
     weights = np.arange(len(policies)) % 3
     policies.assign(weight=weights).to_csv("weighted.csv", index=False)
     policies.loc[policies.index.repeat(weights)].to_csv("repeated.csv", index=False)
-    line = f"--after other.json --proba score {HAPPINESS} --json"
+    line = f"--after other.json --score score {HAPPINESS} --json"
     weighted = json.loads(done(f"compare weighted.csv --weight weight --weight-kind frequency {line}"))
     repeated = json.loads(done(f"compare repeated.csv {line}"))
     assert weighted["before"]["way"] == "what the model predicts"
@@ -112,18 +112,18 @@ def test_today_is_the_model_by_default_and_weights_count(policies, done):
     assert shares_in(column) == shares_in(repeated)
 
 
-def test_what_cannot_be_compared(policies, done, shell):
+def test_what_cannot_be_compared(policies, done, command_line):
     """An unknown column, sums, decisions that the policy does not know: one line, and nothing written."""
-    done(f"aggregate scores.csv --proba score --label repaid {HAPPINESS} --out sums.json")
+    done(f"aggregate scores.csv --score score --label repaid {HAPPINESS} --out sums.json")
     policies.assign(approved="yes").to_csv("words.csv", index=False)
-    more = f"--proba score {HAPPINESS} --out comparison.json"
+    more = f"--score score {HAPPINESS} --out comparison.json"
     for line, words in (
         ("compare scores.csv --before aproved --after one.json", "Did you mean 'approved'?"),
         ("compare scores.csv --before approved --after sums.json", "holds sums of people"),
         ("compare words.csv --before approved --after one.json", "'yes' stands in the file"),
         ("compare scores.csv --before approved --after one.json --group nobody", "no column 'nobody'"),
     ):
-        code, out, err = shell(f"{line} {more}")
+        code, out, err = command_line(f"{line} {more}")
         assert (code, out) == (1, ""), err
         assert words in err, err
         assert not Path("comparison.json").exists()

@@ -1,4 +1,4 @@
-"""Why, for one person, in the shell: the person of a row or a key, decided as `apply` decides, or one clear line."""
+"""Why, for one person, on the command line: of a row or a key, decided as `apply` decides, or one clear line."""
 
 import json
 import os
@@ -9,25 +9,25 @@ import pandas as pd
 import pytest
 from helpers import python_words
 
-from felicific import Policy
+from felicific import load
 from felicific._policy.explanation import NOT_LEGAL_REASONS
 from felicific.cli import run
 
 pytestmark = pytest.mark.filterwarnings("always::felicific.exceptions.LotteryWarning")
 
 SEEN = {
-    "score": "--proba score --group sex",
-    "individual": "--proba score --group sex",
+    "score": "--score score --group sex",
+    "individual": "--score score --group sex",
     "label": "--predicted approved --group sex",
-    "blind": "--proba score",
-    "inferred": "--proba score --group-proba f=f --group-proba m=m",
+    "blind": "--score score",
+    "inferred": "--score score --group-proba f=f --group-proba m=m",
 }
 FITTED = {
-    "score": "--proba score --policy score",
-    "individual": "--proba score --policy individual",
+    "score": "--score score --policy score",
+    "individual": "--score score --policy individual",
     "label": "--predicted approved --policy label",
-    "blind": "--proba score --policy score --without-group",
-    "inferred": "--proba score --policy individual --without-group --group-proba f=f --group-proba m=m",
+    "blind": "--score score --policy score --without-group",
+    "inferred": "--score score --policy individual --without-group --group-proba f=f --group-proba m=m",
 }
 
 
@@ -91,7 +91,7 @@ def test_a_person_is_explained_as_apply_decides(felicific, tmp_path, kind):
     drawn = np.flatnonzero((decided["proba"] > 0) & (decided["proba"] < 1))[:1].tolist()
     assert drawn or kind == "score"
     for row in [599, *drawn]:
-        line = f"explain {kind}.json {{}} {SEEN[kind]} --key id --today approved"
+        line = f"explain {kind}.json {{}} {SEEN[kind]} --key id --baseline approved"
         answers = set()
         for asked in (f"people.csv --row {row}", f"people.parquet --id {decided['id'][row]}"):
             file, _, who = asked.partition(" ")
@@ -102,20 +102,20 @@ def test_a_person_is_explained_as_apply_decides(felicific, tmp_path, kind):
         found = json.loads(text)
         assert found["decision"] == decided["decision"][row]
         assert found["probabilities"][1][1] == pytest.approx(decided["proba"][row], abs=1e-12)
-        assert found["today"] == decided["approved"][row]
-        assert (found["lot"] is not None) == (0 < decided["proba"][row] < 1)
-        assert Policy.load(f"{kind}.json").salt.removeprefix("seed-") not in text
+        assert found["baseline"] == decided["approved"][row]
+        assert (found["draw"] is not None) == (0 < decided["proba"][row] < 1)
+        assert load(f"{kind}.json").salt.removeprefix("seed-") not in text
 
 
-def test_without_a_key_no_lot_is_drawn(felicific):
+def test_without_a_key_nothing_is_drawn(felicific):
     """Whoever faces a lottery has no decision then, and the probabilities are said."""
-    policy = Policy.load("score.json")
+    policy = load("score.json")
     people = pd.read_csv("people.csv")
     probabilities = policy.probabilities(people["score"], people["sex"])
     row = int(np.flatnonzero(probabilities.max(axis=1) < 1.0)[0])
     code, text, _ = felicific(f"explain score.json people.csv {SEEN['score']} --row {row}")
     assert code == 0
-    assert text.startswith("Decision: by lot, ")
+    assert text.startswith("Decision: at random, ")
     assert "No key says who the person is" in text
     assert text.endswith(NOT_LEGAL_REASONS + "\n")
 
@@ -132,7 +132,7 @@ def test_without_a_key_no_lot_is_drawn(felicific):
         ("", 1, "An explanation is of one person, and it is not said which. Name the row, --row 17,"),
         ("--row 1 --key id --id 0001", 1, "it is not said which"),
         ("--row 1 --key nobody", 1, "no column 'nobody'"),
-        ("--row 1 --today sex", 1, "today is "),
+        ("--row 1 --baseline sex", 1, "baseline is "),
     ],
 )  # fmt: skip
 def test_what_is_typed_wrongly_ends_in_one_line(felicific, line, code, message):
@@ -144,7 +144,7 @@ def test_what_is_typed_wrongly_ends_in_one_line(felicific, line, code, message):
 
 
 def test_a_person_without_a_key_is_named_by_the_column(felicific, tmp_path):
-    """A lot that nobody can draw is refused for that row, and what helps is said."""
+    """A lottery that nobody can draw is refused for that row, and what helps is said."""
     people = pd.read_csv("people.csv", dtype={"id": "string"})
     people.loc[3, "id"] = None
     people.to_csv(tmp_path / "gap.csv", index=False)
@@ -152,14 +152,14 @@ def test_a_person_without_a_key_is_named_by_the_column(felicific, tmp_path):
     assert (code, out) == (1, "")
     assert (
         err
-        == "felicific: The key of that row is missing in the column 'id'. Leave --key out: no lot is drawn then.\n"
+        == "felicific: The key of that row is missing in the column 'id'. Leave --key out: nothing is drawn then.\n"
     )
 
 
 def test_what_the_policy_needs_is_asked_for(felicific):
     """Probabilities and the group, by the names of the options."""
-    assert "--proba" in felicific("explain score.json people.csv --group sex --row 1")[2]
-    assert "--group" in felicific("explain score.json people.csv --proba score --row 1")[2]
+    assert "--score" in felicific("explain score.json people.csv --group sex --row 1")[2]
+    assert "--group" in felicific("explain score.json people.csv --score score --row 1")[2]
     assert felicific("explain nothing.json people.csv --row 1")[0] == 1
 
 
@@ -167,7 +167,7 @@ def test_names_of_a_file_cannot_command_the_terminal(felicific, tmp_path):
     """What a terminal would obey is not printed."""
     people = pd.read_csv("people.csv").assign(sex=lambda x: np.where(x["sex"] == "f", "\x1b[31mf", "m"))
     people.to_csv(tmp_path / "odd.csv", index=False)
-    fit = f"fit {tmp_path}/odd.csv --label repaid --group sex --happiness decision --gap 0 --proba score --seed 1"
+    fit = f"fit {tmp_path}/odd.csv --label repaid --group sex --happiness decision --gap 0 --score score --seed 1"
     assert felicific(f"{fit} --out {tmp_path}/odd.json")[0] == 0
     code, text, _ = felicific(f"explain {tmp_path}/odd.json {tmp_path}/odd.csv {SEEN['score']} --row 0")
     assert code == 0

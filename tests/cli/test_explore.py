@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from helpers import python_words
 
-from felicific import Exploration, Policy, solve
+from felicific import Exploration, load, solve
 from felicific.cli import run
 
 pytestmark = pytest.mark.filterwarnings("always::felicific.exceptions.LotteryWarning")
 
-ROLES = {"proba": "score", "sensitive_features": "sex"}
-FIT = "fit all.csv --proba score --label repaid --group sex --happiness decision --gap .1 --change-cost 0"
+ROLES = {"score": "score", "sensitive_features": "sex"}
+FIT = "fit all.csv --score score --label repaid --group sex --happiness decision --gap .1 --change-cost 0"
 
 
 @pytest.fixture
@@ -44,17 +44,14 @@ def call(line, capsys):
 @pytest.mark.parametrize("kind", ["score", "individual"])
 @pytest.mark.parametrize("favourable", ["", "--favourable 0"])
 def test_fitting_and_applying_with_chances(table, capsys, kind, favourable):
-    """The policy is that of the library, and the probabilities that are written are its own.
-
-    Of the favourable decision.
-    """
-    proba = "--proba 0=rest --proba 1=score" if favourable else "--proba score"
-    fit = FIT.replace("--proba score", proba)
+    """The policy is that of the library; the probabilities written are its own, of the favourable decision."""
+    score = "--score 0=rest --score 1=score" if favourable else "--score score"
+    fit = FIT.replace("--score score", score)
     code, out, err = call(f"{fit} --explore .04 --policy {kind} {favourable} --out policy.json", capsys)
     assert (code, err) == (0, "")
     best = 0 if favourable else 1
     assert f"chance of {best} at least 0.04" in out
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     expected = solve(
         table, **ROLES, y="repaid", happiness="decision", gap=0.1, random_state=0, policy=kind,
         favourable=best if favourable else None, constraints=[Exploration(0.04)],
@@ -62,7 +59,7 @@ def test_fitting_and_applying_with_chances(table, capsys, kind, favourable):
     assert policy.loss == pytest.approx(expected.loss, abs=1e-9)
     assert policy.favourable == expected.favourable
     code, _, err = call(
-        f"apply policy.json all.csv {proba} --group sex --key id --with-proba --out decided.csv", capsys
+        f"apply policy.json all.csv {score} --group sex --key id --with-proba --out decided.csv", capsys
     )
     assert (code, err) == (0, "")
     decided = pd.read_csv("decided.csv")
@@ -73,7 +70,7 @@ def test_fitting_and_applying_with_chances(table, capsys, kind, favourable):
 
 
 def test_a_frontier_keeps_the_chance(table, capsys):
-    """Along the frontier of the shell everybody keeps it, so it lies above the one without."""
+    """Along the frontier on the command line everybody keeps it, so it lies above the one without."""
     line = FIT.replace("fit", "frontier").replace("--gap .1 --change-cost 0", "") + " --policy score --json"
     plain, kept = (json.loads(call(text, capsys)[1]) for text in (line, f"{line} --explore .1"))
     assert min(kept["breakpoints"]["loss"]) > min(plain["breakpoints"]["loss"])
@@ -96,7 +93,7 @@ def test_what_cannot_be_asked_is_one_line(table, capsys, options, exit_code, wor
 def test_columns_of_probabilities_that_are_taken(table, capsys):
     """A file that has such a column is refused, and so are decisions of that name."""
     call(f"{FIT} --explore .04 --out policy.json", capsys)
-    apply = "apply policy.json all.csv --proba score --group sex --key id --with-proba --out decided.csv"
+    apply = "apply policy.json all.csv --score score --group sex --key id --with-proba --out decided.csv"
     table.assign(proba=1.0).to_csv("probabilities.csv", index=False)
     for line in (apply.replace("all.csv", "probabilities.csv"), f"{apply} --column proba"):
         code, _, err = call(line, capsys)

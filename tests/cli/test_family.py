@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from helpers import python_words
 
-from felicific import Gap, Policy, Ratio, aggregate, frontier, solve
+from felicific import Gap, Ratio, aggregate, frontier, load, solve
 from felicific.cli import run
 
 pytestmark = [
@@ -16,9 +16,9 @@ pytestmark = [
     pytest.mark.filterwarnings("always::felicific.exceptions.PolicyWarning"),
 ]
 
-COMMON = "--proba score --label repaid --group sex --group race --happiness decision"
+COMMON = "--score score --label repaid --group sex --group race --happiness decision"
 ROLES = {
-    "proba": "score",
+    "score": "score",
     "y": "repaid",
     "sensitive_features": ["sex", "race"],
     "happiness": "decision",
@@ -70,7 +70,7 @@ def test_fit_asks_for_what_the_library_asks(table, capsys):
             f"fit all.csv {COMMON} {options} --seed 0 --change-cost 0 --force --json", capsys
         )
         assert code == 0, err
-        policy, wanted = Policy.load("policy.json"), solve(sums, constraints=constraints)
+        policy, wanted = load("policy.json"), solve(sums, constraints=constraints)
         assert policy.loss == pytest.approx(wanted.loss, abs=1e-12)
         assert policy.reached == pytest.approx(wanted.reached)
         assert policy.not_constrained == wanted.not_constrained
@@ -101,7 +101,7 @@ def test_people_without_a_group_have_a_name(table, capsys):
     """They are in the policy, its file and its sentences; without a name they are an error."""
     code, out, err = call(f"fit some.csv {COMMON} --gap .05 --between sex --missing-group unknown", capsys)
     assert code == 0, err
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     assert policy.unknown == "unknown"
     assert next(iter(policy.not_constrained.values())).keys() == {"unknown"}
     assert "'unknown'" in out
@@ -121,19 +121,19 @@ def test_every_command_takes_people_without_a_group(table, capsys):
             f"report {file} {said} --gap .2 --test {other} --out report.html --force",
             f"report {file} {said} --gap .2 --out report.json --force --seed 0",
             f"frontier {file} {said}",
-            f"alternatives {file} {said.replace('--proba score', '--proba today=score')}",
-            f"apply policy.json {other} --proba score --group sex --group race --out decided.csv --force",
+            f"alternatives {file} {said.replace('--score score', '--score baseline=score')}",
+            f"apply policy.json {other} --score score --group sex --group race --out decided.csv --force",
             f"audit {other} --policy-file policy.json {said}",
             f"audit {other} --policy-file policy.json {COMMON}",
         ):
             code, _, err = call(line, capsys)
             assert code == 0, (line, err)
-    decided, written = pd.read_csv("decided.csv"), Policy.load("policy.json")
+    decided, written = pd.read_csv("decided.csv"), load("policy.json")
     assert len(decided) == len(table)
     assert any("unknown" in group for group in written.groups)
     assert call(f"fit all.csv {COMMON} --gap .2 --force --seed 0", capsys)[0] == 0
     for line, named in (
-        ("apply policy.json some.csv --proba score --group sex --group race --out d.csv", "missing_group"),
+        ("apply policy.json some.csv --score score --group sex --group race --out d.csv", "missing_group"),
         (f"audit some.csv --policy-file policy.json {said}", "--missing-group"),
     ):
         code, _, err = call(line, capsys)
@@ -149,7 +149,7 @@ def test_every_command_takes_people_without_a_group(table, capsys):
         ("--ratio .8 --between age", "between is 'age'"),
         ("--ratio .8 --min-people 1000", "smaller --min-people"),
         ("--ratio .8 --min-people -1", "--min-people is -1"),
-        ("--ratio loan=.8", "no component"),
+        ("--ratio loan=.8", "no measure"),
         ("--ratio 1 --confidence .9", "can never be shown"),
         ("--ratio .8 --between sex,sex", "Name each attribute once"),
         (
@@ -166,7 +166,7 @@ def test_every_command_takes_people_without_a_group(table, capsys):
     ],
 )
 def test_what_cannot_be_asked_is_said(table, capsys, options, words):
-    """One message in the words of the shell, no file."""
+    """One message in the words of the command line, no file."""
     file = "some.csv" if "--missing" in options else "all.csv"
     code, _, err = call(f"fit {file} {COMMON} {options} --out none.json", capsys)
     assert code in (1, 3)
@@ -191,12 +191,12 @@ def test_what_cannot_be_asked_is_said(table, capsys, options, words):
     ],
 )
 def test_remedies_can_be_typed(table, capsys, line, words):
-    """What to do is said in options of the shell, whichever command it is."""
+    """What to do is said in options of the command line, whichever command it is."""
     roles = COMMON.replace("--happiness decision", "--happiness score*decision")
     if line.startswith("alternatives"):
-        roles = COMMON.replace("--proba score", "--proba today=score")
+        roles = COMMON.replace("--score score", "--score baseline=score")
     if line.startswith("audit"):
-        roles = roles.replace("--proba score ", "")
+        roles = roles.replace("--score score ", "")
     code, _, err = call(f"{line} {roles}", capsys)
     assert code in (1, 2)
     assert words in err
@@ -217,7 +217,7 @@ def test_the_kind_of_policy_is_chosen_as_in_python(table, capsys):
         code, out, err = call(f"fit all.csv {common} {options} --gap .1 --force --seed 0", capsys)
         assert code == 0, err
         assert (f"Policy: {kind}, chosen because {why}." in out) == (why is not None)
-        assert Policy.load("policy.json").kind == kind
+        assert load("policy.json").kind == kind
         said = json.loads(call(f"fit all.csv {common} {options} --gap .1 --force --seed 0 --json", capsys)[1])
         assert (said["kind"], said["chosen"]) == (kind, why)
     assert call(f"report all.csv {common} {believed} --gap .1 --seed 0 --out report.json", capsys)[0] == 0
@@ -225,15 +225,15 @@ def test_the_kind_of_policy_is_chosen_as_in_python(table, capsys):
         assert json.load(file)["policy"]["chosen"] == "the group is not seen"
     code, out, err = call(f"frontier all.csv {common} {believed}", capsys)
     assert code == 0, err
-    labels = common.replace("--proba score", "--predicted repaid")
+    labels = common.replace("--score score", "--predicted repaid")
     assert (
         "chosen because the model has no predict_proba"
         in call(f"fit all.csv {labels} --gap .1 --force", capsys)[1]
     )
 
 
-def test_what_every_group_loses_is_said_in_the_words_of_the_shell(table, capsys):
-    """Of a blind policy by score, which may take from everybody: by fit and by audit."""
+def test_what_every_group_loses_is_said_in_the_words_of_the_command_line(table, capsys):
+    """Of a blind policy by score, which may level everybody down: by fit and by audit."""
     score = np.round(table["score"] ** 3, 2)
     repaid = (np.random.default_rng(1).random(len(table)) < score).astype(int)
     table.assign(score=score, repaid=repaid).to_csv("all.csv", index=False)
@@ -243,7 +243,7 @@ def test_what_every_group_loses_is_said_in_the_words_of_the_shell(table, capsys)
     _, audited, _ = call(f"audit all.csv --policy-file policy.json {common}", capsys)
     for text in (out, audited):
         assert "Every group loses" in text
-        assert "Add a floor of 'decision' at today's level, or let the policy see more." in text
+        assert "Add a floor of 'decision' at its baseline, or let the policy see more." in text
         assert not python_words(text)
 
 

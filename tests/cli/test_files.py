@@ -53,7 +53,7 @@ def test_text_of_digits_stays_text(tmp_path):
 
 
 def test_parquet_of_different_types(tmp_path, refuses):
-    """The shell widens and refuses as the library does."""
+    """The command line widens and refuses as the library does."""
     pq.write_table(pa.table({"v": [1, 0]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"v": [0.7, 0.2]}), tmp_path / "b.parquet")
     assert rows(tmp_path / "*.parquet") == [(1.0,), (0.0,), (0.7,), (0.2,)]

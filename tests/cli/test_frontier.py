@@ -9,7 +9,7 @@ import pytest
 from felicific import Happiness, aggregate, frontier
 
 LINE = (
-    "frontier scores.csv --proba score --label repaid --group sex --happiness 'decision * loan' --name funding "
+    "frontier scores.csv --score score --label repaid --group sex --happiness 'decision * loan' --name funding "
     "--unit k$"
 )
 
@@ -18,17 +18,17 @@ LINE = (
 def line(loans):
     happiness = Happiness("decision * loan", name="funding", unit="k$")
     return frontier(
-        aggregate(loans, proba="score", y="repaid", sensitive_features="sex", happiness=happiness)
+        aggregate(loans, score="score", y="repaid", sensitive_features="sex", happiness=happiness)
     )
 
 
 def naive_changed(line, loans):
-    """Share of people whose decision is not today's, policy by policy and person by person."""
+    """Share of people whose decision is not the baseline's, policy by policy and person by person."""
     found = []
     for policy in line.policies:
         probabilities = policy.probabilities(loans["score"], loans["sex"])
-        today = (loans["score"] > 0.5).astype(int).to_numpy()
-        found.append(1 - probabilities[np.arange(len(today)), today].mean())
+        baseline = (loans["score"] > 0.5).astype(int).to_numpy()
+        found.append(1 - probabilities[np.arange(len(baseline)), baseline].mean())
     return found
 
 
@@ -44,7 +44,7 @@ def test_every_row_says_all_of_it(loans, line, done):
     for z, group in enumerate(line.groups):
         means = [float(row[f"mean funding of {group}"]) for row in rows]
         np.testing.assert_allclose(means, line.means[:, z, 0], rtol=1e-6)
-        assert content["today"]["means"]["funding"][group] == pytest.approx(line.today.means[z, 0])
+        assert content["baseline"]["means"]["funding"][group] == pytest.approx(line.baseline.means[z, 0])
     np.testing.assert_allclose([float(row["changed"]) for row in rows], naive_changed(line, loans), atol=1e-9)
     np.testing.assert_allclose(content["breakpoints"]["changed"], naive_changed(line, loans), atol=1e-9)
     assert rows[0]["largest price"] == ""  # nothing less is for sale
@@ -54,7 +54,7 @@ def test_every_row_says_all_of_it(loans, line, done):
 
 
 def test_the_table_is_read_at_80_columns(loans, line, done):
-    """One table for a component, with its unit, in lines of at most 80 characters; numbers as in the file."""
+    """One table for a measure, with its unit, in lines of at most 80 characters; numbers as in the file."""
     text = done(LINE)
     assert max(map(len, text.splitlines())) <= 80
     assert "funding (k$)" in text
@@ -74,4 +74,4 @@ def test_many_groups_are_broken_over_tables(loans, done):
     assert max(map(len, text.splitlines())) <= 80
     for group in ("Female & a", "Male & d"):
         assert group in text
-    assert text.count("  today ") > 1
+    assert text.count("  baseline ") > 1

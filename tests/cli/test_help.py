@@ -46,9 +46,9 @@ def test_everything_that_takes_a_value_says_what():
             assert flag or parameter.metavar, (name, parameter.name)
 
 
-def test_what_is_missing_names_the_command(loans, shell):
+def test_what_is_missing_names_the_command(loans, command_line):
     """Where an option is needed only for a file of people, its lack is told as for any other command."""
     for line in ("fit scores.csv --out p.json", "frontier scores.csv", "audit scores.csv"):
-        code, out, err = shell(line)
+        code, out, err = command_line(line)
         assert (code, out) == (2, "")
         assert err == f"felicific: Missing option '--group'. Try 'felicific {line.split()[0]} --help'.\n"

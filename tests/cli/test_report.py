@@ -1,4 +1,4 @@
-"""``felicific report`` and ``felicific fit --test``: the verdict in the shell, names, other measures, bad input."""
+"""``felicific report`` and ``felicific fit --test``: the verdict, names, other measures, bad input."""
 
 import json
 
@@ -8,7 +8,7 @@ import pytest
 
 from felicific.cli import run
 
-COMMON = "--proba score --label repaid --group sex --happiness 'decision * loan' --name funding --unit $"
+COMMON = "--score score --label repaid --group sex --happiness 'decision * loan' --name funding --unit $"
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_fit_prints_the_verdict_on_another_file(capsys):
 def test_fit_with_confidence_prints_the_verdict_on_rows_held_out(capsys):
     """A certificate comes with a verdict."""
     code, out, _ = call(
-        "fit scores.csv --proba score --label repaid --group sex --happiness 'decision == 1' --gap 0.15 "
+        "fit scores.csv --score score --label repaid --group sex --happiness 'decision == 1' --gap 0.15 "
         "--confidence 0.8 --seed 1 --force",
         capsys,
     )
@@ -107,7 +107,7 @@ def test_bad_words_are_named_and_nothing_is_written(line, texts, files, capsys):
 def test_a_verdict_needs_labels(capsys):
     """Without them there is none, and that is said before any work is done."""
     code, _, err = call(
-        "fit scores.csv --proba score --group sex --happiness 'decision * loan' --gap 500 --loss changes "
+        "fit scores.csv --score score --group sex --happiness 'decision * loan' --gap 500 --loss changes "
         "--test others.csv",
         capsys,
     )

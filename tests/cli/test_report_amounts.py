@@ -1,4 +1,4 @@
-"""``felicific report --prediction``: the page of amounts from a file, on people that were not fitted on."""
+"""``felicific report --predicted``: the page of amounts from a file, on people that were not fitted on."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from reported import amounts_world
 
-from felicific import audit
-from felicific._policy.amounts import AmountPolicy
+from felicific import audit, load
 
-ASKED = "report people.csv --prediction x --label hours --group sex --seed 0"
+ASKED = "report people.csv --predicted x --loss squared --label hours --group sex --seed 0"
 
 
 @pytest.fixture
@@ -25,14 +24,14 @@ def people(tmp_path, monkeypatch):
     return table
 
 
-def test_the_page_is_about_the_other_half(shell, people):
+def test_the_page_is_about_the_other_half(command_line, people):
     """It is written with the policy that it proposes, and speaks of people that this was not fitted on."""
-    code, out, _ = shell(
+    code, out, _ = command_line(
         f"{ASKED} --happiness distributional_parity --gap .1 --policy-out p.json --out r.json"
     )
     assert code == 0
     content = json.loads(Path("r.json").read_text("utf-8"))
-    policy = AmountPolicy.load("p.json")
+    policy = load("p.json")
     assert content["policy"]["sha256"] == policy.sha256
     assert sum(group["people"] for group in content["groups"]) == 600
     assert content["grouped_by"] == "sex"
@@ -41,24 +40,24 @@ def test_the_page_is_about_the_other_half(shell, people):
     assert "Written to r.json." in out
 
 
-def test_numbers_of_named_people_are_those_of_their_audit(shell, people):
+def test_numbers_of_named_people_are_those_of_their_audit(command_line, people):
     """With --test the whole file is fitted on, and means are those of an audit of what the policy gives the others."""
-    code, _, _ = shell(
+    code, _, _ = command_line(
         f"{ASKED} --happiness decision --gap 1 --test others.csv --policy-out p.json --out r.json"
     )
     assert code == 0
     X, y, group = amounts_world(900, 3)
-    amounts = AmountPolicy.load("p.json").amounts(X["x"], group)
+    amounts = load("p.json").amounts(X["x"], group)
     one = audit(amounts, X, y, happiness="decision", amounts=True, sensitive_features=group)
     point = json.loads(Path("r.json").read_text("utf-8"))["points"]["proposed"]
-    assert point["components"][0]["gap"]["estimate"] == pytest.approx(one["decision"].gap.estimate, abs=1e-9)
+    assert point["measures"][0]["gap"]["estimate"] == pytest.approx(one["decision"].gap.estimate, abs=1e-9)
     assert point["loss"]["estimate"] == pytest.approx(one.loss.estimate, rel=1e-9)
 
 
 @pytest.mark.filterwarnings("always::felicific.exceptions.FittedRowsWarning")
-def test_fitted_people_are_recognised(shell, people):
+def test_fitted_people_are_recognised(command_line, people):
     """The same file as --test tells nothing, and says so."""
-    code, out, err = shell(f"{ASKED} --happiness decision --gap 1 --test people.csv")
+    code, out, err = command_line(f"{ASKED} --happiness decision --gap 1 --test people.csv")
     assert (code, out.splitlines()[0]) == (0, "We cannot tell.")
     assert "rows that the policy was fitted on" in err
 
@@ -69,21 +68,21 @@ def test_fitted_people_are_recognised(shell, people):
         ("--also a=decision", "--also is not taken"),
         ("--labels all", "--labels is not taken"),
         ("--decision-name 0=no", "--decision-name is not taken"),
-        ("--proba x", "--proba is not taken"),
+        ("--score x", "Name one for each: --score CLASS=COLUMN"),  # scores are of classes
         ("--confidence .9", "--confidence is not taken"),
     ],
 )
-def test_what_is_of_decisions_is_refused(shell, people, words, said):
+def test_what_is_of_decisions_is_refused(command_line, people, words, said):
     """Options that amounts have no use for are refused by name, and nothing is written."""
-    code, _, err = shell(f"{ASKED} --happiness decision --gap 1 {words}")
+    code, _, err = command_line(f"{ASKED} --happiness decision --gap 1 {words}")
     assert code == 1
     assert said in err
     assert not Path("report.html").exists()
 
 
-def test_a_report_needs_scores_or_predictions(shell, people):
+def test_a_report_needs_scores_or_predictions(command_line, people):
     """Without both it is said which options there are."""
-    code, _, err = shell("report people.csv --label hours --group sex --happiness decision")
+    code, _, err = command_line("report people.csv --label hours --group sex --happiness decision")
     assert code == 1
-    assert "--proba" in err
-    assert "--prediction" in err
+    assert "--score" in err
+    assert "--predicted" in err

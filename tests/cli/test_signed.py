@@ -1,4 +1,4 @@
-"""From a page that was signed to the policy that is applied, in the shell: the one that was meant, or exit code 4."""
+"""From a page that was signed to the policy that is applied: the one that was meant, or exit code 4."""
 
 import json
 import os
@@ -11,20 +11,20 @@ import pandas as pd
 import pytest
 from helpers import python_words
 
-from felicific import Policy
+from felicific import load
 from felicific._policy.signed import Signed
+from felicific._report.slider import aims, decision
 from felicific.cli import run
 from felicific.cli.report import ReportOptions, _fitted, _page, _signed_policy
 from felicific.exceptions import SignedError
-from felicific.report.slider import aims, decision
 
 pytestmark = pytest.mark.filterwarnings("always::felicific.exceptions.LotteryWarning")
 
-REPORT = "report scores.csv --proba score --label repaid --group sex --happiness decision*loan --name loan --gap 900"
+REPORT = "report scores.csv --score score --label repaid --group sex --happiness decision*loan --name loan --gap 900"
 SEEDED = f"{REPORT} --seed 3"
 OPTIONS = ReportOptions(
     file="scores.csv",
-    proba=["score"],
+    score=["score"],
     label="repaid",
     group=["sex"],
     happiness=["decision*loan"],
@@ -32,7 +32,7 @@ OPTIONS = ReportOptions(
     gap=["900"],
     seed=3,
 )
-APPLY = "apply policy.json scores.csv --proba score --group sex --key id --out decided.csv"
+APPLY = "apply policy.json scores.csv --score score --group sex --key id --out decided.csv"
 NOTE = "felicific: note: The salt of this policy comes from a seed"
 
 
@@ -77,10 +77,10 @@ def sign(sha256, position, path="decision.json", **written):
     told = dict.fromkeys(("role", "date", "next_audit", "why", "objections"), "") | {"name": "Ada"} | written
     content = {
         "format": "felicific decision",
-        "version": 1,
+        "version": 2,
         "title": None,
         "position": position,
-        "verdict": "takes",
+        "verdict": "levels-down",
         "reason": "everybody",
         "sentence": "The gap goes from $9 to $4.",
         "flags": [],
@@ -98,7 +98,7 @@ def test_the_policy_that_a_page_proposes_is_written_beside_it(felicific):
     code, out, err = felicific(f"{REPORT} --policy-out policy.json")
     assert (code, err) == (0, "")
     assert out.endswith("Written to policy.json.\nWritten to report.html.\n")
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     assert not policy.salt.startswith("seed-")
     assert policy.gap <= 900 * (1 + 1e-9)
     sign(policy.sha256, {"gap": {"loan": 900}}, role="CRO", date="2025-03-01")
@@ -114,12 +114,12 @@ def test_the_policy_that_a_page_proposes_is_written_beside_it(felicific):
 
 
 def test_only_what_was_signed_is_applied(felicific):
-    """Another policy, today, and a page that nobody signed end with exit code 4; no file at all with 1."""
+    """Another policy, the baseline, and a page that nobody signed end with exit code 4; no file at all with 1."""
     assert felicific(f"{REPORT} --policy-out policy.json")[0] == 0
-    sha256 = Policy.load("policy.json").sha256
+    sha256 = load("policy.json").sha256
     cases = [
         ({"sha256": "0" * 64, "position": {"gap": {"loan": 900}}}, 4, "Another policy was signed"),
-        ({"sha256": None, "position": {"today": True}}, 4, "leave everything as it is today"),
+        ({"sha256": None, "position": {"baseline": True}}, 4, "leave everything as it is"),
         ({"sha256": sha256, "position": {"gap": {"loan": 900}}, "name": " "}, 4, "Fill in the name"),
         ({"sha256": sha256[1:], "position": {"gap": {"loan": 900}}}, 1, "64 hexadecimal digits"),
     ]
@@ -139,9 +139,9 @@ def test_a_seed_gives_the_policy_at_the_signed_position(felicific, fair):
         sign(policy.sha256, {"gap": {"loan": gap}})
         code, out, err = felicific(f"{SEEDED} --policy-out policy.json --signed decision.json --force")
         assert (code, out) == (0, "Written to policy.json.\n"), err
-        assert not policy.draws_lots or (NOTE in err and "as it was signed" in err)
+        assert not policy.is_randomized or (NOTE in err and "as it was signed" in err)
         assert "Leave --seed out" not in err
-        assert Policy.load("policy.json").sha256 == policy.sha256
+        assert load("policy.json").sha256 == policy.sha256
         assert not Path("report.html").exists()
         assert felicific(f"{APPLY} --signed decision.json --force")[0] == 0
 
@@ -150,7 +150,7 @@ def test_a_seeded_policy_beside_a_page_says_so(felicific, fair):
     """It has the salt of the page, since whoever signs the page signs that; a note says what would be better."""
     code, _, err = felicific(f"{SEEDED} --policy-out policy.json")
     assert (code, NOTE in err, "Leave --seed out." in err) == (0, True, True)
-    assert Policy.load("policy.json").sha256 == fair.policy_.sha256
+    assert load("policy.json").sha256 == fair.policy_.sha256
 
 
 def test_no_other_policy_is_written_for_a_signature(felicific, fair):
@@ -168,7 +168,7 @@ def test_no_other_policy_is_written_for_a_signature(felicific, fair):
     sign(fair.policy_.sha256[::-1], {"gap": {"nothing": 1.0}})
     code, _, err = felicific(f"{SEEDED} {ask}")
     assert (code, "nothing" in err) == (4, True), err
-    sign(None, {"today": True})
+    sign(None, {"baseline": True})
     assert felicific(f"{SEEDED} {ask}")[0] == 4
     sign(fair.policy_.sha256, {"gap": {"loan": 900.0}}, name="")
     assert felicific(f"{SEEDED} {ask}")[0] == 4
@@ -193,21 +193,21 @@ def test_what_is_typed_wrongly_is_said_before_any_work(felicific):
         {"gap": ["900"]},
         {"gap": ["9000"], "confidence": 0.6},
         {"happiness": ["decision*loan", "decision"], "name": None, "gap": ["0"]},
-        {"happiness": ["decision"], "name": None, "gap": [], "floor": ["today"]},
+        {"happiness": ["decision"], "name": None, "gap": [], "floor": ["baseline"]},
         {"happiness": ["precision_parity"], "name": None, "gap": ["0.05"]},
         {"kind": "individual"},
     ],
     ids=lambda asked: "-".join(f"{name}={value}" for name, value in asked.items()),
 )
 def test_every_position_of_a_page_can_be_signed(asked):
-    """What the page saves at each of its positions is read, and just that policy is found again; today is refused."""
+    """What the page saves at each position is read, and just that policy is found again; the baseline is refused."""
     options = replace(OPTIONS, **asked)
     fair, others = _fitted(options)
     content = _page(fair, others, options).content
     aimed = aims(content)
     again = _fitted(options)[0]
     for place, gaps in zip(content["positions"], aimed["aimed"], strict=True):
-        at = {"today": True} if gaps is None else {"gap": dict(zip(aimed["gaps"], gaps, strict=True))}
+        at = {"baseline": True} if gaps is None else {"gap": dict(zip(aimed["gaps"], gaps, strict=True))}
         said = {name: place["verdict"][name] for name in ("reason", "sentence")}
         follows = {
             "verdict": place["verdict"]["kind"],
@@ -228,7 +228,7 @@ def test_every_position_of_a_page_can_be_signed(asked):
 
 def test_a_page_that_cannot_be_written_leaves_no_policy(felicific, monkeypatch):
     """Both files, or none: here the page cannot be made."""
-    import felicific.report.page as page
+    import felicific._report.page as page
 
     def fail(content):
         raise OSError(28, "No space left on device")
@@ -241,6 +241,6 @@ def test_a_page_that_cannot_be_written_leaves_no_policy(felicific, monkeypatch):
 def test_a_name_cannot_command_the_terminal(felicific):
     """What somebody wrote on the page is printed in one line, without what a terminal obeys."""
     assert felicific(f"{REPORT} --policy-out policy.json")[0] == 0
-    sign(Policy.load("policy.json").sha256, {"gap": {"loan": 900}}, name="A\x1b[2J\nda")
+    sign(load("policy.json").sha256, {"gap": {"loan": 900}}, name="A\x1b[2J\nda")
     _, out, _ = felicific(f"{APPLY} --signed decision.json")
     assert "Signed by A [2J da: " in out

@@ -1,4 +1,4 @@
-"""A policy as SQL in the shell: what is printed decides what ``felicific apply`` decides, and nothing else is."""
+"""A policy as SQL on the command line: what is printed decides as ``felicific apply`` does, and nothing else is."""
 
 import os
 import shlex
@@ -10,28 +10,28 @@ import pandas as pd
 import pytest
 from helpers import python_words
 
-from felicific import Policy, solve
+from felicific import load, solve
 from felicific._tables.dialect import DIALECTS
 from felicific.cli import run
 from felicific.exceptions import DataError, LotteryWarning
 
-SQL = "sql policy.json --proba score --group sex --key id --dialect"
-SALT = "whoever reads it can compute everybody's lot"
+SQL = "sql policy.json --score score --group sex --key id --dialect"
+SALT = "whoever reads it can compute everybody's draw"
 
 
 def people(classes=2, n=500):
     rng = np.random.default_rng(0)
     sex = rng.choice(["f", "m"], n)
-    proba = rng.dirichlet(np.ones(classes), n)
-    y = (rng.random(n)[:, None] > proba.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
-    columns = {"id": [f"{i:04d}" for i in range(n)], "sex": sex, "score": proba[:, 1], "repaid": y}
-    columns |= {f"p{k}": proba[:, k] for k in range(classes)}
-    return pd.DataFrame(columns | {"loan": rng.lognormal(3, 0.5, n), "own": proba.argmax(axis=1)})
+    score = rng.dirichlet(np.ones(classes), n)
+    y = (rng.random(n)[:, None] > score.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
+    columns = {"id": [f"{i:04d}" for i in range(n)], "sex": sex, "score": score[:, 1], "repaid": y}
+    columns |= {f"p{k}": score[:, k] for k in range(classes)}
+    return pd.DataFrame(columns | {"loan": rng.lognormal(3, 0.5, n), "own": score.argmax(axis=1)})
 
 
 def fit(table, **settings):
     asked = {
-        "proba": "score",
+        "score": "score",
         "y": "repaid",
         "sensitive_features": "sex",
         "happiness": "decision",
@@ -77,9 +77,9 @@ def code_of(text):
 def test_what_is_printed_is_the_librarys(folder, felicific, dialect):
     """The expression of to_sql below a heading that names the policy and its salt; nothing on the side."""
     code, out, err = felicific(f"{SQL} {dialect}")
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     assert (code, err) == (0, "")
-    assert code_of(out) == policy.to_sql(dialect, proba="score", sensitive_features="sex", key="id")
+    assert code_of(out) == policy.to_sql(dialect, score="score", sensitive_features="sex", key="id")
     assert policy.sha256 in out.splitlines()[0]
     assert DIALECTS[dialect].label in out.splitlines()[0]
     assert SALT in out.splitlines()[1]
@@ -89,7 +89,7 @@ def test_a_query_decides_what_apply_decides(folder, felicific):
     """With a table it is a query as it stands; the probabilities too."""
     assert (
         felicific(
-            "apply policy.json people.csv --proba score --group sex --key id --with-proba --out decided.csv"
+            "apply policy.json people.csv --score score --group sex --key id --with-proba --out decided.csv"
         )[0]
         == 0
     )
@@ -107,14 +107,14 @@ def test_a_query_decides_what_apply_decides(folder, felicific):
 def test_more_classes_and_labels(folder, felicific):
     """A column for every class, and the label of a policy that reads labels."""
     table = people(3)
-    fit(table, proba={k: f"p{k}" for k in range(3)}, happiness="statistical_parity").save("three.json")
-    line = "sql three.json --proba 0=p0 --proba 2=p2 --proba 1=p1 --group sex --key id --dialect snowflake"
-    named = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "sex", "key": "id"}
-    assert code_of(felicific(line)[1]) == Policy.load("three.json").to_sql("snowflake", **named)
-    fit(table, policy="label", proba=None, predicted="own", happiness="statistical_parity").save("label.json")
+    fit(table, score={k: f"p{k}" for k in range(3)}, happiness="statistical_parity").save("three.json")
+    line = "sql three.json --score 0=p0 --score 2=p2 --score 1=p1 --group sex --key id --dialect snowflake"
+    named = {"score": {k: f"p{k}" for k in range(3)}, "sensitive_features": "sex", "key": "id"}
+    assert code_of(felicific(line)[1]) == load("three.json").to_sql("snowflake", **named)
+    fit(table, policy="label", score=None, predicted="own", happiness="statistical_parity").save("label.json")
     line = "sql label.json --predicted own --group sex --key id --dialect bigquery"
     named = {"predicted": "own", "sensitive_features": "sex", "key": "id"}
-    assert code_of(felicific(line)[1]) == Policy.load("label.json").to_sql("bigquery", **named)
+    assert code_of(felicific(line)[1]) == load("label.json").to_sql("bigquery", **named)
 
 
 def test_a_file_is_written_whole(folder, felicific):
@@ -130,12 +130,12 @@ def test_a_file_is_written_whole(folder, felicific):
 
 
 def test_no_salt_without_a_lottery(folder, felicific):
-    """A policy that draws no lots has no secret to tell."""
+    """A policy that does not randomize has no secret to tell."""
     fit(people(), happiness="statistical_parity", gap=1.0).save("sure.json")
-    code, out, _ = felicific("sql sure.json --proba score --group sex --dialect duckdb")
+    code, out, _ = felicific("sql sure.json --score score --group sex --dialect duckdb")
     assert code == 0
     assert SALT not in out
-    assert Policy.load("sure.json").salt not in out
+    assert load("sure.json").salt not in out
 
 
 @pytest.mark.filterwarnings("always::felicific.exceptions.LotteryWarning")
@@ -143,7 +143,7 @@ def test_a_salt_from_a_seed_is_noted(folder, felicific):
     """Beside the text, not in it."""
     with pytest.warns(LotteryWarning):
         fit(people(), random_state=0).save("seeded.json")
-    code, out, err = felicific("sql seeded.json --proba score --group sex --key id --dialect duckdb")
+    code, out, err = felicific("sql seeded.json --score score --group sex --key id --dialect duckdb")
     assert code == 0
     assert err.startswith("felicific: note: The salt of this policy comes from a seed")
     assert "seed" in out.split("salt")[1]
@@ -159,11 +159,17 @@ BAD = {
         "Name the column that identifies a person in --key.",
     ),
     "no group": (f"{SQL.replace(' --group sex', '')} postgres", "Name its column in --group."),
-    "no scores": ("sql policy.json --group sex --key id --dialect spark", "Name their columns in --proba"),
-    "unknown class": (f"{SQL} spark --proba 7=p7".replace("score", "1=score"), "there is no class '7'"),
-    "two columns": (f"{SQL} spark --proba rest", "--proba score does not say of which class"),
+    "no scores": ("sql policy.json --group sex --key id --dialect spark", "Name their columns in --score"),
+    "unknown class": (
+        f"{SQL} spark --score 7=p7".replace("score score", "score 1=score"),
+        "there is no class '7'",
+    ),
+    "two columns": (f"{SQL} spark --score rest", "--score score does not say of which class"),
     "no policy": (f"{SQL} spark".replace("policy", "nothing"), "No such file or directory: 'nothing.json'"),
-    "no policy file": (f"{SQL} spark".replace("policy.json", "people.csv"), "This is no policy file"),
+    "no policy file": (
+        f"{SQL} spark".replace("policy.json", "people.csv"),
+        "not a file that felicific wrote",
+    ),
     "variable": (
         f"{SQL} databricks --key '${{id}}'",
         "Rename the column, or apply the policy where Python runs",
@@ -179,7 +185,7 @@ BAD = {
 
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_input_is_one_line(folder, felicific, bad):
-    """With a remedy in words of the shell; nothing is printed or written."""
+    """With a remedy in words of the command line; nothing is printed or written."""
     line, words = BAD[bad]
     code, _, err = felicific(line)
     assert (code, words in err) == (1, True), err
@@ -200,10 +206,10 @@ def test_an_individual_policy_is_refused(folder, felicific, function, blind, ref
     policy.save("individual.json")
     code, _, err = felicific(SQL.replace("policy.json", "individual.json") + " postgres")
     assert code == 1
-    assert "decides about each person by functions of x, which have no SQL. Apply it where Python runs" in err
+    assert "decides on each person by functions of x, which have no SQL. Apply it where Python runs" in err
     assert "or fit a policy that sees the score" in err
     with refuses(DataError, "functions of x, which have no SQL", remedy="Apply it where Python runs"):
-        policy.to_sql("postgres", proba="score", sensitive_features="sex", key="id")
+        policy.to_sql("postgres", score="score", sensitive_features="sex", key="id")
 
 
 def test_the_help_names_every_dialect(felicific, tmp_path, monkeypatch):
@@ -215,7 +221,7 @@ def test_the_help_names_every_dialect(felicific, tmp_path, monkeypatch):
 
 def test_a_dialect_must_be_named(folder, felicific):
     """There is no default that would be right by chance."""
-    code, _, err = felicific("sql policy.json --proba score --group sex --key id")
+    code, _, err = felicific("sql policy.json --score score --group sex --key id")
     assert (code, "--dialect" in err) == (2, True)
 
 
@@ -232,8 +238,8 @@ def test_nothing_is_written_when_it_goes_wrong(folder, felicific, monkeypatch):
     assert Path("decide.sql").read_text("utf-8") == "before"
 
 
-def test_words_of_the_shell():
-    """What the library says of names that cannot be written is true in the shell as well."""
+def test_words_of_the_command_line():
+    """What the library says of names that cannot be written is true on the command line as well."""
     with pytest.raises(DataError, match="or apply the policy where Python runs") as caught:
         DIALECTS["spark"].quote_name("${x}")
     assert "policy." not in caught.value.remedy

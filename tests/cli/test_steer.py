@@ -14,23 +14,23 @@ import pandas as pd
 import pytest
 from shell_people import make_loans
 
-from felicific import Policy, Steering
+from felicific import load
 
 FUNDING = "decision * loan"
-APPLY = "apply policy.json {} --out {} --proba score --group sex --key id --happiness 'decision * loan'"
+APPLY = "apply policy.json {} --out {} --score score --group sex --key id --happiness 'decision * loan'"
 APPLY += " --steer steer.json"
 
 
 @pytest.fixture
 def steered(loans, done):
-    """A folder with a policy, and two files of people to decide about."""
-    done(f"fit scores.csv --proba score --label repaid --group sex --happiness '{FUNDING}' --out policy.json")
+    """A folder with a policy, and two files of people to decide on."""
+    done(f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --out policy.json")
     make_loans(400, 2).drop(columns=["approved", "repaid"]).to_csv("later.csv", index=False)
 
 
 def python(*files):
     """The same in Python: decisions and controls of every file, and the steering."""
-    policy = Policy.load("policy.json")
+    policy = load("policy.json")
     steering, found = policy.steer(FUNDING), []
     for file in files:
         rows = pd.read_csv(file)
@@ -51,15 +51,15 @@ def columns(file):
     return [int(row["decision"]) for row in read], [float(row["control"]) for row in read]
 
 
-def test_the_shell_decides_as_python_does(steered, done):
+def test_the_command_line_decides_as_python_does(steered, done):
     """File after file, continuing from the state: the very decisions and controls, and the same sums."""
     found, steering = python("next.csv", "later.csv")
     out = done(APPLY.format("next.csv", "decided.csv"))
-    assert "500 people decided about" in out
+    assert "500 people decided on" in out
     assert "written to steer.json" in out
     done(APPLY.format("later.csv", "more.parquet"))
     assert [columns("decided.csv"), columns("more.parquet")] == found
-    state = Steering.load("steer.json", policy=Policy.load("policy.json"), happiness=FUNDING)
+    state = load("steer.json", policy=load("policy.json"), happiness=FUNDING)
     assert state.means == steering.means
     assert str(state) == str(steering)
     assert pd.read_csv("decided.csv").drop(columns=["decision", "control"]).equals(pd.read_csv("next.csv"))
@@ -89,28 +89,28 @@ def test_json_says_what_was_done(steered, done):
     assert told["rows"] == 500
 
 
-def test_nobody_is_counted_twice(steered, done, shell):
+def test_nobody_is_counted_twice(steered, done, command_line):
     """The same people in any order are refused, and nothing is written."""
     done(APPLY.format("next.csv", "decided.csv"))
     before = Path("steer.json").read_bytes()
     pd.read_csv("next.csv", dtype=str).sample(frac=1.0, random_state=0).to_csv("shuffled.csv", index=False)
     for file in ("next.csv", "shuffled.csv"):
-        code, _, err = shell(APPLY.format(file, "again.csv"))
+        code, _, err = command_line(APPLY.format(file, "again.csv"))
         assert code == 1
-        assert "decided about already" in err
+        assert "decided on already" in err
     assert not Path("again.csv").exists()
     assert Path("steer.json").read_bytes() == before
     done(APPLY.format("later.csv", "again.csv"))
 
 
-def test_an_error_leaves_both_files_as_they_were(steered, done, shell):
+def test_an_error_leaves_both_files_as_they_were(steered, done, command_line):
     """A group that nobody knows in a late row: neither decisions nor a state."""
     done(APPLY.format("next.csv", "decided.csv"))
     before = Path("steer.json").read_bytes()
     rows = pd.read_csv("later.csv", dtype=str)
     rows.loc[399, "sex"] = "Other"
     rows.to_csv("wrong.csv", index=False)
-    code, _, err = shell(APPLY.format("wrong.csv", "again.csv"))
+    code, _, err = command_line(APPLY.format("wrong.csv", "again.csv"))
     assert code == 1
     assert "'Other'" in err
     assert not Path("again.csv").exists()
@@ -153,11 +153,11 @@ def test_a_killed_process_goes_on_from_its_state(steered, done, at):
     assert first in (None, Path("more.csv").read_bytes())
     decisions, steering = python("next.csv", "later.csv")
     assert columns("more.csv") == decisions[1]
-    state = Steering.load("steer.json", policy=Policy.load("policy.json"), happiness=FUNDING)
+    state = load("steer.json", policy=load("policy.json"), happiness=FUNDING)
     assert state.people == steering.people
 
 
-def test_two_processes_cannot_continue_one_state(steered, done, shell, monkeypatch):
+def test_two_processes_cannot_continue_one_state(steered, done, command_line, monkeypatch):
     """Whoever comes second is told, and writes nothing."""
     from felicific.cli import steered as module
 
@@ -169,7 +169,7 @@ def test_two_processes_cannot_continue_one_state(steered, done, shell, monkeypat
         return decide(self, *rows)
 
     monkeypatch.setattr(module.SteeredPeople, "decide", meanwhile)
-    code, _, err = shell(APPLY.format("later.csv", "more.csv"))
+    code, _, err = command_line(APPLY.format("later.csv", "more.csv"))
     assert code == 1
     assert "meanwhile" in err
     assert not Path("more.csv").exists()
@@ -177,34 +177,34 @@ def test_two_processes_cannot_continue_one_state(steered, done, shell, monkeypat
 
 def test_individual_policies_are_steered_too(loans, done):
     """Without --happiness: the policy holds its own."""
-    done(f"fit scores.csv --proba score --label repaid --group sex --happiness '{FUNDING}' --policy individual "
+    done(f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --policy individual "
          "--out policy.json")  # fmt: skip
     line = (
-        "apply policy.json next.csv --proba score --group sex --key id --steer steer.json --out decided.csv"
+        "apply policy.json next.csv --score score --group sex --key id --steer steer.json --out decided.csv"
     )
     done(line)
-    rows, policy = pd.read_csv("next.csv"), Policy.load("policy.json")
+    rows, policy = pd.read_csv("next.csv"), load("policy.json")
     found = policy.steer().decided(
         rows["score"].to_numpy(), rows["sex"].to_numpy(), rows["id"].to_numpy(), rows
     )
     assert columns("decided.csv") == (found.decisions.tolist(), found.controls.tolist())
 
 
-def test_a_name_says_that_it_is_the_same_happiness(loans, done, shell):
+def test_a_name_says_that_it_is_the_same_happiness(loans, done, command_line):
     """A policy whose happiness was named is steered by --name."""
-    done(f"fit scores.csv --proba score --label repaid --group sex --happiness '{FUNDING}' --name funding --unit $ "
+    done(f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --name funding --unit $ "
          "--out policy.json")  # fmt: skip
-    code, _, err = shell(APPLY.format("next.csv", "decided.csv"))
+    code, _, err = command_line(APPLY.format("next.csv", "decided.csv"))
     assert code == 1
     assert "--name funding" in err
     assert "$" in done(APPLY.format("next.csv", "decided.csv"), "--name", "funding")
 
 
-def test_settings_are_those_it_was_begun_with(steered, done, shell):
+def test_settings_are_those_it_was_begun_with(steered, done, command_line):
     """Others are refused by name, the same are fine."""
     done(APPLY.format("next.csv", "decided.csv"), "--pace", "300", "--reach", "0.3", "--gap", "0.5")
     for more in (["--pace", "301"], ["--reach", "0.25"], ["--gap", "0.4"]):
-        code, _, err = shell(APPLY.format("later.csv", "more.csv"), *more)
+        code, _, err = command_line(APPLY.format("later.csv", "more.csv"), *more)
         assert code == 1
         assert f"{more[0]} is another one" in err
     done(APPLY.format("later.csv", "more.csv"), "--pace", "300", "--reach", "0.3", "--gap", "0.5")
@@ -224,49 +224,49 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("more", REFUSED)
-def test_what_does_not_go_together_is_refused(steered, shell, more):
+def test_what_does_not_go_together_is_refused(steered, command_line, more):
     """In one line, before anything is written."""
-    line = f"apply policy.json next.csv --proba score --group sex --key id --happiness '{FUNDING}' --out decided.csv"
-    code, _, err = shell(f"{line} {more}")
+    line = f"apply policy.json next.csv --score score --group sex --key id --happiness '{FUNDING}' --out decided.csv"
+    code, _, err = command_line(f"{line} {more}")
     assert code == 1
     assert REFUSED[more] in err
     assert not Path("decided.csv").exists()
 
 
-def test_a_key_is_needed(steered, shell):
-    """Without it nobody could say who was decided about."""
-    line = f"apply policy.json next.csv --proba score --group sex --happiness '{FUNDING}' --out decided.csv"
-    code, _, err = shell(f"{line} --steer steer.json")
+def test_a_key_is_needed(steered, command_line):
+    """Without it nobody could say who was decided on."""
+    line = f"apply policy.json next.csv --score score --group sex --happiness '{FUNDING}' --out decided.csv"
+    code, _, err = command_line(f"{line} --steer steer.json")
     assert code == 1
     assert "--key" in err
 
 
-def test_a_state_of_another_policy_is_refused(steered, done, shell):
+def test_a_state_of_another_policy_is_refused(steered, done, command_line):
     """By name, with what to do."""
     done(APPLY.format("next.csv", "decided.csv"))
     done(
-        f"fit scores.csv --proba score --label repaid --group sex --happiness '{FUNDING}' --out policy.json --force"
+        f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --out policy.json --force"
     )
-    code, _, err = shell(APPLY.format("later.csv", "more.csv"))
+    code, _, err = command_line(APPLY.format("later.csv", "more.csv"))
     assert code == 1
     assert "'steer.json' is the steering of another policy" in err
     assert "begin a new one in another file" in err
 
 
-def test_a_state_is_told_from_other_files(steered, done, shell):
+def test_a_state_is_told_from_other_files(steered, done, command_line):
     """Whoever takes it for a policy, or for people, is told what it is."""
     done(APPLY.format("next.csv", "decided.csv"))
-    for line in ("show steer.json", "apply steer.json next.csv --out more.csv --proba score --group sex --key id",
+    for line in ("show steer.json", "apply steer.json next.csv --out more.csv --score score --group sex --key id",
                  "audit steer.json --group sex --happiness decision --decision decision"):  # fmt: skip
-        code, _, err = shell(line)
+        code, _, err = command_line(line)
         assert code == 1
         assert "the state of a steered policy" in err
 
 
-def test_an_empty_file_is_no_state(steered, shell):
+def test_an_empty_file_is_no_state(steered, command_line):
     """It is not replaced, and nobody is told to force it."""
     Path("steer.json").write_bytes(b"")
-    code, _, err = shell(APPLY.format("next.csv", "decided.csv"))
+    code, _, err = command_line(APPLY.format("next.csv", "decided.csv"))
     assert code == 1
     assert "steer.json" in err
     assert "--force" not in err
@@ -275,12 +275,12 @@ def test_an_empty_file_is_no_state(steered, shell):
 
 
 @pytest.mark.filterwarnings("always::felicific.exceptions.SteeringWarning")
-def test_a_control_that_is_held_back_is_noted(steered, shell):
-    """In one line beside the answer, in the words of the shell."""
+def test_a_control_that_is_held_back_is_noted(steered, command_line):
+    """In one line beside the answer, in the words of the command line."""
     rows = pd.read_csv("next.csv")
     rows["score"] = rows["score"].where(rows["sex"] == "Male", rows["score"] * 0.5).round(3)
     rows.to_csv("fallen.csv", index=False)
-    code, out, err = shell(APPLY.format("fallen.csv", "decided.csv"), "--reach", "0.02")
+    code, out, err = command_line(APPLY.format("fallen.csv", "decided.csv"), "--reach", "0.02")
     assert code == 0
     assert "--reach 0.02 allows" in err
     assert "a reach of 0.02 allows" in out

@@ -1,4 +1,4 @@
-"""Alternatives: the least gap at today's loss, judged by other people, against naive programs and loops."""
+"""Alternatives: the least gap at the baseline's loss, judged by other people, against naive programs and loops."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from strategies import examples
 
 import felicific._fit.alternatives as module
-from felicific import FairClassifier, Policy, aggregate, alternatives, audit, compare, frontier
+from felicific import FairClassifier, aggregate, alternatives, audit, compare, frontier, load
 from felicific._audit.result import Interval
 from felicific._fit.alternatives import least_gap_at
 from felicific._fit.judged import Alternative
@@ -46,7 +46,7 @@ def make_people(n=600, seed=0, groups=2):
 
 
 def search(people, candidates=None, **settings):
-    return alternatives(candidates or {"today": "score"}, people, "y", **ASKED | settings)
+    return alternatives(candidates or {"baseline": "score"}, people, "y", **ASKED | settings)
 
 
 def numbers(result):
@@ -110,10 +110,10 @@ def test_the_least_gap_at_a_loss_is_that_of_a_naive_program(seed, blind, n_parts
     people = {"s": scores, "g": group, "y": y, "loan": loan}
     parts = {"yes": "decision == 1", "money": "decision * loan"}
     happiness = dict(list(parts.items())[:n_parts])
-    sums = aggregate(people, proba="s", y="y", sensitive_features="g", happiness=happiness).joined()
+    sums = aggregate(people, score="s", y="y", sensitive_features="g", happiness=happiness).joined()
     values = [np.column_stack([np.zeros(n), unit]) for unit in (np.ones(n), loan)][:n_parts]
     widths = rng.integers(1, 5, n_parts) / 4.0 if n_parts > 1 else np.ones(1)
-    most = sums.today.loss + more
+    most = sums.baseline.loss + more
     expected = naive_least(scores, y, group, values, widths, most, blind=blind)
     part, policy = least_gap_at(sums, widths, most, sees_group=not blind, salt="0")
     if expected is None:
@@ -127,9 +127,9 @@ def test_the_least_gap_at_a_loss_is_that_of_a_naive_program(seed, blind, n_parts
 
 
 def test_it_is_the_place_on_the_frontier():
-    """With one component it is the policy of that loss on the exact frontier."""
+    """With one measure it is the policy of that loss on the exact frontier."""
     people = make_people()
-    sums = aggregate(people, proba="score", y="y", sensitive_features="g", happiness=YES).joined()
+    sums = aggregate(people, score="score", y="y", sensitive_features="g", happiness=YES).joined()
     line = frontier(sums)
     for loss in np.linspace(line.loss[-1], line.loss[0], 7):
         gap, policy = least_gap_at(sums, np.ones(1), float(loss), sees_group=True, salt="0")
@@ -145,19 +145,19 @@ def test_rows_are_what_the_policies_do_to_those_who_judge(monkeypatch):
     """Gaps, losses and intervals are those of a loop over the half that judges, at the corrected confidence."""
     people, kept, made = make_people(900, groups=3), [], module.halves
     monkeypatch.setattr(module, "halves", lambda *given: kept.append(made(*given)) or kept[-1])
-    found = search(people, {"today": "score", "b": "worse"}, loss_slack=0.05, confidence=0.9)
+    found = search(people, {"baseline": "score", "b": "worse"}, loss_slack=0.05, confidence=0.9)
     (_, fitting), (_, judging) = kept[0]
     assert sorted([*fitting, *judging]) == list(range(len(people)))
     half = people.iloc[judging]
     before = audit((half["score"] > 0.5).astype(int).to_numpy(), half, "y", **ASKED)
-    assert found.today.gaps == pytest.approx(before.gaps)
+    assert found.baseline.gaps == pytest.approx(before.gaps)
     for row, column in zip(found.rows, ("score", "worse"), strict=True):
         probabilities = row.policy.probabilities(half[column].to_numpy(), half["g"].to_numpy())
         means = {g: probabilities[(half["g"] == g).to_numpy(), 1].mean() for g in "fmx"}
         assert row.gap == pytest.approx(max(means.values()) - min(means.values()))
         error = np.mean([probabilities[i, 1 - label] for i, label in enumerate(half["y"])])
         assert row.loss_change.estimate == pytest.approx(error - before.loss.estimate)
-        after = audit(row.policy, half, "y", proba=column, **ASKED)
+        after = audit(row.policy, half, "y", score=column, **ASKED)
         change = compare(before, after, confidence=1 - 0.1 / 2)["yes"].gap
         assert (row.gap_change.low, row.gap_change.high) == pytest.approx((change.low, change.high))
         # On those who fit it loses no more than is allowed.
@@ -223,13 +223,13 @@ def test_a_candidate_may_be_a_model_a_column_or_an_array():
     people = make_people(700)
     model = LogisticRegression().fit(people[["z", "other"]][:200], people["y"][:200])
     rest = people[200:].reset_index(drop=True)
-    proba = model.predict_proba(rest[["z", "other"]])
-    table = rest.assign(p0=proba[:, 0], p1=proba[:, 1])
-    ways = [model, proba, proba[:, 1], pd.Series(proba[:, 1]), "p1", ["p0", "p1"], {0: "p0", 1: "p1"}]
-    results = [numbers(search(table, {"today": way})) for way in ways]
+    score = model.predict_proba(rest[["z", "other"]])
+    table = rest.assign(p0=score[:, 0], p1=score[:, 1])
+    ways = [model, score, score[:, 1], pd.Series(score[:, 1]), "p1", ["p0", "p1"], {0: "p0", 1: "p1"}]
+    results = [numbers(search(table, {"baseline": way})) for way in ways]
     for result in results:
         assert result == pytest.approx(results[0], abs=1e-12)
-    lazy = search(pl.from_pandas(table), {"today": "p1"})
+    lazy = search(pl.from_pandas(table), {"baseline": "p1"})
     assert numbers(lazy) == pytest.approx(results[0], abs=1e-9)
 
 
@@ -243,7 +243,7 @@ def test_a_fair_classifier_is_taken_as_it_is(monkeypatch):
     )
     fair.fit(people[150:400], people["y"][150:400])
     rest = people[400:].reset_index(drop=True)
-    found = search(rest, {"today": model, "fair": fair})
+    found = search(rest, {"baseline": model, "fair": fair})
     half = rest.iloc[kept[0][1][1]]
     probabilities = fair.predict_proba(half)[:, 1]
     apart = (
@@ -252,10 +252,10 @@ def test_a_fair_classifier_is_taken_as_it_is(monkeypatch):
     )
     assert found["fair"].gap == pytest.approx(abs(apart))
     assert found["fair"].policy is None
-    assert found["today"].policy is not None
+    assert found["baseline"].policy is not None
     back = search(rest, {"fair": fair, "model": model}, loss_slack=0.2)
     assert [row.name for row in back.rows] == ["model"]
-    assert back.today.gap == pytest.approx(found["fair"].gap)
+    assert back.baseline.gap == pytest.approx(found["fair"].gap)
     assert math.isinf(back.least_gap.high)
 
 
@@ -270,15 +270,15 @@ def test_more_classes_and_a_loss_of_its_own():
     """With three classes, and a loss in money, the loss allowed is kept on those who fit."""
     rng = np.random.default_rng(1)
     n = 1500
-    g, proba = rng.integers(0, 2, n), rng.dirichlet([2, 2, 2], n)
-    y = np.array([rng.choice(3, p=row) for row in proba])
+    g, score = rng.integers(0, 2, n), rng.dirichlet([2, 2, 2], n)
+    y = np.array([rng.choice(3, p=row) for row in score])
     cost = [[0.0, 5.0, 9.0], [2.0, 0.0, 3.0], [7.0, 4.0, 0.0]]
     happiness = {"top": "decision == 2"}
     found = alternatives(
-        {"t": proba}, None, y, happiness=happiness, sensitive_features=g, loss=cost, loss_slack=0.4
+        {"t": score}, None, y, happiness=happiness, sensitive_features=g, loss=cost, loss_slack=0.4
     )
     assert found.rows[0].policy.q.shape[2] == 3
-    assert found.rows[0].policy.loss <= found.today.loss.estimate + 0.4 + 0.5
+    assert found.rows[0].policy.loss <= found.baseline.loss.estimate + 0.4 + 0.5
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ def test_when_an_alternative_is_found(gaps, loss, found, shown):
 
 def test_the_best_is_the_most_surely_smaller():
     """Of those that were found the best is most surely smaller; one whose loss is shown comes before all others."""
-    found = search(make_people(4000), {"today": "score", "b": "worse"}, loss_slack=0.06)
+    found = search(make_people(4000), {"baseline": "score", "b": "worse"}, loss_slack=0.06)
     assert found.found
     assert "Found: a policy that sees the score of" in str(found)
     made = {"a": (-0.3, -0.1, 0.3), "b": (-0.3, -0.2, 0.3), "c": (-0.1, -0.05, 0.06), "d": (-0.4, 0.1, 0.0)}
@@ -322,7 +322,7 @@ def test_the_best_is_the_most_surely_smaller():
     assert replace(found, rows=rows).best.name == "c"
     without = replace(found, rows=(rows[0], rows[1], rows[3]))
     assert without.best.name == "b"
-    assert "not shown to exceed today's loss plus 0.06, and may exceed it by up to 0.24" in str(without)
+    assert "not shown to exceed the present loss plus 0.06, and may exceed it by up to 0.24" in str(without)
     assert replace(found, rows=rows[3:]).best is None
 
 
@@ -343,13 +343,13 @@ def test_none_was_found_is_no_proof():
 
 
 def test_a_candidate_that_cannot_lose_so_little_is_not_judged():
-    """A score that says nothing cannot reach today's loss; that is said, and does not widen the others' intervals."""
+    """A score that says nothing cannot reach the baseline's loss; that is said, and widens no other's interval."""
     people = make_people(900).assign(noise=np.linspace(0.3, 0.7, 900))
-    both, alone = search(people, {"today": "score", "bad": "noise"}), search(people)
+    both, alone = search(people, {"baseline": "score", "bad": "noise"}), search(people)
     assert "loses so little" in both["bad"].note
     assert both["bad"].gap is both["bad"].gap_change is both["bad"].loss_change is None
     assert not both["bad"].found
-    assert both["today"].gap_change.high == alone["today"].gap_change.high
+    assert both["baseline"].gap_change.high == alone["baseline"].gap_change.high
     assert "'bad' was not judged" in str(both)
     with pytest.raises(KeyError):
         both["worse"]
@@ -360,16 +360,16 @@ def test_the_bound_is_uniform_over_the_maps():
     people = make_people(3000)
     people["w"] = 4000
     settings = {"sample_weight": "w", "weight_kind": "frequency", "confidence": 0.9}
-    found = alternatives({"today": "score"}, people, "y", **ASKED | settings)
+    found = alternatives({"baseline": "score"}, people, "y", **ASKED | settings)
     sizes = 4000.0 * people["g"].value_counts().to_numpy()
     union = math.log(2 * 2 * 3 / 0.05)
     log = union + math.log(4096 + 3)
     delta = np.sqrt(log / (2 * sizes))
     total = sizes.sum()
     more = (sizes * delta).sum() / total + math.sqrt(union / (2 * total))
-    sums = aggregate(people, proba="score", y="y", sensitive_features="g", happiness=YES)
+    sums = aggregate(people, score="score", y="y", sensitive_features="g", happiness=YES)
     line = frontier(sums)
-    expected = line.position(loss=line.today.loss + more) - delta.sum()
+    expected = line.position(loss=line.baseline.loss + more) - delta.sum()
     assert found.least_gap.low == pytest.approx(expected, abs=1e-4)
     assert 0 < found.least_gap.low < found.least_gap.estimate < found.least_gap.high
     assert "no policy that sees one of these scores has a gap below" in found.sentences()[-1]
@@ -392,7 +392,7 @@ def test_plain_data():
     assert content["rows"][1]["loss_change"] is None
     assert content["rows"][0]["gap_changes"].keys() == found.rows[0].gap_changes.keys()
     frame = found.to_frame()
-    assert len(frame) == 2 * len(found.today.components)
+    assert len(frame) == 2 * len(found.baseline.measures)
     assert frame["gap_high"][0] == next(iter(found.rows[0].gap_changes.values())).high
     assert "<script>" not in found._repr_html_()
     assert "as a part" not in str(found)
@@ -402,19 +402,19 @@ def test_the_policy_found_can_be_used(tmp_path):
     """The policy of the best one is a policy like others: it is saved, read and applied."""
     found = search(make_people(3000), loss_slack=0.02)
     found.best.policy.save(tmp_path / "best.json")
-    again = Policy.load(tmp_path / "best.json")
+    again = load(tmp_path / "best.json")
     assert np.array_equal(again.q, found.best.policy.q)
 
 
 def test_several_gaps_shrink_together():
-    """Several components shrink in the proportions of today's gaps; one that is closed today stays so."""
+    """Several measures shrink in the proportions of the baseline's gaps; one that is closed already stays so."""
     data = synthetic_loans(3000)
     score = (data.X["yearly_salary"].rank() / 3001).to_numpy()
     happiness = {"yes": "decision == 1", "money": "decision * loan_requested"}
     found = alternatives(
         {"t": score}, data.X, data.y, happiness=happiness, sensitive_features="sex", loss_slack=0.01
     )
-    asked = found.rows[0].policy.basis.asked
+    asked = found.rows[0].policy.basis.allowed
     assert found.rows[0].policy.gaps["money"] <= asked["money"] + 1e-6
     assert found.rows[0].policy.gaps["yes"] <= asked["yes"] + 1e-9
     assert 0 < found.least_gap.estimate < 1
@@ -426,7 +426,7 @@ def test_several_gaps_shrink_together():
         sensitive_features="sex",
         loss_slack=0.01,
     )
-    assert nobody.today.gap == 0
+    assert nobody.baseline.gap == 0
     assert not nobody.found
 
 
@@ -469,7 +469,7 @@ def test_bad_input(case, refuses):
     """Everything that cannot be searched is refused by name, with a remedy."""
     changed, kind, words = CASES[case]
     people = make_people(400)
-    given = {"candidates": {"today": "score"}, "X": people, "y": "y", **ASKED} | changed
+    given = {"candidates": {"baseline": "score"}, "X": people, "y": "y", **ASKED} | changed
     with refuses(kind, words):
         alternatives(given.pop("candidates"), given.pop("X"), given.pop("y"), **given)
 
@@ -501,7 +501,7 @@ def test_a_policy_that_was_fitted_on_these_rows_is_called_so():
     settings = {"happiness": YES, "sensitive_features": "g", "gap": 0.05, "random_state": 0}
     fair = FairClassifier(FrozenEstimator(model), **settings).fit(people[["z", "g"]], people["y"])
     with pytest.warns(FittedRowsWarning, match="fitted on"):
-        alternatives({"today": model, "fair": fair}, people[["z", "g"]], people["y"].to_numpy(), **ASKED)
+        alternatives({"baseline": model, "fair": fair}, people[["z", "g"]], people["y"].to_numpy(), **ASKED)
 
 
 def test_no_alternative_of_a_fraction():
@@ -516,7 +516,7 @@ def test_changes_are_no_larger_than_they_can_be(happiness):
     rng = np.random.default_rng(1)
     score = np.round(rng.random(12), 2)
     found = alternatives(
-        {"today": score}, {"sex": ["f", "m"] * 6}, (rng.random(12) < score).astype(int), happiness=happiness,
+        {"baseline": score}, {"sex": ["f", "m"] * 6}, (rng.random(12) < score).astype(int), happiness=happiness,
         sensitive_features="sex", confidence=0.999,
     )  # fmt: skip
     for row in found.rows:

@@ -1,4 +1,4 @@
-"""Assessments: what policies do beside today's decisions, against naive loops, audits and comparisons made apart."""
+"""Assessments: what policies do beside the baseline, against naive loops, audits and comparisons made apart."""
 
 from dataclasses import replace
 
@@ -54,7 +54,7 @@ def assess(fair, X, y, **told):
 
 
 def happiness_of(fair, name, decision, X, y):
-    """A second way to the values of a component, decision by decision; not a number where somebody is not counted."""
+    """A second way to the values of a measure, decision by decision; not a number where somebody is not counted."""
     loan = X["loan"].to_numpy()
     if name == "funding":
         return decision * loan
@@ -66,12 +66,12 @@ def happiness_of(fair, name, decision, X, y):
 
 
 def test_flows_are_those_of_a_loop(fair):
-    """Who gains, loses, moves and draws lots, group by group, is what a loop over people and decisions finds."""
+    """Who gains, loses, moves and faces a lottery, group by group, is what a loop over people and decisions finds."""
     X, y = world(600, 2)
     found = assess(fair, X, y)
     effect, probabilities = found.proposed, fair.predict_proba(X)
-    today, group = fair.estimator_.predict(X[["x"]]), X["g"].to_numpy()
-    names = [component.name for component in fair.policy_.components]
+    baseline, group = fair.estimator_.predict(X[["x"]]), X["g"].to_numpy()
+    names = [measure.name for measure in fair.policy_.measures]
     values = np.array([[happiness_of(fair, name, d, X, y) for d in (0, 1)] for name in names])
     for z, who in enumerate(fair.groups_):
         rows = np.flatnonzero(group == who)
@@ -80,11 +80,11 @@ def test_flows_are_those_of_a_loop(fair):
         moves = np.zeros((2, 2))
         for i in rows:
             for d in (0, 1):
-                moves[today[i], d] += probabilities[i, d]
-                apart = values[:, d, i] - values[:, today[i], i]
+                moves[baseline[i], d] += probabilities[i, d]
+                apart = values[:, d, i] - values[:, baseline[i], i]
                 gain += probabilities[i, d] * (apart > 0)
                 lose += probabilities[i, d] * (apart < 0)
-                wanted = apart[[component.wanted for component in fair.policy_.components]]
+                wanted = apart[[measure.wanted for measure in fair.policy_.measures]]
                 better += probabilities[i, d] * (bool((wanted > 0).any()) and not (wanted < 0).any())
                 worse += probabilities[i, d] * bool((wanted < 0).any())
         np.testing.assert_allclose(effect.gain[z], gain, atol=1e-9)
@@ -92,7 +92,7 @@ def test_flows_are_those_of_a_loop(fair):
         np.testing.assert_allclose([effect.better[z], effect.worse[z]], [better, worse], atol=1e-9)
         np.testing.assert_allclose(effect.moves[z], moves, atol=1e-9)
         assert effect.changed[z] == pytest.approx(moves[0, 1] + moves[1, 0], abs=1e-9)
-        assert effect.lots[z] == ((probabilities[rows] > 0).sum(axis=1) > 1).sum()
+        assert effect.randomized[z] == ((probabilities[rows] > 0).sum(axis=1) > 1).sum()
 
 
 def test_what_is_proposed_is_what_audits_and_comparisons_find(fair):
@@ -105,33 +105,33 @@ def test_what_is_proposed_is_what_audits_and_comparisons_find(fair):
     changes = compare(before, after, confidence=1 - 0.05 / (together * groups))
     gaps = compare(before, after, confidence=1 - 0.05 / together)
     loss = compare(before, after).loss
-    for j, part in enumerate(after.components):
+    for j, part in enumerate(after.measures):
         assert found.known.gaps[j].estimate == pytest.approx(part.gap.estimate, rel=1e-9, abs=1e-9)
         for mean, other in zip(found.known.means[j], part.means.values(), strict=True):
             assert [mean.estimate, mean.low, mean.high] == pytest.approx(
                 [other.estimate, other.low, other.high], rel=1e-9
             )
         for change, other in zip(
-            found.known.mean_changes[j], changes.components[j].means.values(), strict=True
+            found.known.mean_changes[j], changes.measures[j].means.values(), strict=True
         ):
             assert change.estimate == pytest.approx(other.estimate, rel=1e-9, abs=1e-9)
             if not found.proposed.kept.any():
                 assert [change.low, change.high] == pytest.approx([other.low, other.high], rel=1e-6)
         change = found.known.gap_changes[j]
         if not found.proposed.kept.any():
-            other = gaps.components[j].gap
+            other = gaps.measures[j].gap
             assert [change.low, change.high] == pytest.approx([other.low, other.high], rel=1e-6)
     cost = found.known.cost
     assert [cost.estimate, cost.low, cost.high] == pytest.approx(
         [loss.estimate, loss.low, loss.high], rel=1e-9
     )
-    assert [part.gap.estimate for part in found.before.components] == pytest.approx(
-        [part.gap.estimate for part in before.components]
+    assert [part.gap.estimate for part in found.before.measures] == pytest.approx(
+        [part.gap.estimate for part in before.measures]
     )
 
 
 def test_groups_about_whom_nothing_changes_are_known(model):
-    """Where every cell of a group is decided as today, its change is exactly 0, and not merely unseen."""
+    """Where every cell of a group is decided as by the baseline, its change is exactly 0, and not merely unseen."""
     found = FairClassifier(
         model, happiness=FUNDING, gap=20_000.0, policy="label", sensitive_features="g", random_state=0
     ).fit(*world(1_500, 1))
@@ -143,20 +143,20 @@ def test_groups_about_whom_nothing_changes_are_known(model):
     mean = assessment.known.mean_changes[0][int(np.flatnonzero(kept)[0])]
     assert (mean.estimate, mean.low, mean.high) == (0.0, 0.0, 0.0)
     # What another system decides is no function of the cell, so nobody knows of people who were not seen.
-    others = replace(assessment.tried.people, today=assessment.tried.people.decisions_today())
+    others = replace(assessment.tried.people, baseline=assessment.tried.people.decisions_baseline())
     effect = replace(assessment.tried, people=others).effect(found.policy_)
     assert not effect.kept.any()
 
 
-def test_today_against_itself_is_nothing(fair):
-    """Today's decisions change nothing: every limit is 0, and the verdict says so."""
+def test_the_baseline_against_itself_is_nothing(fair):
+    """The baseline's decisions change nothing: every limit is 0, and the verdict says so."""
     X, y = world(600, 2)
     found = assess(fair, X, y)
-    known = found.known_of(found.today)
+    known = found.known_of(found.baseline)
     for change in [*known.gap_changes, *(mean for means in known.mean_changes for mean in means)]:
         assert (change.estimate, abs(change.low) < 1e-9, abs(change.high) < 1e-9) == (0.0, True, True)
     assert known.cost.estimate == 0.0
-    assert found.verdict_on(found.today, known).reason == "same"
+    assert found.verdict_on(found.baseline, known).reason == "same"
 
 
 def test_other_positions_are_less_sure(fair):
@@ -180,7 +180,7 @@ def test_weights_are_repetitions(model):
     weight = np.random.default_rng(0).integers(0, 3, len(y))
     again = X.loc[X.index.repeat(weight)].reset_index(drop=True), np.repeat(y, weight)
     one, other = assess(fair, X, y, sample_weight=weight), assess(fair, *again)
-    for name in ("gain", "lose", "moves", "lots", "better", "worse"):
+    for name in ("gain", "lose", "moves", "randomized", "better", "worse"):
         np.testing.assert_allclose(getattr(one.proposed, name), getattr(other.proposed, name))
     assert str(one.verdict) == str(other.verdict)
     assert one.known.gap_changes[0].low == pytest.approx(other.known.gap_changes[0].low)
@@ -195,16 +195,16 @@ def test_weights_are_repetitions(model):
         ({"gap": None, "constraints": [Ratio("approved", 0.2)]}, True),
         ({"gap": None, "constraints": [Ratio("approved", 0.99)]}, False),
         ({"gap": 0.6, "constraints": [WorseOff(0.5, happiness="approved")]}, True),
-        ({"gap": 0.6, "constraints": [Floor("approved", at_least="today")]}, True),
+        ({"gap": 0.6, "constraints": [Floor("approved", at_least="baseline")]}, True),
         ({"gap": 0.6, "constraints": [Floor("approved", at_least=0.9)]}, False),
     ],
 )
-def test_what_today_is_shown_to_meet(model, settings, held):
-    """All that was asked is shown of today's decisions, or it is not: a gap of 0 never is."""
+def test_what_the_baseline_is_shown_to_meet(model, settings, held):
+    """All that was asked is shown of the baseline's decisions, or it is not: a gap of 0 never is."""
     rate = Happiness("decision == 1", name="approved", unit="share", rate=True)
     told = {"happiness": rate, "sensitive_features": "g", "random_state": 0} | settings
     fair = FairClassifier(model, **told).fit(*world(1_500, 1))
-    assert assess(fair, *world(3_000, 2)).held_today is held
+    assert assess(fair, *world(3_000, 2)).held_baseline is held
 
 
 def test_a_safe_fit_has_a_verdict_and_others_have_none(model):
@@ -244,11 +244,11 @@ def test_flows_are_expected_over_labels_that_are_missing(model):
     ).fit(X, np.where(rng.random(len(y)) < 0.5, np.nan, y))  # fmt: skip
     others, truth = world(2_000, 2)
     found = assess(fair, others, np.where(rng.random(len(truth)) < 0.5, np.nan, truth))
-    probabilities, today = fair.predict_proba(others), fair.estimator_.predict(others[["x"]])
+    probabilities, baseline = fair.predict_proba(others), fair.estimator_.predict(others[["x"]])
     people = found.tried.people
     chance = np.where(people.labelled, people.labels == 1, people.chances[:, 1])
     for z, who in enumerate(fair.groups_):
-        up = (others["g"] == who) & (today == 0)
+        up = (others["g"] == who) & (baseline == 0)
         assert found.proposed.gain[z, 0] == pytest.approx((probabilities[up, 1] * chance[up]).sum())
         assert found.proposed.better[z] == pytest.approx(found.proposed.gain[z, 0])
         known = ((probabilities[:, 1] * truth)[up]).sum()

@@ -62,11 +62,11 @@ def fitted(table, y, policy, **options):
     return FairClassifier(frozen(table, y), policy=EVERY.get(policy, policy), **options).fit(table, y)
 
 
-def truth(decided, table, y, components, weight=None):
-    """Loss and gaps of decision probabilities; components are (value(d), among) arrays."""
+def truth(decided, table, y, measures, weight=None):
+    """Loss and gaps of decision probabilities; measures are (value(d), among) arrays."""
     K = decided.shape[1]
-    value = np.stack([np.broadcast_to(v, (len(y), K)) for v, _ in components], axis=2).astype(float)
-    among = np.stack([np.ones(len(y), bool) if a is None else a for _, a in components], axis=1)
+    value = np.stack([np.broadcast_to(v, (len(y), K)) for v, _ in measures], axis=2).astype(float)
+    among = np.stack([np.ones(len(y), bool) if a is None else a for _, a in measures], axis=1)
     cost = (np.arange(K) != y[:, None]).astype(float)
     weight = np.ones(len(y)) if weight is None else weight
     group = codes(table["group"])
@@ -78,7 +78,7 @@ def parity(K=2):
     return [(np.eye(K)[k], None) for k in range(K)]
 
 
-def probabilities(y, K=2):
+def odds(y, K=2):
     return [(np.eye(K)[k], y == label) for label in range(K) for k in range(K)]
 
 
@@ -126,8 +126,8 @@ def test_the_group_decides_nothing(policy):
 
 
 @pytest.mark.parametrize("policy", ["label", "score", "individual"])
-def test_the_group_decides_no_lot_either(policy):
-    """Without a key a lot is drawn by the row's content: not by its group, when the policy may not know it."""
+def test_the_group_decides_no_lottery_either(policy):
+    """Without a key people draw by the row's content: not by its group, when the policy may not know it."""
     table, y = make_signs()
     fair = fitted(table, y, policy, happiness=funding, gap=0.5)
     assert fair.share_randomized_ > 0
@@ -167,11 +167,11 @@ def test_an_individual_policy_reads_as_blind():
 
 CRITERIA = {
     "parity": ("statistical_parity", lambda table, y: parity()),
-    "proba": ("equalized_odds", lambda table, y: probabilities(y)),
+    "odds": ("equalized_odds", lambda table, y: odds(y)),
     "funding": (funding, lambda table, y: [(np.arange(2) * table["loan"].to_numpy()[:, None], None)]),
     "accuracy": ("overall_accuracy", lambda table, y: [((np.arange(2) == y[:, None]), None)]),
 }
-WIDTHS = {"parity": 0.02, "proba": 0.05, "funding": 1.0, "accuracy": 0.05}
+WIDTHS = {"parity": 0.02, "odds": 0.05, "funding": 1.0, "accuracy": 0.05}
 
 
 @pytest.mark.parametrize("policy", EVERY)
@@ -185,7 +185,7 @@ def test_gaps_are_as_asked_on_the_fitted_rows(policy, criterion, weighted):
     """
     table, y = make_signs()
     weight = 1.0 + np.arange(len(y)) % 3 if weighted else np.ones(len(y))
-    happiness, components = CRITERIA[criterion]
+    happiness, measures = CRITERIA[criterion]
     fair = FairClassifier(
         frozen(table, y),
         happiness=happiness,
@@ -198,7 +198,7 @@ def test_gaps_are_as_asked_on_the_fitted_rows(policy, criterion, weighted):
     for gap in fair.gaps_.values():
         assert gap <= WIDTHS[criterion] * (1 + 1e-9) + 1e-9
     if policy in CELLS:
-        loss, gaps = truth(fair.predict_proba(table), table, y, components(table, y), weight)
+        loss, gaps = truth(fair.predict_proba(table), table, y, measures(table, y), weight)
         assert fair.loss_ == pytest.approx(loss, rel=1e-12)
         assert list(fair.gaps_.values()) == pytest.approx(gaps.tolist(), abs=1e-9)
     assert 0 <= fair.share_randomized_ <= 1
@@ -209,41 +209,41 @@ def test_individual_outcome_is_that_of_the_cross_fitted_beliefs():
     table, y = make_signs()
     fair = fitted(table, y, "individual", happiness="equalized_odds", gap=0.05)
     features = table[FEATURES]
-    proba = fair.estimator_.predict_proba(features)
+    score = fair.estimator_.predict_proba(features)
     group = table["group"].to_numpy()
     asked = {"names": FEATURES, "cv": 5, "n_jobs": None, "weight": None, "cluster": None}
     _, belief = fit_group_model(features, codes(group), ("a", "b"), **asked)
     assert belief.shape == (len(y), 2)
     assert np.abs(belief.sum(axis=1) - 1).max() <= 1e-12
-    decided = fair.policy_.probabilities(proba, x=table, group_proba=belief)
-    loss, gaps = truth(decided, table, y, probabilities(y))
+    decided = fair.policy_.probabilities(score, x=table, group_proba=belief)
+    loss, gaps = truth(decided, table, y, odds(y))
     assert fair.loss_ == pytest.approx(loss, rel=1e-12)
     assert list(fair.gaps_.values()) == pytest.approx(gaps.tolist(), abs=1e-12)
     assert gaps.max() <= 0.05 + 1e-9
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.05])
-@pytest.mark.parametrize("criterion", ["parity", "proba"])
+@pytest.mark.parametrize("criterion", ["parity", "odds"])
 def test_the_blind_optimum_is_that_of_the_naive_program(criterion, gap):
     """Over the score bins, the least loss of all blind monotone policies is found."""
     table, y = make_signs(300, 3, seed=4)
     fair = fitted(table, y, Score(bins=30), happiness=CRITERIA[criterion][0], gap=gap, change_cost=0)
-    proba = fair.estimator_.predict_proba(table[FEATURES])
+    score = fair.estimator_.predict_proba(table[FEATURES])
     signal = fair.policy_.signal
-    components = CRITERIA[criterion][1](table, y)
+    measures = CRITERIA[criterion][1](table, y)
     units = cell_units(
         (np.arange(2) != y[:, None]).astype(float),
-        np.stack([np.broadcast_to(value, (300, 2)) for value, _ in components], axis=2).astype(float),
-        np.stack([np.ones(300, bool) if among is None else among for _, among in components], axis=1),
+        np.stack([np.broadcast_to(value, (300, 2)) for value, _ in measures], axis=2).astype(float),
+        np.stack([np.ones(300, bool) if among is None else among for _, among in measures], axis=1),
         np.ones(300),
         codes(table["group"]),
-        cells_of(proba, signal.cuts, signal.boundary),
+        cells_of(score, signal.cuts, signal.boundary),
         3,
         len(signal.cuts) + 1,
         chains_of(signal.cuts, 2),
         blind=True,
     )
-    asked = Asked(dict.fromkeys(range(len(components)), gap))
+    asked = Asked(dict.fromkeys(range(len(measures)), gap))
     assert fair.loss_ == pytest.approx(least_loss(units, asked), abs=1e-9)
 
 
@@ -432,16 +432,16 @@ def test_a_blind_individual_policy_comes_back_from_a_file():
     assert back.to_json() == policy.to_json()
     assert back.sees_group is False
     features = table[FEATURES]
-    proba, belief = fair.estimator_.predict_proba(features), fair.group_model_.predict_proba(features)
-    assert (back.probabilities(proba, x=table, group_proba=belief) == fair.predict_proba(table)).all()
+    score, belief = fair.estimator_.predict_proba(features), fair.group_model_.predict_proba(features)
+    assert (back.probabilities(score, x=table, group_proba=belief) == fair.predict_proba(table)).all()
     by_group = {"b": belief[:, 1], "a": belief[:, 0]}
-    assert (back.probabilities(proba, x=table, group_proba=by_group) == fair.predict_proba(table)).all()
+    assert (back.probabilities(score, x=table, group_proba=by_group) == fair.predict_proba(table)).all()
     with pytest.raises(DataError, match="shape"):
-        back.probabilities(proba, x=table, group_proba=belief[:, :1])
+        back.probabilities(score, x=table, group_proba=belief[:, :1])
     with pytest.raises(DataError, match="infers the group"):
-        back.probabilities(proba, x=table)
+        back.probabilities(score, x=table)
     with pytest.raises(DataError, match="looks at the people"):
-        back.probabilities(proba, group_proba=belief)
+        back.probabilities(score, group_proba=belief)
 
 
 @pytest.mark.parametrize("policy", CELLS)

@@ -34,7 +34,7 @@ def fitted(policy="score", classes=2, n=400, **changes):
 def test_by_default_the_score_of_two_classes_has_a_cost():
     """The classifier charges what the sums of the same people charge; every other policy charges nothing."""
     fair, X, y = fitted()
-    told = {"proba": fair.estimator_.predict_proba(X[["a", "b"]]), "y": y, "sensitive_features": "sex"}
+    told = {"score": fair.estimator_.predict_proba(X[["a", "b"]]), "y": y, "sensitive_features": "sex"}
     sums = aggregate(X, happiness="decision * loan", **told)
     again = solve(sums, gap=0.1, change_cost="auto", random_state=0)
     assert fair.change_cost_ == fair.policy_.change_cost == again.change_cost == 0.1
@@ -49,39 +49,38 @@ def test_by_default_the_score_of_two_classes_has_a_cost():
 @pytest.mark.parametrize("sees_group", [True, False])
 @pytest.mark.parametrize("randomize", [True, False])
 def test_what_is_stated_of_the_three_points_is_what_happens(policy, sees_group, randomize):
-    """Loss, means and shares of the proposed point are those of the probabilities of the fitted people.
-
-    Of every kind.
-    """
+    """Loss, means and all shares of the proposed point are those of the probabilities of the fitted people."""
     if policy == "individual" and not sees_group:
         pytest.skip("its numbers are out of fold")
     fair, X, y = fitted(policy, sees_group=sees_group, randomize=randomize, change_cost=0.05)
-    assert list(fair.outcomes_) == ["today", "unconstrained", "proposed"]
+    assert list(fair.outcomes_) == ["baseline", "unconstrained", "proposed"]
     assert fair.change_cost_ == 0.05
-    probabilities, today = fair.predict_proba(X), fair.estimator_.predict(X[["a", "b"]])
-    stated, now = fair.outcomes_["proposed"], fair.outcomes_["today"]
+    probabilities, baseline = fair.predict_proba(X), fair.estimator_.predict(X[["a", "b"]])
+    stated, now = fair.outcomes_["proposed"], fair.outcomes_["baseline"]
     assert fair.loss_ == stated.loss == pytest.approx(1.0 - probabilities[np.arange(len(y)), y].mean())
     for z, group in enumerate(fair.groups_):
         mine = (X["sex"] == group).to_numpy()
-        assert stated.changed[z] == pytest.approx(1.0 - probabilities[np.arange(len(y)), today][mine].mean())
-        assert stated.gains[z, 0] == pytest.approx((probabilities[:, 1] * (today == 0))[mine].mean())
-        assert stated.loses[z, 0] == pytest.approx((probabilities[:, 0] * (today == 1))[mine].mean())
+        assert stated.changed[z] == pytest.approx(
+            1.0 - probabilities[np.arange(len(y)), baseline][mine].mean()
+        )
+        assert stated.gains[z, 0] == pytest.approx((probabilities[:, 1] * (baseline == 0))[mine].mean())
+        assert stated.loses[z, 0] == pytest.approx((probabilities[:, 0] * (baseline == 1))[mine].mean())
     assert now.changed.tolist() == [0.0, 0.0]
-    assert now.loss == pytest.approx((today != y).mean())
+    assert now.loss == pytest.approx((baseline != y).mean())
     assert fair.outcomes_ == fair.policy_.outcomes
 
 
 def test_an_individual_policy_decides_as_the_cost_says():
     """Without requirements everybody gets the decision of least expected loss plus cost of a change."""
     fair, X, _ = fitted(Individual("none"), gap={}, change_cost=0.15)
-    proba = fair.estimator_.predict_proba(X[["a", "b"]])
-    for i, row in enumerate(proba):
+    score = fair.estimator_.predict_proba(X[["a", "b"]])
+    for i, row in enumerate(score):
         pay = [(1 - row[d]) + 0.15 * (d != row.argmax()) for d in (0, 1)]
         assert fair.predict_proba(X.iloc[[i]])[0, int(np.argmin(pay))] == 1.0
     sentences = fair.policy_.sentences()
     assert any("plus 0.15 if it is not the class that the model finds likeliest" in s for s in sentences)
     back = Policy.from_json(fair.policy_.to_json())
-    scores = (proba, X["sex"], X)
+    scores = (score, X["sex"], X)
     assert np.array_equal(back.probabilities(scores[0], scores[1], scores[2]), fair.predict_proba(X))
 
 
@@ -99,24 +98,24 @@ def test_an_individual_policy_changes_fewer_at_a_cost():
     assert fair.at(gap=0.3).change_cost_ == 0.5
 
 
-def test_an_individual_policy_cannot_know_other_decisions_of_today():
+def test_an_individual_policy_cannot_know_another_baseline():
     """A cost of changes from decisions that are not the model's likeliest classes is refused by name."""
     fair, X, y = fitted("individual", change_cost=0.0)
     fair.set_params(change_cost=0.1)
     with pytest.raises(DataError, match=r"would have to know them of everybody\. Use change_cost=0"):
-        fair.fit(X, y, today=1 - fair.estimator_.predict(X[["a", "b"]]))
+        fair.fit(X, y, baseline=1 - fair.estimator_.predict(X[["a", "b"]]))
 
 
 def test_a_recalibrated_classifier_keeps_its_number():
-    """New people without labels are decided about at the cost that was found on the labelled ones."""
+    """New people without labels are decided on at the cost that was found on the labelled ones."""
     fair, _, _ = fitted()
     new, _ = applicants(300, 3)
     fresh = fair.recalibrate(new)
     assert fresh.change_cost_ == fair.change_cost_ > 0
-    probabilities, today = fresh.predict_proba(new), fair.estimator_.predict(new[["a", "b"]])
+    probabilities, baseline = fresh.predict_proba(new), fair.estimator_.predict(new[["a", "b"]])
     for z, group in enumerate(fresh.groups_):
         mine = (new["sex"] == group).to_numpy()
-        changed = 1.0 - probabilities[np.arange(len(new)), today][mine].mean()
+        changed = 1.0 - probabilities[np.arange(len(new)), baseline][mine].mean()
         assert fresh.outcomes_["proposed"].changed[z] == pytest.approx(changed)
     individual = fitted("individual", change_cost=0.05, happiness="equal_opportunity")[0].recalibrate(new)
     assert individual.change_cost_ == 0.05
@@ -141,7 +140,7 @@ def test_changes_alone_are_fitted_without_labels():
         blank = FairClassifier(**fair.get_params(deep=False)).fit(X)
         assert blank.loss_ == pytest.approx(fair.loss_, abs=1e-9)
         assert blank.predict_proba(X) == pytest.approx(fair.predict_proba(X), abs=1e-9)
-        if policy != "soft-label":  # which cannot decide as today
+        if policy != "soft-label":  # which cannot decide as the baseline does
             assert blank.outcomes_["unconstrained"].loss == pytest.approx(0.0)
     kept = Policy.from_json(blank.policy_.to_json())
     assert kept.basis.loss_name == "changes"
@@ -172,7 +171,7 @@ def test_measured_outcomes_of_any_probabilities_know_who_is_changed():
     fair, X, y = fitted()
     problem = fair._fitted.problem
     people = People.of(
-        X, problem, group=X["sex"].to_numpy(), y=y, proba=fair.estimator_.predict_proba(X[["a", "b"]])
+        X, problem, group=X["sex"].to_numpy(), y=y, score=fair.estimator_.predict_proba(X[["a", "b"]])
     )
     probabilities = np.full((len(y), 2), 0.5)
     assert achieved(problem, people, probabilities).changed == pytest.approx([0.5, 0.5])

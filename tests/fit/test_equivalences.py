@@ -27,12 +27,12 @@ from strategies import aggregates_of, examples, feasible_by_oracle, populations,
 from felicific import Happiness, aggregate, solve
 from felicific.exceptions import InfeasibleError
 
-EVERY_LABEL = populations(every_label=True, n_components=st.just(1))
+EVERY_LABEL = populations(every_label=True, n_measures=st.just(1))
 EPS = st.sampled_from([0.0, 0.01, 0.1, 0.3])
 
 
 def scores_of(rows):
-    return rows.proba if rows.soft else rows.predicted
+    return rows.score if rows.soft else rows.predicted
 
 
 @st.composite
@@ -124,7 +124,7 @@ def test_a_policy_solved_at_eps_has_the_metric_at_eps(criterion, data):
     eps = data.draw(EPS)
     written = as_eta(criterion, rows)
     exact = Exact(written)
-    wanted = [GapAtMost(j, eps) for j in range(written.n_components)]
+    wanted = [GapAtMost(j, eps) for j in range(written.n_measures)]
     computed = aggregates_of(rows, loss, happiness=criterion)
     if not feasible_by_oracle(exact, wanted):
         with pytest.raises(InfeasibleError):
@@ -157,18 +157,18 @@ def test_two_to_five_classes_and_two_to_six_groups(criterion, soft):
         for G in (2, 3, 4, 5, 6):
             n = 40 * G
             group, label = np.arange(n) % G, rng.integers(0, K, n)
-            proba = rng.dirichlet(np.ones(K), n) + 0.2 * (1 + group[:, None] / G) * np.eye(K)[label]
-            proba /= proba.sum(axis=1, keepdims=True)
+            score = rng.dirichlet(np.ones(K), n) + 0.2 * (1 + group[:, None] / G) * np.eye(K)[label]
+            score /= score.sum(axis=1, keepdims=True)
             arguments = {
-                "proba": proba,
+                "score": score,
                 "y": label,
                 "sensitive_features": "group",
                 "happiness": criterion,
                 "policy": "soft-label" if soft else "label",
             }
             computed = aggregate({"group": group}, **arguments)
-            eps, policy = solve_or_least(computed, 0.3 * max(computed.today.gaps))
-            decisions = policy.probabilities(proba, group)
+            eps, policy = solve_or_least(computed, 0.3 * max(computed.baseline.gaps))
+            decisions = policy.probabilities(score, group)
             metric = METRICS[criterion](decisions, label, group, np.ones(n))
             assert list(policy.gaps.values()) == pytest.approx(metric, rel=0, abs=1e-12)
             assert max(metric) <= eps + 1e-9
@@ -185,13 +185,13 @@ def test_equalized_odds_is_the_papers_happiness(population, data):
         share[rows.group[i], rows.label[i]] += rows.weight[i]
     share /= share.sum(axis=1, keepdims=True)
 
-    def component(k, truth):
+    def of_paper(k, truth):
         def happiness(decision, y, group):
             return (decision == k) * (y == truth) / share[group, truth]
 
         return Happiness(happiness, name=f"{k} | {truth}")
 
-    papers = [component(k, truth) for truth in range(K) for k in range(K)]
+    papers = [of_paper(k, truth) for truth in range(K) for k in range(K)]
     q = data.draw(policies(rows))
     one = aggregates_of(rows, "error", happiness=papers).evaluate(q)
     two = aggregates_of(rows, "error", happiness="equalized_odds").evaluate(q)
@@ -207,7 +207,7 @@ def test_favourable_says_which_decision_counts(population, data):
     best = data.draw(st.integers(0, rows.n_classes - 1))
     q = data.draw(policies(rows))
     decisions = (
-        np.einsum("is,isd->id", rows.proba, q[rows.group]) if rows.soft else q[rows.group, rows.predicted]
+        np.einsum("is,isd->id", rows.score, q[rows.group]) if rows.soft else q[rows.group, rows.predicted]
     )
     for criterion in ("equal_opportunity", "predictive_equality"):
         metric = METRICS[criterion]
@@ -223,14 +223,14 @@ def test_favourable_says_which_decision_counts(population, data):
 
 @examples
 @given(EVERY_LABEL)
-def test_today_is_the_metric_of_the_models_own_decisions(population):
-    """What felicific reports for today equals the metric of the predicted labels themselves."""
+def test_the_baseline_is_the_metric_of_the_models_own_decisions(population):
+    """What felicific reports for the baseline equals the metric of the predicted labels themselves."""
     rows, _ = population
     own = np.eye(rows.n_classes)[rows.predicted]
     for criterion, metric in METRICS.items():
-        today = aggregates_of(rows, "error", happiness=criterion).today
+        baseline = aggregates_of(rows, "error", happiness=criterion).baseline
         wanted = metric(own, rows.label, rows.group, rows.weight)
-        assert today.gaps == pytest.approx(wanted, rel=0, abs=1e-13)
+        assert baseline.gaps == pytest.approx(wanted, rel=0, abs=1e-13)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ def test_equalized_odds_at_zero_is_the_derived_predictor(counts, cost):
 
 
 @examples
-@given(populations(every_label=True, n_classes=st.just(2), n_components=st.just(1)))
+@given(populations(every_label=True, n_classes=st.just(2), n_measures=st.just(1)))
 def test_relaxing_equalized_odds_never_costs(population):
     """The least loss falls as eps grows, from the derived predictor's to the unconstrained one, and is convex."""
     rows, loss = population

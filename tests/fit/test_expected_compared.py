@@ -205,7 +205,7 @@ def test_remedies_of_the_warning_can_be_followed():
 def test_sums_and_tables_say_it_too():
     """Without scikit-learn, the sentences of the policy warn."""
     X, y = make_people(LARGE)
-    said = {"proba": ["p0", "p1"], "sensitive_features": ["sex", "race"], "happiness": "decision"}
+    said = {"score": ["p0", "p1"], "sensitive_features": ["sex", "race"], "happiness": "decision"}
     asked = [Gap("decision", 0.02, between="race")]
     policies = [
         solve(aggregate(X, y=y, **said), constraints=asked, random_state=0),

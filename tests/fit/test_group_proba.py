@@ -57,7 +57,7 @@ def naive_outcome(probabilities, table, y):
 
 NAMED = (
     {
-        "proba": {0: "q0", 1: "q1"},
+        "score": {0: "q0", 1: "q1"},
         "y": "y",
         "sensitive_features": "group",
         "group_proba": COLUMNS,
@@ -167,12 +167,12 @@ def test_folds_are_learnt_naively_alike():
         believed[test] = model.predict_proba(x[test])
     average = sum(model.predict_proba(x) for model in models) / 5
     assert np.abs(fair.group_model_.predict_proba(table[FEATURES]) - average).max() <= 1e-12
-    proba = of_label.predict_proba(table[FEATURES])
-    loss, gap = naive_outcome(fair.policy_.probabilities(proba, x=table, group_proba=believed), table, y)
+    score = of_label.predict_proba(table[FEATURES])
+    loss, gap = naive_outcome(fair.policy_.probabilities(score, x=table, group_proba=believed), table, y)
     assert fair.loss_ == pytest.approx(loss, rel=1e-12)
     assert fair.gaps_["decision * loan"] == pytest.approx(gap, abs=1e-9)
     assert fair.policy_.basis.out_of_fold
-    predicted = fair.policy_.probabilities(proba, x=table, group_proba=average)
+    predicted = fair.policy_.probabilities(score, x=table, group_proba=average)
     assert (predicted == fair.predict_proba(table)).all()
     with pytest.warns(FittedRowsWarning, match="out of fold"):
         audit(fair, table, y)
@@ -266,7 +266,7 @@ def read(made):
 
 @pytest.mark.parametrize("place", PLACES)
 def test_solve_apply_and_audit_are_the_same_everywhere(place):
-    """In memory and on an engine, with or without scikit-learn: one policy, the same lots, the same audit."""
+    """In memory and on an engine, with or without scikit-learn: one policy, the same draws, the same audit."""
     table, y, _, of_label = make_believed()
     there = PLACES[place](table)
     fair = fitted(table, y, of_label, group_proba=COLUMNS)
@@ -275,14 +275,14 @@ def test_solve_apply_and_audit_are_the_same_everywhere(place):
     assert policy.gap == pytest.approx(fair.gaps_["decision * loan"], abs=1e-9)
     assert "infers the group from x" in policy.sentences()[0]
     back = Policy.from_json(fair.policy_.to_json())
-    roles = {"proba": NAMED["proba"], "group_proba": COLUMNS}
+    roles = {"score": NAMED["score"], "group_proba": COLUMNS}
     decided = back.apply(there, key="id", **roles)
     order = np.asarray(decided["id"]) if isinstance(decided, dict) else None
     assert order is None or (order == table["id"].to_numpy()).all()
     assert (read(decided) == fair.predict(table)).all()
     asked = {"happiness": "decision * loan", "sensitive_features": "group", "y": "y", "method": "t"}
     with pytest.warns(FittedRowsWarning, match="fitted on"):
-        measured = audit(back, there, **asked, **roles).components[0]
+        measured = audit(back, there, **asked, **roles).measures[0]
     loss, gap = naive_outcome(fair.predict_proba(table), table, y)
     assert measured.gap.estimate == pytest.approx(gap, abs=1e-9)
     assert loss == pytest.approx(policy.loss, abs=1e-9)
@@ -376,7 +376,7 @@ def test_beliefs_that_nobody_asks_for():
             )
         refused("no use", "Leave group_proba=", lambda s=settings: solve(table, **NAMED | s))
     policy = solve(table, **NAMED | {"sees_group": True, "group_proba": None})
-    named = {"proba": NAMED["proba"], "group_proba": COLUMNS}
+    named = {"score": NAMED["score"], "group_proba": COLUMNS}
     refused(
         "sees the group", "Leave", lambda: policy.apply(table, sensitive_features="group", key="id", **named)
     )
@@ -386,7 +386,7 @@ def test_beliefs_that_nobody_asks_for():
     roles = {
         name: part
         for name, part in NAMED.items()
-        if name in ("proba", "y", "sensitive_features", "happiness")
+        if name in ("score", "y", "sensitive_features", "happiness")
     }
     refused(
         "comes too late",
@@ -406,8 +406,8 @@ def test_beliefs_that_are_missing():
             lambda t=there: solve(t, **NAMED | {"group_proba": None}),
         )
     policy = solve(table, **NAMED)
-    refused("infers the group", "group_model_", lambda: policy.apply(table, proba=NAMED["proba"], key="id"))
-    asked = {"happiness": "decision * loan", "sensitive_features": "group", "proba": NAMED["proba"]}
+    refused("infers the group", "group_model_", lambda: policy.apply(table, score=NAMED["score"], key="id"))
+    asked = {"happiness": "decision * loan", "sensitive_features": "group", "score": NAMED["score"]}
     refused("infers the group", "group_proba=", lambda: audit(policy, table, **asked))
     refused("calibrates group by group", "Leave the calibration", lambda: solve(
         pl.from_pandas(table).lazy(), **NAMED | {"policy": Individual(calibration="none")}

@@ -9,7 +9,7 @@ import pytest
 
 from felicific import Happiness, MissingLabels, aggregate, frontier, solve
 from felicific._audit.band import band_of
-from felicific._audit.methods import measure_component, measure_loss
+from felicific._audit.methods import measure_loss, sample_of
 from felicific._audit.persons import persons_of
 from felicific._fit.certificate import a_priori
 from felicific._fit.fitted import achieved, outcome_of
@@ -54,7 +54,7 @@ def people_of(table, problem, max_odds_ratio=1.0, weight=None):
         problem,
         group=table["g"].to_numpy(),
         y=table["y"].to_numpy(),
-        proba=np.column_stack([1.0 - table["score"], table["score"]]),
+        score=np.column_stack([1.0 - table["score"], table["score"]]),
         weight=weight,
         missing=MissingLabels(label_proba="proba", max_odds_ratio=max_odds_ratio),
         label_proba=table["proba"].to_numpy(),
@@ -65,11 +65,11 @@ def people_of(table, problem, max_odds_ratio=1.0, weight=None):
 @pytest.mark.parametrize("max_odds_ratio", [1.0, 2.0, math.inf])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_trial_has_the_values_of_an_audit(max_odds_ratio, weighted):
-    """Person by person, of every component and the loss, at both ends; and outcomes are the means of them."""
+    """Person by person, of every measure and the loss, at both ends; and outcomes are the means of them."""
     table, problem = table_of(), Problem.of(np.array([0, 1]), HAPPINESS)
     weight = np.random.default_rng(2).integers(1, 4, len(table)).astype(float) if weighted else None
     people = people_of(table, problem, max_odds_ratio, weight)
-    asked = {"proba": "score", "y": "full", "sensitive_features": "g", "gap": {"hired": 0.05}}
+    asked = {"score": "score", "y": "full", "sensitive_features": "g", "gap": {"hired": 0.05}}
     policy = solve(table_of(seed=1), happiness=HAPPINESS, random_state=0, **asked)
     tried, exact = Tryout(problem, people), persons_of(policy.decided(people), problem)
     found = tried.persons(policy)
@@ -103,7 +103,7 @@ def test_complete_labels_are_tried_as_they_were():
     table["y"] = table["full"]
     people = people_of(table, problem, 2.0)
     policy = solve(
-        table_of(seed=1), happiness=HAPPINESS, proba="score", y="full", sensitive_features="g", gap={}, random_state=0
+        table_of(seed=1), happiness=HAPPINESS, score="score", y="full", sensitive_features="g", gap={}, random_state=0
     )  # fmt: skip
     plain = Tryout(problem, replace(people, missing=None, label_proba=None, chances=None)).persons(policy)
     found = Tryout(problem, people).persons(policy)
@@ -119,14 +119,14 @@ def test_a_band_holds_both_ends(max_odds_ratio):
     table, problem = table_of(), Problem.of(np.array([0, 1]), {"hired": "equal_opportunity"})
     people = people_of(table, problem, max_odds_ratio)
     line = frontier(
-        table_of(seed=1), happiness={"hired": "equal_opportunity"}, proba="score", y="full", sensitive_features="g"
+        table_of(seed=1), happiness={"hired": "equal_opportunity"}, score="score", y="full", sensitive_features="g"
     )  # fmt: skip
     tried = Tryout(problem, people)
     band = band_of(line, tried.persons, 0.9)
     tail = 0.1 / (2.0 * len(line.tau) * 3)
     for i in (0, len(line.tau) - 1):
         persons = tried.persons(line.policies[i])
-        measure, loss = measure_component(persons, 0), measure_loss(persons)
+        measure, loss = sample_of(persons, 0), measure_loss(persons)
         low, high = (side + measure.origin for side in measure.cautious(tail))
         assert band.low[i, :, 0] == pytest.approx(low)
         assert band.high[i, :, 0] == pytest.approx(high)
@@ -138,7 +138,7 @@ def test_a_promise_rests_on_debiased_values(max_odds_ratio):
     """What is shown is the worst that is left open; the loss is the end of a two-sided interval; both are said."""
     asked = {
         "happiness": {"hired": "equal_opportunity"},
-        "proba": "score",
+        "score": "score",
         "sensitive_features": "g",
         "y": "full",
     }
@@ -151,7 +151,7 @@ def test_a_promise_rests_on_debiased_values(max_odds_ratio):
     finish = lambda policy: replace(policy, salt="0" * 32)  # noqa: E731
     policy, certificate = certify(start, line, trial, held.persons, finish)
     persons = held.persons(policy)
-    measure = measure_component(persons, 0, "t")
+    measure = sample_of(persons, 0, "t")
     (shown,) = trial.shows(persons, policy.salt)
     assert shown.passed
     assert not shown.surely
@@ -175,7 +175,7 @@ def test_a_promise_rests_on_debiased_values(max_odds_ratio):
 
 def test_nothing_is_promised_in_advance():
     """The bound for all policies of a kind counts people whose label is known."""
-    asked = {"happiness": "decision", "proba": "score", "sensitive_features": "g", "y": "y"}
+    asked = {"happiness": "decision", "score": "score", "sensitive_features": "g", "y": "y"}
     sums = aggregate(table_of(), missing_labels="at_random", **asked)
     policy = solve(sums, gap=0.1, random_state=0)
     problem = Problem.of(np.array([0, 1]), "decision")

@@ -69,7 +69,7 @@ def gap_of(decided, table, among=None):
 
 @pytest.mark.parametrize("policy", CELLS, ids=str)
 @pytest.mark.parametrize(
-    "happiness", ["equalized_odds", funding, [funding, relief]], ids=["proba", "funding", "both"]
+    "happiness", ["equalized_odds", funding, [funding, relief]], ids=["odds", "funding", "both"]
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_fitted_people_change_nothing(policy, happiness, n_classes):
@@ -270,7 +270,7 @@ def test_an_asked_gap_is_reached_on_the_new_people(policy):
 
 
 def test_recalibration_says_which_it_did():
-    """Components that ignore y are computed on the new people; the others say how else."""
+    """Measures that ignore y are computed on the new people; the others say how else."""
     table, y = make_people(300, seed=12)
     happiness = {"cash": funding, "ease": relief, "hit": "overall_accuracy", "yes": "statistical_parity"}
     exact = {"cash", "yes(decision=0)", "yes(decision=1)"}
@@ -284,8 +284,8 @@ def test_recalibration_says_which_it_did():
             assert words.startswith("computed on the new" if name in exact else kept), (name, words)
 
 
-def test_a_component_called_loss_is_not_overwritten():
-    """What was done to a component is said even when it is called "loss"."""
+def test_a_measure_called_loss_is_not_overwritten():
+    """What was done to a measure is said even when it is called "loss"."""
     table, y = make_people(200, seed=12)
     fair = fitted(table, y, happiness={"loss": funding}, gap={})
     assert fair.recalibrate(table).recalibration_["loss"].startswith("computed on the new")
@@ -334,7 +334,7 @@ def reweighted_by_hand(table, y, new, cell, new_cell, n_cells, runs):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([20, 60, 250]), st.sampled_from([2, 4]))
-def test_components_that_look_at_y_are_reweighted(seed, n, n_groups):
+def test_measures_that_look_at_y_are_reweighted(seed, n, n_groups):
     """Loss and happiness of the new people are the labelled means per cell, borrowed from neighbours if empty."""
     table, y = make_people(n, 2, n_groups, seed=seed)
     new, _ = make_people(80, 2, n_groups, seed=seed + 1)
@@ -381,7 +381,7 @@ def test_empty_cells_borrow_from_neighbours_then_groups_then_the_group():
         sensitive_features=np.tile(["a", "b"], 3),
         **common,
     )
-    found = reweighted(labelled, replace(fresh, components=()))
+    found = reweighted(labelled, replace(fresh, measures=()))
     # Errors of deciding 0, 1, 2: group a under label 0 half and half; under 1 borrowed from b; under 2 from all of a.
     assert found.loss[0].tolist() == [[0.5, 0.5, 1.0], [1.0, 0.5, 0.5], [0.5, 0.5, 1.0]]
     assert found.loss[1, 0].tolist() == [0.0, 1.0, 1.0]
@@ -401,12 +401,12 @@ def test_monotone_stays_monotone():
     assert again.policy_.q[:, :, 1].max() == 1.0
 
 
-def test_todays_floor_is_that_of_the_new_people():
-    """A floor at today's level is met by what the model decides about the new people, not the old ones."""
+def test_a_floor_at_the_baseline_is_that_of_the_new_people():
+    """A floor at the baseline is met by what the model decides on the new people, not the old ones."""
     table, y = make_people(500, seed=15)
     new, _ = make_people(300, seed=16)
     for policy in EVERY:
-        fair = fitted(table, y, policy=policy, gap={}, constraints=[Floor("funding", "today")])
+        fair = fitted(table, y, policy=policy, gap={}, constraints=[Floor("funding", "baseline")])
         again = fair.recalibrate(new)
         own = (new["p1"] > new["p0"]).to_numpy() * new["loan"].to_numpy()
         for z in "ab":

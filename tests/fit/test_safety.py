@@ -13,15 +13,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Happiness, Ratio, Score, WorseOff, audit
-from felicific._audit.methods import Measure
+from felicific import FairClassifier, Happiness, Ratio, Score, WorseOff, audit, sample_size
+from felicific._audit.methods import Sampled
 from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, split
-from felicific._frontier.breakpoints import Places
+from felicific._frontier.breakpoints import RayPolicies
 from felicific._policy.lottery import make_salt
-from felicific._problem.rows import Comparison
+from felicific._problem.rows import ComparedMeans
 from felicific._statistics.intervals import Sample
 from felicific._statistics.pairs import shown_by_pairs
-from felicific._statistics.sample_size import margin_of_error
 from felicific._tables.groups import encode_groups
 from felicific.exceptions import CertificateError, ConstraintError, DataError, HappinessError
 
@@ -83,17 +82,15 @@ def test_what_is_returned_passed_the_test(crowd):
     fair = fitted(crowd, gap=gap, confidence=1 - gamma, method="t", random_state=5)
     _, rows = parts(crowd, fair)
     table = crowd.table("pandas").iloc[rows]
-    for found in audit(fair, table, crowd.y[rows]).components:
+    for found in audit(fair, table, crowd.y[rows]).measures:
         assert found.test.p_exceeds <= 0.9 * gamma
     # The policy that was asked for would have failed: a margin is kept.
     loosest = fair.at(gap=gap)
-    assert any(
-        found.test.p_exceeds > 0.9 * gamma for found in audit(loosest, table, crowd.y[rows]).components
-    )
+    assert any(found.test.p_exceeds > 0.9 * gamma for found in audit(loosest, table, crowd.y[rows]).measures)
 
 
 def test_what_is_returned_won_its_bets(crowd):
-    """By bets: people held out, paired by lot, show the gap of the returned policy; a looser one's not."""
+    """By bets: people held out, paired at random, show the gap of the returned policy; a looser one's not."""
     gap, gamma = 0.1, 0.1
     fair = fitted(crowd, gap=gap, confidence=1 - gamma, random_state=5)
     loosest, table, group = fair.at(gap=gap), crowd.table("pandas"), np.asarray(crowd["group"])
@@ -102,8 +99,8 @@ def test_what_is_returned_won_its_bets(crowd):
     for policy in (fair, loosest):
         spread = loosest.predict_proba(table.iloc[before])[:, 1]
         value = policy.predict_proba(table.iloc[held])[:, 1]
-        lot = np.random.default_rng([int(fair.policy_.salt[-32:], 16), 0])
-        groups = [lot.permutation(value[group[held] == z]) for z in (0, 1)]
+        pairing = np.random.default_rng([int(fair.policy_.salt[-32:], 16), 0])
+        groups = [pairing.permutation(value[group[held] == z]) for z in (0, 1)]
         spreads = np.array([spread[group[before] == z].std(ddof=1) for z in (0, 1)])
         shown.append(shown_by_pairs(groups, spreads, (0.0, 1.0), gap, 0.9 * gamma))
     assert shown == [True, False]
@@ -215,7 +212,7 @@ def test_the_bound_in_advance(crowd):
     """Without confidence= the certificate is the bound for all policies of the kind, computed by hand here."""
     fair = fitted(crowd, gap=0.05, policy="label")
     n = np.bincount(crowd["group"])
-    delta = [margin_of_error(int(rows), confidence=0.95, n_components=2) for rows in n]
+    delta = [sample_size(rows=int(rows), confidence=0.95, n_measures=2).margin_of_error for rows in n]
     means = [fair.policy_.means["statistical_parity(decision=1)"][z] for z in (0, 1)]
     gap = max(means[0] + delta[0] - means[1] + delta[1], means[1] + delta[1] - means[0] + delta[0])
     certificate = fair.certificate_
@@ -280,7 +277,7 @@ def winning(decision, x):
 
 
 def lottery_of_600(rows, seed):
-    """Two groups that are decided about alike; in one of them one of 500 wins 600, which makes a true gap of 0.6."""
+    """Two groups that are decided on alike; in one of them one of 500 wins 600, which makes a true gap of 0.6."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 2, rows)
     win = 0.5 + rng.random(rows) + 600.0 * ((group == 1) & (rng.random(rows) < 0.002))
@@ -322,8 +319,14 @@ def test_a_long_frontier_is_tested_at_few_places(monkeypatch):
     rng = np.random.default_rng(0)
     group, score = np.arange(40_000) % 40, rng.random(40_000)
     x = np.column_stack([score, rng.lognormal(0, 0.5, 40_000) * (1 + 3 * group / 40)])
-    y, asked, tried, find, shows = (rng.random(40_000) < score).astype(int), [], [], Places.at, Trial.shows
-    monkeypatch.setattr(Places, "at", lambda places, tau: asked.append(tau) or find(places, tau))
+    y, asked, tried, find, shows = (
+        (rng.random(40_000) < score).astype(int),
+        [],
+        [],
+        RayPolicies.at,
+        Trial.shows,
+    )
+    monkeypatch.setattr(RayPolicies, "at", lambda places, tau: asked.append(tau) or find(places, tau))
     monkeypatch.setattr(
         Trial, "shows", lambda trial, persons, salt: tried.append(salt) or shows(trial, persons, salt)
     )
@@ -459,19 +462,19 @@ def test_what_is_rare_counts_wherever_it_is_seen():
     assert found["too skewed"] == 12
 
 
-def test_people_are_paired_by_lot():
+def test_people_are_paired_at_random():
     """Rows that are sorted by what they show do not pass more often: their order is drawn."""
-    rng, level, runs, by_lot, sorted_ = np.random.default_rng(0), 0.18, 200, 0, 0
+    rng, level, runs, at_random, sorted_ = np.random.default_rng(0), 0.18, 200, 0, 0
     sizes = Sample(*np.full((4, 2), 60.0))
     for _ in range(runs):
         groups = [np.sort(rng.random(60) < 0.6) * 1.0, np.sort(rng.random(60) < 0.4)[::-1] * 1.0]
-        found = Measure(sizes, 0.0, "betting", (0.0, 1.0), groups.__getitem__)
+        found = Sampled(sizes, 0.0, "betting", (0.0, 1.0), groups.__getitem__)
         guess = SimpleNamespace(sample=SimpleNamespace(sd=np.full((2, 1), 0.49)))
-        claim = Comparison(0, 0.2, 1.0, None, 0, "gap", plain=True)
+        claim = ComparedMeans(0, 0.2, 1.0, None, 0, "gap", plain=True)
         trial = Trial("auto", 1 - level / 0.9, (claim,), guess)
-        by_lot += trial._bets(found, claim, guess, make_salt(rng.integers(1 << 30)))[0]
+        at_random += trial._bets(found, claim, guess, make_salt(rng.integers(1 << 30)))[0]
         sorted_ += shown_by_pairs(groups, np.full(2, 0.49), (0.0, 1.0), 0.2, level)
-    assert by_lot <= runs * level + 3 * math.sqrt(runs * level * (1 - level))
+    assert at_random <= runs * level + 3 * math.sqrt(runs * level * (1 - level))
     assert sorted_ > 2 * runs * level  # else the test could not fail
 
 
@@ -507,7 +510,7 @@ def test_a_loss_of_clusters_is_by_large_samples(crowd):
 
 def test_what_was_asked_for_is_what_was_asked(crowd):
     """A safe fit returns a policy of a smaller gap, and is measured by the one that was asked for."""
-    asked = fitted(crowd, gap=0.9, confidence=0.9).policy_.basis.asked
+    asked = fitted(crowd, gap=0.9, confidence=0.9).policy_.basis.allowed
     assert set(asked.values()) == {0.9}
 
 
@@ -532,8 +535,8 @@ def test_what_was_asked_keeps_its_words(kind):
         model, happiness="decision", gap=0.2, constraints=limits, confidence=0.9, policy=kind, random_state=0
     ).fit(X, y, sensitive_features=group)
     words = [
-        "at most 30 % of the people get less than today",
-        "at most 35 % of group 'a' get less than today",
+        "at most 30 % of the people get less than from the baseline",
+        "at most 35 % of group 'a' get less than from the baseline",
     ]
     assert [*fair.policy_.reached] == words
     assert {name for name in fair.policy_.prices if "%" in name} <= {*words}

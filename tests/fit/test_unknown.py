@@ -12,7 +12,7 @@ from felicific import FairClassifier, Floor, Policy, WorseOff, aggregate, altern
 from felicific.cli.model import ColumnModel
 from felicific.exceptions import GroupError
 
-ROLES = {"y": "repaid", "sensitive_features": "sex", "happiness": "decision", "proba": "score"}
+ROLES = {"y": "repaid", "sensitive_features": "sex", "happiness": "decision", "score": "score"}
 
 
 def make(n=900, seed=0, *, missing=0.1):
@@ -68,7 +68,7 @@ def test_other_people_may_all_have_a_group(settings):
     unknown = content["groups"][2]
     assert (unknown["name"], unknown["people"], unknown["compared"]) == ("unknown", 0.0, False)
     place = content["positions"][content["proposed"]]
-    assert place["components"][0]["means"][2]["change"]["estimate"] is None
+    assert place["measures"][0]["means"][2]["change"]["estimate"] is None
     assert again.policy_.gaps["decision"] <= 0.05 + 1e-9
     assert again.policy_.groups == fair.policy_.groups
     assert "of nobody in group 'unknown'" in str(again.policy_)
@@ -86,7 +86,7 @@ def test_nobody_of_unknown_group_changes_nothing():
     without = aggregate(table, **ROLES)
     for asked in (
         {"gap": 0.02},
-        {"gap": 0.1, "constraints": [Floor("decision", "today")]},
+        {"gap": 0.1, "constraints": [Floor("decision", "baseline")]},
         {"gap": 0.1, "constraints": [Floor("decision", 0.2)]},
         {"gap": 0.02, "change_cost": 0.1},
     ):
@@ -121,7 +121,7 @@ def test_a_policy_says_what_they_are_called():
         audit(none, some, "repaid", missing_group="unknown", **by_policy)
     for decide in (
         lambda: none.probabilities(some[["rest", "score"]], some["sex"]),
-        lambda: none.apply(some, proba="score", sensitive_features="sex", key="id"),
+        lambda: none.apply(some, score="score", sensitive_features="sex", key="id"),
         lambda: fitted(full, missing_group=None).predict(some),
     ):
         with pytest.raises(
@@ -140,14 +140,14 @@ def test_alternatives_compare_those_of_known_group():
     """The gap is between the others; of the unknown there may be a single one."""
     table = make(3000, 3)
     said = {"happiness": "decision", "sensitive_features": "sex", "missing_group": "unknown"}
-    found = alternatives({"today": "score"}, table, "repaid", **said)
+    found = alternatives({"baseline": "score"}, table, "repaid", **said)
     known = {
-        group: mean.estimate for group, mean in found.today["decision"].means.items() if group != "unknown"
+        group: mean.estimate for group, mean in found.baseline["decision"].means.items() if group != "unknown"
     }
-    assert found.today.gaps["decision"] == pytest.approx(abs(known["f"] - known["m"]))
-    assert found.today.unknown == ("unknown",)
+    assert found.baseline.gaps["decision"] == pytest.approx(abs(known["f"] - known["m"]))
+    assert found.baseline.unknown == ("unknown",)
     one = make(1000, 4, missing=0.0)
     one.loc[0, "sex"] = None
-    assert alternatives({"today": "score"}, one, "repaid", **said).rows
+    assert alternatives({"baseline": "score"}, one, "repaid", **said).rows
     with pytest.raises(GroupError, match="one group only: 'f'"):
-        alternatives({"today": "score"}, table[table["sex"] != "m"], "repaid", **said)
+        alternatives({"baseline": "score"}, table[table["sex"] != "m"], "repaid", **said)

@@ -93,13 +93,13 @@ def test_a_loss_is_a_place_too(policy):
     assert fair.gap == 0.0
 
 
-def best_expected_loss(proba, size, group, gap):
+def best_expected_loss(score, size, group, gap):
     """Least expected loss of any policy that sees everything: one probability of approval per person."""
     n = len(size)
     row = size * np.where(group == "a", 1 / (group == "a").sum(), -1 / (group == "b").sum())
-    cost = (1 - 2 * proba) / n
+    cost = (1 - 2 * score) / n
     found = linprog(cost, A_ub=[row, -row], b_ub=[gap, gap], bounds=(0, 1), method="highs")
-    return found.fun + proba.mean()
+    return found.fun + score.mean()
 
 
 def test_individual_frontier_is_within_its_tolerance():
@@ -107,10 +107,10 @@ def test_individual_frontier_is_within_its_tolerance():
     fair, _, _ = fitted(Individual("none"))
     table, _ = population(2)
     line = fair.recalibrate(table).frontier_
-    proba = fair.estimator_.predict_proba(table[["score", "size"]])[:, 1]
+    score = fair.estimator_.predict_proba(table[["score", "size"]])[:, 1]
     rise = line.loss[0] - line.loss[-1]
     for gap in np.linspace(0, 1.1 * line.tau[-1], 40):
-        best = best_expected_loss(proba, table["size"].to_numpy(), table["group"].to_numpy(), gap)
+        best = best_expected_loss(score, table["size"].to_numpy(), table["group"].to_numpy(), gap)
         found = line.at(gap=float(gap)).loss
         assert best - 1e-9 <= found <= best + line.tolerance * rise + 1e-9
 
@@ -124,9 +124,9 @@ def test_individual_frontier_is_nowhere_above_the_fitted_policy():
 @pytest.mark.parametrize("policy", ["score", "individual"])
 def test_constraints_hold_all_along(policy):
     """A floor is kept at every breakpoint."""
-    fair, table, _ = fitted(policy, constraints=[Floor("funding", "today")], gap=0.3)
-    today = fair.estimator_.predict(table[["score", "size"]]) * table["size"].to_numpy()
-    floor = [today[table["group"].to_numpy() == group].mean() for group in ("a", "b")]
+    fair, table, _ = fitted(policy, constraints=[Floor("funding", "baseline")], gap=0.3)
+    baseline = fair.estimator_.predict(table[["score", "size"]]) * table["size"].to_numpy()
+    floor = [baseline[table["group"].to_numpy() == group].mean() for group in ("a", "b")]
     assert (fair.frontier_.means[:, :, 0] >= np.array(floor) - 1e-9).all()
 
 
@@ -135,7 +135,7 @@ def test_several_gaps_shrink_as_asked():
     fair, _, _ = fitted(
         "score", gap={"funding": 0.2, "statistical_parity": 0.05}, happiness=[funding, "statistical_parity"]
     )
-    names = [component.name for component in fair.frontier_.components]
+    names = [measure.name for measure in fair.frontier_.measures]
     assert fair.frontier_.ray[names.index("funding")] == 0.2
     moved = fair.at(gap={"funding": 0.2, "statistical_parity": 0.05})
     assert moved.loss_ == pytest.approx(fair.loss_, abs=1e-9)
@@ -152,20 +152,20 @@ def test_on_other_people_gaps_have_theirkinks_of(policy):
         loss, gap, _ = measured(fair.at(gap=max(float(tau), 0.0)), table, y)
         assert np.interp(tau, found.tau, found.loss) == pytest.approx(loss, abs=1e-8)
         assert np.interp(tau, found.tau, found.gaps[:, 0]) == pytest.approx(gap, abs=1e-8)
-    today = (fair.estimator_.predict(table[["score", "size"]]) != y).mean()
-    assert found.today.loss == pytest.approx(today)
+    baseline = (fair.estimator_.predict(table[["score", "size"]]) != y).mean()
+    assert found.baseline.loss == pytest.approx(baseline)
 
 
 def test_curve_lists_the_kink_of_crossing_groups():
     """Where two groups change places the gap is 0, and the curve has that point."""
     x = np.arange(40.0)[:, None]
     group = np.arange(40) % 2
-    proba = np.column_stack([1 - (s := np.linspace(0.05, 0.95, 40)), s])
+    score = np.column_stack([1 - (s := np.linspace(0.05, 0.95, 40)), s])
 
     def sums(shift):
         return aggregate(
             x,
-            proba=proba,
+            score=score,
             y=(s > 0.5).astype(int),
             sensitive_features=group,
             happiness=lambda decision, group: decision * (1.0 + group) + shift * group,
@@ -199,7 +199,7 @@ def test_other_peoples_aggregates_must_match():
     settings = {
         "y": (x[:, 0] > 14).astype(int),
         "happiness": lambda decision, x: decision * x[:, 0],
-        "proba": np.column_stack([1 - x[:, 0] / 30, x[:, 0] / 30]),
+        "score": np.column_stack([1 - x[:, 0] / 30, x[:, 0] / 30]),
     }
     line = frontier(aggregate(x, sensitive_features=group, policy="label", **settings))
     for wrong in (
@@ -219,7 +219,7 @@ def test_score_frontier_on_other_aggregates():
     table, y = population(9)
     others = aggregate(
         table,
-        proba=fair.estimator_.predict_proba(table[["score", "size"]]),
+        score=fair.estimator_.predict_proba(table[["score", "size"]]),
         y=y,
         sensitive_features="group",
         happiness=funding,
@@ -228,7 +228,7 @@ def test_score_frontier_on_other_aggregates():
     found, expected = fair.frontier_.on(others), fair.frontier_on(table, y)
     assert found.loss == pytest.approx(expected.loss, abs=1e-12)
     assert found.gaps == pytest.approx(expected.gaps, abs=1e-12)
-    assert found.today.loss == pytest.approx(expected.today.loss)
+    assert found.baseline.loss == pytest.approx(expected.baseline.loss)
 
 
 @pytest.mark.parametrize("policy", KINDS)
@@ -335,7 +335,7 @@ def asked(funding, parity):
 
 
 def test_an_infinite_gap_is_not_closed():
-    """A component that may have any gap is measured, on the frontier as in the fit."""
+    """A measure that may have any gap is measured, on the frontier as in the fit."""
     fair, _, _ = fitted(
         "score", happiness=[funding, "statistical_parity"], gap={"funding": 0.2, "statistical_parity": np.inf}
     )
@@ -418,7 +418,7 @@ def test_weights_of_other_people_are_frequencies(policy):
     expected = fair.frontier_on(table.iloc[rows], y[rows])
     assert found.loss == pytest.approx(expected.loss, abs=1e-12)
     assert found.gaps == pytest.approx(expected.gaps, abs=1e-12)
-    assert found.today.loss == pytest.approx(expected.today.loss, abs=1e-12)
+    assert found.baseline.loss == pytest.approx(expected.baseline.loss, abs=1e-12)
     band = fair.frontier_band(max_odds_ratio, y, sample_weight=weight)
     assert band.loss == pytest.approx(fair.frontier_band(table.iloc[rows], y[rows]).loss, abs=1e-12)
     with pytest.raises(DataError, match="labels y for"):
@@ -487,5 +487,5 @@ def test_trying_policies_evaluates_happiness_once():
     assert len(fair.frontier_) > 3
     calls.clear()
     fair.frontier_on(table, y)
-    # Today's decisions, where values lie, what is expected and what is real: each for both decisions.
+    # The baseline's decisions, where values lie, what is expected and what is real: each for both decisions.
     assert calls.count(100) == 8

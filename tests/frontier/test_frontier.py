@@ -13,13 +13,13 @@ def people(seed, n=600, K=2, G=2, J=1, policy="score", offset=0.0, apart=0.3):
     rng = np.random.default_rng(seed)
     group = rng.integers(0, G, n)
     x = rng.normal(size=(n, J)) + apart * group[:, None]
-    proba = rng.dirichlet(np.ones(K), n) if K > 2 else np.column_stack([1 - (s := rng.beta(2, 3, n)), s])
-    y = (rng.random(n)[:, None] > proba.cumsum(axis=1)).sum(axis=1).clip(max=K - 1)
+    score = rng.dirichlet(np.ones(K), n) if K > 2 else np.column_stack([1 - (s := rng.beta(2, 3, n)), s])
+    y = (rng.random(n)[:, None] > score.cumsum(axis=1)).sum(axis=1).clip(max=K - 1)
     happiness = {
         f"h{j}": lambda decision, x, j=j: offset + decision * np.exp(x[:, j]) + 3.0 * (decision == j)
         for j in range(J)
     }
-    return aggregate(x, proba=proba, y=y, sensitive_features=group, happiness=happiness, policy=policy)
+    return aggregate(x, score=score, y=y, sensitive_features=group, happiness=happiness, policy=policy)
 
 
 CASES = {
@@ -27,13 +27,15 @@ CASES = {
     "soft label": {"policy": "soft-label"},
     "monotone cells": {"policy": Score(40)},
     "free cells": {"policy": Score(40, monotone=False)},
-    "two components": {"policy": Score(30), "J": 2, "G": 3},
+    "two measures": {"policy": Score(30), "J": 2, "G": 3},
     "four classes": {"policy": "soft-label", "K": 4, "G": 3, "J": 2},
     "large offset": {"policy": Score(40), "offset": 1e9},
 }
 
 
-@pytest.mark.parametrize("constraints", [(), (Floor("h0", "today"),), (Budget("h0", at_least=1.0),)], ids=len)
+@pytest.mark.parametrize(
+    "constraints", [(), (Floor("h0", "baseline"),), (Budget("h0", at_least=1.0),)], ids=len
+)
 @pytest.mark.parametrize("case", CASES)
 def test_frontier_equals_a_grid_of_programs(case, constraints):
     """At 300 gaps the loss equals that of a program solved for that gap alone, to 1e-9, and the gap is kept."""
@@ -41,7 +43,7 @@ def test_frontier_equals_a_grid_of_programs(case, constraints):
         pytest.skip("a floor in absolute numbers and an offset are two things")
     computed = people(1, **CASES[case]).joined()
     line = frontier(computed, constraints=constraints)
-    names = [component.name for component in line.components]
+    names = [measure.name for measure in line.measures]
     for tau in np.linspace(line.tau[0], 1.1 * line.tau[-1], 300 if case == "label" else 60):
         allowed = {
             name: float(tau * width) * (1 + 1e-12) for name, width in zip(names, line.ray, strict=True)
@@ -100,10 +102,10 @@ def test_identical_groups_have_one_point():
     rng = np.random.default_rng(0)
     half = rng.random((200, 1))
     x, y, group = np.vstack([half, half]), np.tile(half[:, 0] > 0.5, 2).astype(int), np.repeat([0, 1], 200)
-    proba = np.column_stack([1 - x, x])
+    score = np.column_stack([1 - x, x])
     line = frontier(
         aggregate(
-            x, proba=proba, y=y, sensitive_features=group, happiness=lambda decision, x: decision * x[:, 0]
+            x, score=score, y=y, sensitive_features=group, happiness=lambda decision, x: decision * x[:, 0]
         )
     )
     assert len(line) == 1
@@ -114,10 +116,10 @@ def test_identical_groups_have_one_point():
 def test_constant_happiness_has_its_own_gap():
     """A happiness that no decision changes has one gap, which is the least and only one."""
     rng = np.random.default_rng(0)
-    proba = rng.dirichlet([1, 1], 100)
+    score = rng.dirichlet([1, 1], 100)
     table = aggregate(
         np.zeros((100, 1)),
-        proba=proba,
+        score=score,
         y=rng.integers(0, 2, 100),
         sensitive_features=np.arange(100) % 2,
         happiness=lambda decision, group: 2.0 * group,
@@ -149,7 +151,7 @@ def test_least_gap_above_zero_is_the_first_point():
 
 
 @pytest.mark.parametrize("unit", [1e-15, 1e-12, 1e12, 1e15])
-@pytest.mark.parametrize("case", ["label", "monotone cells", "two components"])
+@pytest.mark.parametrize("case", ["label", "monotone cells", "two measures"])
 def test_units_change_nothing(case, unit):
     """In any unit of happiness the frontier has the same losses, at gaps of that unit."""
 
@@ -160,7 +162,7 @@ def test_units_change_nothing(case, unit):
         return frontier(
             aggregate(
                 x,
-                proba=np.column_stack([1 - score, score]),
+                score=np.column_stack([1 - score, score]),
                 y=(rng.random(300) < score).astype(int),
                 sensitive_features=group,
                 happiness={
@@ -185,7 +187,7 @@ def alike(happiness, seed=0, **options):
     x = np.column_stack([np.concatenate([half, rng.permutation(half)]), rng.normal(size=200)])
     sums = aggregate(
         x,
-        proba=np.column_stack([1 - score, score]),
+        score=np.column_stack([1 - score, score]),
         y=(rng.random(200) < score).astype(int),
         sensitive_features=np.repeat([0, 1], 100),
         happiness=happiness,
@@ -197,7 +199,7 @@ def alike(happiness, seed=0, **options):
 
 @pytest.mark.parametrize("policy", ["label", Score()], ids=str)
 def test_a_gap_of_rounding_alone_bends_no_ray(policy):
-    """A component whose gap is 1e-17 whatever is decided leaves the frontier of the others as it is."""
+    """A measure whose gap is 1e-17 whatever is decided leaves the frontier of the others as it is."""
     happiness = {
         "same": lambda decision, x: np.abs(x[:, 0]) / 3 + 1.7,
         "own": lambda decision, x: decision * np.exp(x[:, 1]),
@@ -211,11 +213,11 @@ def test_a_gap_of_rounding_alone_bends_no_ray(policy):
     assert solve(both, gap=0.0).loss == pytest.approx(line.loss[0], abs=1e-9)
 
 
-def test_a_floor_of_today_is_kept_where_no_decision_matters():
-    """Today's mean of a happiness that nothing changes is met by every policy, not missed by its rounding."""
+def test_a_floor_at_the_baseline_is_kept_where_no_decision_matters():
+    """The baseline's mean of a happiness that nothing changes is met by every policy, not missed by its rounding."""
     for seed in range(40):
         same = alike({"same": lambda decision, x: np.abs(x[:, 0]) / 3 + 1.7}, seed)
-        assert solve(same, gap={}, constraints=[Floor("same", "today")]).loss == solve(same, gap={}).loss
+        assert solve(same, gap={}, constraints=[Floor("same", "baseline")]).loss == solve(same, gap={}).loss
 
 
 def test_points_that_tie_are_one():
@@ -224,11 +226,11 @@ def test_points_that_tie_are_one():
         rng = np.random.default_rng(seed)
         cost = rng.random((3, 3)) * 10.0 ** rng.uniform(-9, 0, (3, 3))
         np.fill_diagonal(cost, 0.0)
-        proba = np.rint(5 * rng.dirichlet(np.ones(3), 150)) + 0.2
+        score = np.rint(5 * rng.dirichlet(np.ones(3), 150)) + 0.2
         line = frontier(
             aggregate(
                 x := np.rint(rng.normal(size=(150, 2))),
-                proba=proba / proba.sum(axis=1, keepdims=True),
+                score=score / score.sum(axis=1, keepdims=True),
                 y=rng.integers(0, 3, 150),
                 sensitive_features=(x[:, 0] > 0).astype(int),
                 happiness={f"h{j}": lambda decision, x, j=j: (decision == j) * x[:, 1] for j in range(3)},
@@ -259,7 +261,7 @@ def test_a_gap_that_is_not_closed_cannot_be_asked_for():
     assert line.at(gap={"h0": 0.5, "h1": np.inf}).loss == line.at(gap=0.5).loss
 
 
-def test_the_least_gap_is_told_of_the_component_that_was_asked():
+def test_the_least_gap_is_told_of_the_measure_that_was_asked():
     """Out of reach is the gap that cannot be met, not whichever shrinks fastest."""
     line = frontier(
         aggregate(
@@ -287,7 +289,7 @@ def test_numbers_of_numpy_are_numbers(gap):
 
 @pytest.mark.parametrize("gap", [0.1, "h0", {"nothing": 1.0}, ["nothing"], {"h0": -1.0}], ids=str)
 def test_gaps_to_close_that_are_none(gap):
-    """What is no list of components is refused."""
+    """What is no list of measures is refused."""
     with pytest.raises(ConstraintError):
         frontier(people(8, policy="label"), gap=gap)
 
@@ -300,7 +302,7 @@ def test_nothing_is_solved_before_it_is_looked_at():
 
 
 def test_table_of_breakpoints():
-    """The dataframe has a row per breakpoint and names every group and component."""
+    """The dataframe has a row per breakpoint and names every group and measure."""
     line = frontier(people(7, G=3, J=2, policy="label"))
     frame = line.to_frame()
     assert len(frame) == len(line)
@@ -357,7 +359,7 @@ def test_a_gap_among_the_constraints_counts_for_a_table_as_for_its_aggregates(re
     table = {"z": rng.choice(["f", "m"], 200), "score": score, "loan": loan}
     table["y"] = (rng.random(200) < score).astype(int)
     asked = {
-        "proba": "score",
+        "score": "score",
         "y": "y",
         "sensitive_features": "z",
         "happiness": {"funding": "decision * loan", "rate": "decision"},
@@ -384,6 +386,6 @@ def test_a_frontier_prints_in_a_line():
         "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
         "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     }
-    line = frontier(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision")
-    assert repr(line) == "Frontier(components=['decision'], groups=['f', 'm'])"
+    line = frontier(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    assert repr(line) == "Frontier(measures=['decision'], groups=['f', 'm'])"
     assert str(line) == "2 policies from the least gap to the least loss: 0 to 0.25, at a loss of 0.125 to 0."

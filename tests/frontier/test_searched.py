@@ -1,4 +1,4 @@
-"""Frontiers along which fractions are compared: solved at some gaps, never mixed; the classifier, shell and report."""
+"""Frontiers of fractions: solved at some gaps, never mixed; the classifier, the command line and the report."""
 
 import json
 import pickle
@@ -15,7 +15,7 @@ from felicific._frontier.searched import STEPS
 from felicific.cli import app
 
 PRECISION = "precision_parity"
-ROLES = {"proba": "score", "y": "y", "sensitive_features": "group"}
+ROLES = {"score": "score", "y": "y", "sensitive_features": "group"}
 
 
 def people(n=600, seed=0):
@@ -46,7 +46,7 @@ def test_points_are_solved_and_never_mixed(sums):
     assert (np.diff(line.tau) > 0).all()
     assert (np.diff(line.loss) < 0).all()
     width = (line.tau[1] + line.tau[2]) / 2
-    exact, near = line.at(gap=width), line.along([width])[0]
+    exact, near = line.at(gap=width), line.policies_at([width])[0]
     alone = solve(sums, gap=width, random_state=0)
     assert exact.gap <= width + 1e-7
     assert exact.loss == pytest.approx(alone.loss, abs=1e-4)
@@ -68,7 +68,7 @@ def test_a_stored_frontier_has_its_points(sums):
 
 
 def test_gaps_of_a_fraction_and_others_shrink_together():
-    """With several components widths shrink in proportion, each step by a search."""
+    """With several measures widths shrink in proportion, each step by a search."""
     both = aggregate(people(), happiness=[PRECISION, "decision"], policy=Score(bins=12), **ROLES)
     line = frontier(both, random_state=0)
     assert np.isfinite(line.ray).tolist() == [True, True, False]
@@ -111,8 +111,8 @@ def test_classifier(policy):
         assert "counted by" in page
 
 
-def test_shell(tmp_path):
-    """Criteria by name and expressions of the decision, in the shell."""
+def test_the_command_line(tmp_path):
+    """Criteria by name and expressions of the decision, on the command line."""
     table, policy = tmp_path / "people.csv", tmp_path / "policy.json"
     frame = people()
     frame["approved"], frame["loan"] = (frame["score"] > 0.5).astype(int), 1000 * (1 + np.arange(600) % 7)
@@ -122,7 +122,7 @@ def test_shell(tmp_path):
     fit = [
         "fit",
         *shared,
-        "--proba",
+        "--score",
         "score",
         "--happiness",
         PRECISION,
@@ -134,15 +134,15 @@ def test_shell(tmp_path):
     made = run.invoke(app, fit)
     assert made.exit_code == 0, made.output
     told = json.loads(policy.read_text())
-    assert [part["over"] for part in told["components"]] == ["counted by 'precision_parity'", ""]
+    assert [part["over"] for part in told["measures"]] == ["counted by 'precision_parity'", ""]
     assert told["gaps"][0] <= 0.05 + 1e-7
     asked = ["--decision", "approved", "--happiness", "decision * loan", "--among", "decision == 1", "--json"]
     found = run.invoke(app, ["audit", *shared, *asked])
     assert found.exit_code == 0, found.output
-    means = json.loads(found.stdout)["components"][0]["means"]
+    means = json.loads(found.stdout)["measures"][0]["means"]
     for part in means:
         mine = frame[(frame["group"] == part["group"]) & (frame["approved"] == 1)]
         assert part["estimate"] == pytest.approx(mine["loan"].mean())
-    line = run.invoke(app, ["frontier", *shared, "--proba", "score", "--happiness", PRECISION])
+    line = run.invoke(app, ["frontier", *shared, "--score", "score", "--happiness", PRECISION])
     assert line.exit_code == 0, line.output
     assert "solved gap 1" in line.output

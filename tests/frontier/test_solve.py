@@ -16,7 +16,7 @@ def table():
 
 
 ASKED = {
-    "proba": "s",
+    "score": "s",
     "y": "y",
     "sensitive_features": "g",
     "happiness": {"fund": "decision * loan", "rate": "decision"},

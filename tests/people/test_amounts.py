@@ -27,9 +27,9 @@ TABLES = {
 }
 
 
-def batch_of(x=None, n=N, today=None):
+def batch_of(x=None, n=N, baseline=None):
     group = np.array(["a", "b"] * (n // 2))
-    return Batch(x, Y[:n], None, group, np.arange(n), today)
+    return Batch(x, Y[:n], None, group, np.arange(n), baseline)
 
 
 FUNCTIONS = {
@@ -116,8 +116,8 @@ def test_refused():
         worth_of_amounts(Happiness("decision * 1e300"), batch_of(), AMOUNTS)
     with pytest.raises(HappinessError, match="no_such"):
         worth_of_amounts(Happiness(lambda decision, x: x["no_such"]), batch_of(TABLES["dict"]), AMOUNTS)
-    with pytest.raises(HappinessError, match="looks at what is decided today"):
-        worth_of_amounts(Happiness("decision - today"), batch_of(), AMOUNTS)
+    with pytest.raises(HappinessError, match="looks at the baseline"):
+        worth_of_amounts(Happiness("decision - baseline"), batch_of(), AMOUNTS)
 
 
 LOSSES = {
@@ -136,13 +136,13 @@ def test_loss(loss):
     np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12)
 
 
-def test_loss_function_and_today():
-    """A loss may be a function, also of what is decided today."""
+def test_loss_function_and_the_baseline():
+    """A loss may be a function, or count changes from the baseline."""
     found = loss_of_amounts(amount_loss(lambda decision, y: abs(decision - y)), batch_of(), AMOUNTS)
     np.testing.assert_array_equal(found, abs(AMOUNTS - Y))
-    today = np.where(np.arange(N) % 2, AMOUNTS, 0.0)
-    found = loss_of_amounts(amount_loss("changes"), batch_of(today=today), AMOUNTS)
-    np.testing.assert_array_equal(found, today != AMOUNTS)
+    baseline = np.where(np.arange(N) % 2, AMOUNTS, 0.0)
+    found = loss_of_amounts(amount_loss("changes"), batch_of(baseline=baseline), AMOUNTS)
+    np.testing.assert_array_equal(found, baseline != AMOUNTS)
 
 
 @pytest.mark.parametrize(

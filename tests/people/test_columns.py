@@ -59,19 +59,19 @@ def test_one_column_is_two(columns, policies, tmp_path, name):
     table = lay(name, columns, tmp_path)
     doors = {
         **{
-            f"aggregate {kind}": lambda proba, kind=kind: aggregate(
-                table, policy=kind, **ASKED.table | {"proba": proba}
+            f"aggregate {kind}": lambda score, kind=kind: aggregate(
+                table, policy=kind, **ASKED.table | {"score": score}
             )
             for kind in ("score", "label", "soft-label")
         },
-        "solve": lambda proba: solve(table, gap=1.0, random_state=0, **ASKED.table | {"proba": proba}),
-        "individual": lambda proba: solve(
-            table, policy="individual", gap=1.0, random_state=0, **ASKED.table | {"proba": proba}
+        "solve": lambda score: solve(table, gap=1.0, random_state=0, **ASKED.table | {"score": score}),
+        "individual": lambda score: solve(
+            table, policy="individual", gap=1.0, random_state=0, **ASKED.table | {"score": score}
         ),
-        "frontier": lambda proba: frontier(table, **ASKED.table | {"proba": proba}),
+        "frontier": lambda score: frontier(table, **ASKED.table | {"score": score}),
         **{
-            f"audit {policy.kind}": lambda proba, policy=policy: audit(
-                policy, table, proba=proba, **ASKED.audited
+            f"audit {policy.kind}": lambda score, policy=policy: audit(
+                policy, table, score=score, **ASKED.audited
             )
             for policy in policies
         },
@@ -79,8 +79,8 @@ def test_one_column_is_two(columns, policies, tmp_path, name):
     spelled = NAMES | arrays(columns) if name in MEMORY else {"text": "p1", "mapping": {1: "p1"}}
     for door, ask in doors.items():
         exact = numbers(ask(TWO))
-        for spelling, proba in spelled.items():
-            np.testing.assert_allclose(numbers(ask(proba)), exact, rtol=1e-12, err_msg=f"{door} {spelling}")
+        for spelling, score in spelled.items():
+            np.testing.assert_allclose(numbers(ask(score)), exact, rtol=1e-12, err_msg=f"{door} {spelling}")
 
 
 def decisions_in(table):
@@ -97,9 +97,9 @@ def test_policies_decide_by_one_column(columns, policies, tmp_path, name):
     table = lay(name, columns, tmp_path)
     for policy in policies:
         roles = {"sensitive_features": "g", "key": "id"}
-        exact = decisions_in(policy.apply(table, proba=TWO, **roles))
-        for proba in NAMES.values():
-            assert decisions_in(policy.apply(table, proba=proba, **roles)) == exact
+        exact = decisions_in(policy.apply(table, score=TWO, **roles))
+        for score in NAMES.values():
+            assert decisions_in(policy.apply(table, score=score, **roles)) == exact
 
 
 def test_probabilities_of_one_column(columns, policies):
@@ -120,13 +120,13 @@ def test_sql_of_one_column(columns, policies):
     database = duckdb.connect()
     database.register("people", as_arrow(columns))
 
-    def decided(policy, proba):
-        text = policy.to_sql(proba=proba, sensitive_features="g", key="id")
+    def decided(policy, score):
+        text = policy.to_sql(score=score, sensitive_features="g", key="id")
         return database.execute(f"SELECT {text} FROM people ORDER BY id").fetchall()
 
     for policy in policies[:2]:
         exact = decided(policy, TWO)
-        assert all(decided(policy, proba) == exact for proba in NAMES.values())
+        assert all(decided(policy, score) == exact for score in NAMES.values())
 
 
 def test_bands_of_one_column(columns):
@@ -152,20 +152,20 @@ def test_a_score_that_is_none_is_refused_by_row(columns, policies, tmp_path, nam
     bad = columns | {"p1": wrong}
     table = lay(name, bad, tmp_path)
     doors = {
-        "aggregates": lambda proba: aggregate(table, **ASKED.table | {"proba": proba}),
-        "individual": lambda proba: solve(table, policy="individual", **ASKED.table | {"proba": proba}),
-        "audit": lambda proba: audit(policies[0], table, proba=proba, **ASKED.audited),
+        "aggregates": lambda score: aggregate(table, **ASKED.table | {"score": score}),
+        "individual": lambda score: solve(table, policy="individual", **ASKED.table | {"score": score}),
+        "audit": lambda score: audit(policies[0], table, score=score, **ASKED.audited),
     }
     if name in MEMORY:
         group, frame = columns["g"], as_pandas(columns)
-        doors["apply"] = lambda proba: policies[0].apply(table, proba=proba, sensitive_features="g", key="id")
-        doors["proba"] = lambda proba: policies[0].probabilities(wrong, group)
-        doors["individual probabilities"] = lambda proba: policies[2].probabilities(wrong, group, frame)
-        doors["array"] = lambda proba: aggregate(table, **ASKED.table | {"proba": wrong})
+        doors["apply"] = lambda score: policies[0].apply(table, score=score, sensitive_features="g", key="id")
+        doors["probabilities"] = lambda score: policies[0].probabilities(wrong, group)
+        doors["individual probabilities"] = lambda score: policies[2].probabilities(wrong, group, frame)
+        doors["array"] = lambda score: aggregate(table, **ASKED.table | {"score": wrong})
     for door, ask in doors.items():
-        for proba in ("p1", {1: "p1"}):
+        for score in ("p1", {1: "p1"}):
             with pytest.raises(DataError) as caught:
-                ask(proba)
+                ask(score)
             assert "row 17" in str(caught.value), (door, str(caught.value))
 
 
@@ -174,32 +174,32 @@ def test_one_column_must_be_that_of_the_second_class(columns, refuses, tmp_path)
     three = columns | {"y": np.arange(60) % 3}
     for name in ("dict", "duckdb"):
         with refuses(DataError, "probabilities for [0]", "[0, 1]"):
-            aggregate(lay(name, columns, tmp_path), **ASKED.table | {"proba": {0: "p0"}})
+            aggregate(lay(name, columns, tmp_path), **ASKED.table | {"score": {0: "p0"}})
         with refuses(DataError, remedy="one column for e"):
-            aggregate(lay(name, three, tmp_path), **ASKED.table | {"proba": "p1"})
+            aggregate(lay(name, three, tmp_path), **ASKED.table | {"score": "p1"})
 
 
 def test_classes_are_named_by_two_columns_or_more():
     """A mapping of one class names no classes: they are the labels."""
     table = {"y": np.array([0, 1, 1]), "p": np.ones(3)}
-    assert Columns(y="y", proba={1: "p"}).classes_in(table, None, None).tolist() == [0, 1]
-    assert Columns(y="y", proba={2: "p", 0: "p", 1: "p"}).classes_in(table, None, None).tolist() == [2, 0, 1]
-    assert Columns(y="y", proba={1: "p"}).classes_in(table, [0, 1, 2], None).tolist() == [0, 1, 2]
+    assert Columns(y="y", score={1: "p"}).classes_in(table, None, None).tolist() == [0, 1]
+    assert Columns(y="y", score={2: "p", 0: "p", 1: "p"}).classes_in(table, None, None).tolist() == [2, 0, 1]
+    assert Columns(y="y", score={1: "p"}).classes_in(table, [0, 1, 2], None).tolist() == [0, 1, 2]
 
 
 SCORES = np.array([0.2, 0.7, 0.4, 0.9])
 
 
 @pytest.mark.parametrize(
-    "proba", ["s", ["s"], SCORES, SCORES[:, None]], ids=["name", "list", "vector", "column"]
+    "score", ["s", ["s"], SCORES, SCORES[:, None]], ids=["name", "list", "vector", "column"]
 )
-def test_one_score_of_classes_the_other_way_round_is_refused(proba, refuses):
+def test_one_score_of_classes_the_other_way_round_is_refused(score, refuses):
     """Taken for the second class as listed, it would be taken for the other one; named by its class, it is clear."""
     table = {"s": SCORES, "g": np.array([0, 1, 0, 1]), "y": np.array([0, 1, 1, 0])}
     asked = {"y": "y", "sensitive_features": "g", "happiness": "statistical_parity"}
-    with refuses(DataError, "one score", "[1, 0]", remedy="proba={class: column}"):
-        aggregate(table, proba=proba, classes=[1, 0], **asked)
-    assert aggregate(table, proba=proba, classes=[0, 1], **asked).total == 4
+    with refuses(DataError, "one score", "[1, 0]", remedy="score={class: column}"):
+        aggregate(table, score=score, classes=[1, 0], **asked)
+    assert aggregate(table, score=score, classes=[0, 1], **asked).total == 4
 
 
 @pytest.mark.parametrize("weight", [None, np.array([1.0, 2.0, 0.0, 1.0])])
@@ -242,8 +242,8 @@ def test_the_name_of_the_missing_is_nobody_elses():
     frame, lazy = as_pandas(table), as_polars(table)
     asked = {"happiness": "decision", "sensitive_features": "sex", "missing_group": "m"}
     for call in (
-        lambda: aggregate(frame, proba="score", y="y", **asked),
-        lambda: aggregate(lazy, proba="score", y="y", **asked),
+        lambda: aggregate(frame, score="score", y="y", **asked),
+        lambda: aggregate(lazy, score="score", y="y", **asked),
         lambda: audit("y", frame, **asked),
         lambda: audit("y", lazy, **asked),
     ):

@@ -10,23 +10,13 @@ from naive import LAZY, MEMORY
 from sklearn.frozen import FrozenEstimator
 from strategies import examples, small_ints
 
-from felicific import (
-    Aggregates,
-    FairClassifier,
-    Floor,
-    Gap,
-    Happiness,
-    Ratio,
-    Scorer,
-    aggregate,
-    audit,
-    frontier,
-    solve,
-)
+from felicific import FairClassifier, Floor, Gap, Happiness, Ratio, aggregate, audit, frontier, load, solve
+from felicific._program.aggregates import Aggregates
 from felicific.cli.model import ColumnModel
 from felicific.exceptions import ExpressionError, GroupError, GroupWarning, HappinessError
+from felicific.sklearn import make_scorer
 
-NAMED = {"proba": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g"}
+NAMED = {"score": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g"}
 
 IDLE = {
     "constant": lambda decision: 3.0,
@@ -47,7 +37,7 @@ def test_what_no_decision_changes_is_refused_at_every_door(what, tmp_path, refus
     rows, y, _ = rows_of(columns, asked)
     doors = table_doors(columns, asked, tmp_path) | fit_doors(columns, asked, sees=(True,))
     fair = Asked("decision * amount", {}).fair().fit(rows, y)
-    doors["scorer"] = lambda: Scorer(IDLE[what], "g")(fair, rows, y)
+    doors["scorer"] = lambda: make_scorer(IDLE[what], "g")(fair, rows, y)
     doors["blind"] = lambda: asked.fair("individual", see=False).fit(rows, y)
     doors["safe"] = lambda: asked.fair(confidence=0.6).fit(rows, y)
     doors["floor"] = lambda: solve(
@@ -100,7 +90,7 @@ def test_one_group_alone_is_measured_with_a_warning(name, tmp_path):
     assert part.test.verdict == "undecided"
     assert "one group only" in str(found)
     assert "Nothing to repair" not in str(found)
-    assert found.to_dict()["components"][0]["gap"]["estimate"] is None
+    assert found.to_dict()["measures"][0]["gap"]["estimate"] is None
     assert "one group only" in found.to_html()
 
 
@@ -112,7 +102,7 @@ def test_a_group_of_one_person_is_refused_where_it_would_be_compared():
         "s": [0.25, 0.5, 0.75, 0.625] * 10 + [0.875],
     }
     table["r"] = [1 - score for score in table["s"]]
-    asked = {"proba": "s", "y": "y", "sensitive_features": "g", "happiness": "decision"}
+    asked = {"score": "s", "y": "y", "sensitive_features": "g", "happiness": "decision"}
     sums = aggregate(table, **asked)
     fair = FairClassifier(
         FrozenEstimator(ColumnModel([0, 1], {0: "r", 1: "s"})), happiness="decision", sensitive_features="g"
@@ -193,7 +183,7 @@ def test_a_site_may_be_idle_and_all_of_them_not(refuses, tmp_path):
     assert (here.moves, there.moves, (here + there).moves) == ((False,), (True,), (True,))
     assert solve(here + there, gap=1.0, random_state=0).gap <= 1.0 + 1e-9
     here.save(tmp_path / "here.json")
-    for idle in (here, here + here, Aggregates.load(tmp_path / "here.json"), here.merged(3)):
+    for idle in (here, here + here, load(tmp_path / "here.json"), here.merged(3)):
         for door in (solve, frontier):
             with refuses(HappinessError, "No decision changes the happiness", "[0, 1]"):
                 door(idle)
@@ -293,7 +283,7 @@ def test_a_group_may_be_missing_where_groups_are_named():
     policy = solve(columns, **NAMED, happiness="decision * (group != 'c')", gap=0.1, random_state=0)
     others = {name: column[20:] for name, column in columns.items()}
     asked = {"y": "y", "happiness": "decision * (group != 'c')", "sensitive_features": "g"}
-    assert audit(policy, others, proba=NAMED["proba"], **asked).rows == 70
+    assert audit(policy, others, score=NAMED["score"], **asked).rows == 70
     with pytest.raises(ExpressionError, match="'c' is no group"):
         audit("d", others, **asked)
 

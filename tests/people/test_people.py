@@ -1,4 +1,4 @@
-"""People: a row of weight 0 is absent, whatever it holds, and today's decisions are what is said of them."""
+"""People: a row of weight 0 is absent, whatever it holds, and the baseline's decisions are what is said of them."""
 
 import numpy as np
 import pandas as pd
@@ -21,11 +21,12 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from felicific import FairClassifier, Happiness, Scorer, aggregate, audit, frontier, solve
+from felicific import FairClassifier, Happiness, aggregate, audit, frontier, solve
 from felicific._people.people import People
 from felicific._problem.missing_labels import SAY
 from felicific._problem.problem import Problem
 from felicific.exceptions import DataError
+from felicific.sklearn import make_scorer
 
 # Numbers are compared on the very rows that were fitted on, which is warned about.
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -84,10 +85,10 @@ def test_weight_0_is_absent_from_tables(both, tmp_path):
 
 @pytest.mark.parametrize("name", [*MEMORY, *LAZY])
 def test_weight_0_is_absent_from_every_role(both, tmp_path, name):
-    """Predictions and today's decisions may be missing too; classes and groups are those of the others."""
+    """Predictions and the baseline's decisions may be missing too; classes and groups are those of the others."""
     few, many, _ = both
     lay = MEMORY[name] if name in MEMORY else lambda columns: LAZY[name](columns, tmp_path)
-    for roles in ({"predicted": "d", "today": "now"}, {"proba": "p1"}, {"proba": None, "predicted": "d"}):
+    for roles in ({"predicted": "d", "baseline": "now"}, {"score": "p1"}, {"score": None, "predicted": "d"}):
         ask = ASKED.table | roles
         there, here = aggregate(lay(many), **ask), aggregate(few, **ask)
         assert there.groups == here.groups
@@ -98,14 +99,14 @@ def test_weight_0_is_absent_from_every_role(both, tmp_path, name):
 def test_weight_0_is_absent_from_arrays(both):
     """Whether roles are columns, arrays or lists."""
     few, many, _ = both
-    here = numbers(aggregate(few, **ASKED.table | {"today": "now", "predicted": "d"}))
+    here = numbers(aggregate(few, **ASKED.table | {"baseline": "now", "predicted": "d"}))
     for kind in (np.asarray, list):
         roles = {
-            name: kind(many[column]) for name, column in (("y", "y"), ("today", "now"), ("predicted", "d"))
+            name: kind(many[column]) for name, column in (("y", "y"), ("baseline", "now"), ("predicted", "d"))
         }
         roles |= {"sensitive_features": kind(many["g"]), "sample_weight": kind(many["w"])}
-        for proba in (np.column_stack([many["p0"], many["p1"]]), many["p1"], many["p1"].astype(object)):
-            there = aggregate(many, **ASKED.table | roles | {"proba": proba})
+        for score in (np.column_stack([many["p0"], many["p1"]]), many["p1"], many["p1"].astype(object)):
+            there = aggregate(many, **ASKED.table | roles | {"score": score})
             np.testing.assert_allclose(numbers(there), here, rtol=1e-12)
 
 
@@ -122,7 +123,7 @@ def test_weight_0_is_absent_from_audits(both, tmp_path):
     probabilities = np.column_stack([many["p0"], many["p1"]])
     doors = [
         {
-            "proba": lambda c=columns, q=q: audit(q, c, **ASKED.audited),
+            "score": lambda c=columns, q=q: audit(q, c, **ASKED.audited),
             "model": lambda c=columns: audit(
                 MODEL.estimator,
                 rows_of(c, ASKED)[0],
@@ -165,7 +166,7 @@ def test_weight_0_is_absent_from_cross_fitting(both, kind):
     frozen = [ASKED.fair(kind, gap=LOOSE, confidence=0.6) for _ in range(2)]
     for fair, columns in zip(frozen, (many, few), strict=True):
         rows, y, weight = rows_of(columns, ASKED)
-        fair.fit(rows, y, today=columns["now"], **weight)
+        fair.fit(rows, y, baseline=columns["now"], **weight)
     np.testing.assert_allclose(numbers(frozen[0]), numbers(frozen[1]), rtol=1e-9, atol=1e-9)
     assert str(frozen[0].certificate_) == str(frozen[1].certificate_)
 
@@ -190,11 +191,11 @@ def test_weight_0_is_absent_when_groups_are_passed(both):
         passed = {"sensitive_features": columns["g"]} | weight
         kept = rows_of(few, ASKED)
         fair = ASKED.fair(sensitive_features=None).fit(kept[0], kept[1], sensitive_features=few["g"])
-        plain = Scorer(happiness="overall_accuracy", sensitive_features=columns["g"])
+        plain = make_scorer(happiness="overall_accuracy", sensitive_features=columns["g"])
         said.append(
             numbers(audit(fair, rows, y, method="t", **passed))
             + numbers(fair.frontier_on(rows, y, **passed))
-            + numbers(Scorer()(fair, rows, y, **passed))
+            + numbers(make_scorer()(fair, rows, y, **passed))
             + [fair.score(rows, y, **passed)]
             + numbers(plain(MODEL.estimator, rows[["s"]], y, **weight))
         )
@@ -229,85 +230,87 @@ def test_rows_keep_their_numbers():
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Today
+# The baseline
 
 
 @pytest.mark.parametrize("name", [*MEMORY, *LAZY])
-def test_today_is_what_was_given_or_what_the_model_predicts(tmp_path, name):
+def test_the_baseline_is_what_was_given_or_what_the_model_predicts(tmp_path, name):
     """The baseline of sums is an audit of those decisions: of ``now``, of ``predicted``, of the likeliest class."""
     columns = make_columns()
     columns["d"][:20] = 1 - columns["d"][:20]  # the model says otherwise than its probabilities
     columns["top"] = (columns["p1"] > 0.5).astype(int)
     table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, tmp_path)
     for roles, column in (
-        ({"today": "now", "predicted": "d"}, "now"),
-        ({"today": "now"}, "now"),
+        ({"baseline": "now", "predicted": "d"}, "now"),
+        ({"baseline": "now"}, "now"),
         ({"predicted": "d"}, "d"),
         ({}, "top"),
-        ({"today": "now", "predicted": "d", "proba": None}, "now"),
+        ({"baseline": "now", "predicted": "d", "score": None}, "now"),
     ):
-        today = aggregate(table, **ASKED.table | roles).today
+        baseline = aggregate(table, **ASKED.table | roles).baseline
         audited = audit(column, columns, **ASKED.audited)
-        np.testing.assert_allclose([today.loss, *today.means.T.ravel()], numbers(audited)[:-1], rtol=1e-9)
+        np.testing.assert_allclose(
+            [baseline.loss, *baseline.means.T.ravel()], numbers(audited)[:-1], rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_classifiers_and_reports_show_today(kind):
+def test_classifiers_and_reports_show_the_baseline(kind):
     """The frontier of a classifier and its report begin from the decisions given, by default from the model's."""
     columns = make_columns()
     rows, y, weight = rows_of(columns, ASKED)
     own = MODEL.predict(rows[["s"]])
-    for today, decided in ((columns["now"], columns["now"]), (None, own)):
-        fair = ASKED.fair(kind).fit(rows, y, today=today, **weight)
+    for baseline, decided in ((columns["now"], columns["now"]), (None, own)):
+        fair = ASKED.fair(kind).fit(rows, y, baseline=baseline, **weight)
         audited = audit(decided, columns, **ASKED.audited)
         exact = [audited.loss.estimate, *audited.gaps.values()]
-        line = fair.frontier_.today
+        line = fair.frontier_.baseline
         np.testing.assert_allclose([line.loss, *line.gaps], exact, rtol=1e-9)
         if fair.aggregates_ is not None:
-            np.testing.assert_allclose(fair.aggregates_.today.loss, exact[0], rtol=1e-9)
-        report = fair.report(rows, y, today=today, **weight).to_dict()["today"]
+            np.testing.assert_allclose(fair.aggregates_.baseline.loss, exact[0], rtol=1e-9)
+        report = fair.report(rows, y, baseline=baseline, **weight).to_dict()["baseline"]
         assert report["loss"]["estimate"] == pytest.approx(exact[0], rel=1e-9)
-        assert [part["gap"]["estimate"] for part in report["components"]] == pytest.approx(
-            exact[1:], rel=1e-9
-        )
+        assert [part["gap"]["estimate"] for part in report["measures"]] == pytest.approx(exact[1:], rel=1e-9)
 
 
-def test_today_may_be_a_column():
+def test_the_baseline_may_be_a_column():
     """Of X, by its name."""
     columns = make_columns()
     rows, y, _ = rows_of(columns, ASKED)
     frame = rows.assign(now=columns["now"])
-    fair = ASKED.fair().fit(frame, y, today="now")
-    same = ASKED.fair().fit(frame, y, today=columns["now"])
-    assert fair.aggregates_.today.loss == same.aggregates_.today.loss
-    reports = [numbers_of_report(fair.report(frame, y, today=today)) for today in ("now", columns["now"])]
+    fair = ASKED.fair().fit(frame, y, baseline="now")
+    same = ASKED.fair().fit(frame, y, baseline=columns["now"])
+    assert fair.aggregates_.baseline.loss == same.aggregates_.baseline.loss
+    reports = [
+        numbers_of_report(fair.report(frame, y, baseline=baseline)) for baseline in ("now", columns["now"])
+    ]
     assert reports[0] == reports[1]
 
 
 @pytest.mark.parametrize("name", [*MEMORY, *LAZY])
-def test_a_decision_of_today_that_is_none_is_refused(tmp_path, refuses, name):
+def test_a_decision_of_the_baseline_that_is_none_is_refused(tmp_path, refuses, name):
     """With the value, the row and the decisions that there are."""
     columns = make_columns()
     columns["now"] = np.where(np.arange(90) == 11, 7, columns["now"])
     table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, tmp_path)
     for changes in ({}, {"policy": "individual"}):
         door = solve if changes else aggregate
-        with refuses(DataError, "decision of today 7", "row 11", "[0, 1]"):
-            door(table, **ASKED.table | {"today": "now"} | changes)
+        with refuses(DataError, "baseline decision 7", "row 11", "[0, 1]"):
+            door(table, **ASKED.table | {"baseline": "now"} | changes)
 
 
-def test_classifiers_refuse_a_decision_of_today_that_is_none(refuses):
+def test_classifiers_refuse_a_decision_of_the_baseline_that_is_none(refuses):
     """When they are fitted and when they report."""
     columns = make_columns()
     rows, y, _ = rows_of(columns, ASKED)
     wrong = np.where(np.arange(90) == 11, 7, columns["now"])
-    with refuses(DataError, "decision of today 7", "row 11", "[0, 1]"):
-        ASKED.fair().fit(rows, y, today=wrong)
+    with refuses(DataError, "baseline decision 7", "row 11", "[0, 1]"):
+        ASKED.fair().fit(rows, y, baseline=wrong)
     fair = ASKED.fair().fit(rows, y)
-    with refuses(DataError, "decision of today 7", "row 11", "[0, 1]"):
-        fair.report(rows, y, today=wrong)
-    with refuses(DataError, "decisions of today", "90 rows"):
-        fair.report(rows, y, today=wrong[:5])
+    with refuses(DataError, "baseline decision 7", "row 11", "[0, 1]"):
+        fair.report(rows, y, baseline=wrong)
+    with refuses(DataError, "baseline decisions", "90 rows"):
+        fair.report(rows, y, baseline=wrong[:5])
 
 
 def doors_for_labels():
@@ -315,7 +318,7 @@ def doors_for_labels():
     import polars as pl
 
     asked = {
-        "proba": {0: "p0", 1: "p1"},
+        "score": {0: "p0", 1: "p1"},
         "y": "y",
         "sensitive_features": "g",
         "happiness": "decision * amount",

@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from naive import LAZY, MEMORY, as_dask, cases
 from strategies import examples
 
-from felicific import Happiness, Scorer, aggregate, audit, frontier, solve
+from felicific import Happiness, aggregate, audit, frontier, solve
 from felicific._fit.fitted import achieved
 from felicific._fit.tryout import Tryout
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
 from felicific._problem.problem import Problem
 from felicific.exceptions import DataError, HappinessError
+from felicific.sklearn import make_scorer
 
 # Numbers are compared on the very rows that were fitted on, which is warned about.
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -46,7 +47,7 @@ def close(number, exact, scale, tolerance=1e-9):
 def assert_naive(sums, case, policy):
     """Compare every sum with the loop over rows."""
     assert sums.groups == tuple(case.groups)
-    assert [component.name for component in sums.components] == [part.name for part in case.parts]
+    assert [measure.name for measure in sums.measures] == [part.name for part in case.parts]
     for z, group in enumerate(case.groups):
         assert sums.rows[z] == sum(row["z"] == group for row in case.rows)
         for s in range(len(case.classes)):
@@ -56,7 +57,7 @@ def assert_naive(sums, case, policy):
 
             assert close(sums.mass[z, s], *total(lambda row: 1.0))
             assert close(
-                sums.today_loss[z, s], *total(lambda row: case.cost(row, case.classes[case.now(row)]))
+                sums.baseline_loss[z, s], *total(lambda row: case.cost(row, case.classes[case.now(row)]))
             )
             for d, decision in enumerate(case.classes):
                 assert close(sums.loss[z, s, d], *total(lambda row, d=decision: case.cost(row, d)))
@@ -68,19 +69,19 @@ def assert_naive(sums, case, policy):
 
                 assert close(sums.among[z, s, j], *total(part.counts))
                 now = total(lambda row, away=away: away(row, case.classes[case.now(row)]))
-                assert close(sums.today_value[z, s, j], *now)
+                assert close(sums.baseline_value[z, s, j], *now)
                 for d, decision in enumerate(case.classes):
                     exact = total(lambda row, away=away, d=decision: away(row, d))
                     assert close(sums.value[z, s, d, j], *exact)
 
 
-SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value", "rows", "origin")
+SUMS = ("mass", "loss", "value", "among", "baseline_loss", "baseline_value", "rows", "origin")
 
 
 def assert_same(one, other, tolerance=1e-9):
     """Aggregates that agree in every sum, the origins included."""
     assert one.groups == other.groups
-    assert one.components == other.components
+    assert one.measures == other.measures
     assert one.classes.tolist() == other.classes.tolist()
     for name in SUMS:
         left, right = getattr(one, name), getattr(other, name)
@@ -114,7 +115,7 @@ def test_helpers_notice_a_wrong_sum(refuses, case):
 @examples
 @given(case=cases(), policy=POLICIES)
 def test_aggregates_in_memory_are_the_naive_sums(library, case, policy):
-    """Mass, loss, value, among and today are what a loop over rows adds up, in every library."""
+    """Mass, loss, value, among and the baseline are what a loop over rows adds up, in every library."""
     assert_naive(aggregate(MEMORY[library](case.columns), policy=policy, **case.asked), case, policy)
 
 
@@ -218,15 +219,15 @@ def test_audits_on_engines_are_the_naive_means(engine, tmp_path_factory, case):
 def people_of(case):
     """The people of a case, with all their roles."""
     problem = Problem.of(np.array(case.classes), case.happiness, loss=case.loss)
-    proba = np.column_stack([case.columns[f"p{k}"] for k in range(len(case.classes))])
+    score = np.column_stack([case.columns[f"p{k}"] for k in range(len(case.classes))])
     people = People.of(
         case.columns,
         problem,
         group=case.columns["z"],
         y=case.columns["y"],
-        proba=proba,
+        score=score,
         predicted=case.columns["own"] if case.predicted else None,
-        today=case.columns["now"] if case.today else None,
+        baseline=case.columns["now"] if case.baseline else None,
         weight=case.columns["w"] if case.weighted else None,
         weight_kind="sampling",
     )
@@ -256,7 +257,7 @@ def test_real_ledgers_are_the_naive_values_of_every_person(case):
 def test_achieved_and_tryouts_agree_with_audits(case):
     """What probabilities of decisions do is the same by sums, by a tryout, by an audit and by a loop over rows."""
     problem, people = people_of(case)
-    probabilities = people.proba
+    probabilities = people.score
     tried = Tryout(problem, people)
     sums, tries = achieved(problem, people, probabilities), tried.outcome(probabilities)
     persons = tried.measured(probabilities, drawn=True)
@@ -264,7 +265,7 @@ def test_achieved_and_tryouts_agree_with_audits(case):
     found = audit(every, dict(case.columns), **asked_of_audits(case))
 
     def decide(row):
-        return dict(zip(case.classes, case.proba(row), strict=True))
+        return dict(zip(case.classes, case.probabilities(row), strict=True))
 
     assert_audited(found, case, decide)
     for j, part in enumerate(case.parts):
@@ -281,15 +282,15 @@ def test_achieved_and_tryouts_agree_with_audits(case):
 
 @examples
 @given(case=cases())
-def test_today_is_what_is_decided_today(case):
-    """Aggregates, a tryout and an audit of today's decisions say the same of them."""
+def test_the_baseline_is_the_same_everywhere(case):
+    """Aggregates, a tryout and an audit of the baseline's decisions say the same of them."""
     problem, people = people_of(case)
     sums = aggregate(dict(case.columns), **case.asked)
 
     def decide(row):
         return {case.classes[case.now(row)]: 1.0}
 
-    outcomes = [sums.today, Tryout(problem, people).today]
+    outcomes = [sums.baseline, Tryout(problem, people).baseline]
     for outcome in outcomes:
         for j in range(len(case.parts)):
             for z, group in enumerate(case.groups):
@@ -361,7 +362,7 @@ def with_amount(columns, row, amount):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_bounds_are_refused_at_every_door_by_component_and_row(tmp_path, refuses, weighted):
+def test_bounds_are_refused_at_every_door_by_measure_and_row(tmp_path, refuses, weighted):
     """A person whose happiness leaves its bounds is named by its row, whatever rows of weight 0 stand before it."""
     good = make_columns()
     bad = with_amount(good, 37, 1000.0)
@@ -468,12 +469,12 @@ def test_origins_are_the_same_in_memory_and_on_engines(tmp_path, n):
 
 
 def gaps_at(columns, asked, tmp_path):
-    """Gaps of the only component at every door that states them."""
+    """Gaps of the only measure at every door that states them."""
     gaps = {}
     for name, door in table_doors(columns, asked, tmp_path, SOME).items():
         outcome = door()
-        if hasattr(outcome, "today_value"):
-            gaps[name] = [outcome.today.gaps[0]]
+        if hasattr(outcome, "baseline_value"):
+            gaps[name] = [outcome.baseline.gaps[0]]
         elif hasattr(outcome, "tau"):
             gaps[name] = [outcome.gaps[:, 0].min(), outcome.gaps[:, 0].max()]
         else:
@@ -485,7 +486,7 @@ def gaps_at(columns, asked, tmp_path):
         others = fair.frontier_on(rows, y, **weight).gaps[:, 0]
         gaps[f"on {kind}"] = [others.min(), others.max()]  # kinks may be as close as rounding
         gaps[f"audit {kind}"] = [audit(fair, rows, y, method="t", **weight).gap]
-        gaps[f"scorer {kind}"] = [Scorer()(fair, rows, y, **weight)["neg_gap"]]
+        gaps[f"scorer {kind}"] = [make_scorer()(fair, rows, y, **weight)["neg_gap"]]
         gaps[f"recalibrate {kind}"] = list(fair.recalibrate(rows).gaps_.values())
     return gaps
 

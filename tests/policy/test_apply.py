@@ -1,4 +1,4 @@
-"""Decisions as a column of any table, and as SQL: the very decisions of Python, lots included."""
+"""Decisions as a column of any table, and as SQL: the very decisions of Python, draws included."""
 
 import duckdb
 import numpy as np
@@ -11,7 +11,7 @@ from functions import (
     as_lazy,
     as_pandas,
     asked,
-    lots,
+    lottery_case,
     people,
     write_parquet,
 )
@@ -78,7 +78,7 @@ def solved(table, policy="score", classes=3, gap=0.02, sees_group=True, **change
     return solve(aggregate(as_pandas(table), **ask), gap=gap, sees_group=sees_group, random_state=7)
 
 
-ROLES = {"proba": {0: "p0", 1: "p1", 2: "p2"}, "sensitive_features": "z", "key": "id"}
+ROLES = {"score": {0: "p0", 1: "p1", 2: "p2"}, "sensitive_features": "z", "key": "id"}
 
 
 @pytest.mark.parametrize("signal", ["score", "label", "soft-label", Score(bins=40, monotone=False)])
@@ -87,8 +87,8 @@ def test_the_column_is_what_python_decides(lay, signal, sees_group):
     """Every table and engine gets the very decisions of ``decide``, lotteries included; other columns stay."""
     table = people(2000)
     policy = solved(table, signal, sees_group=sees_group, gap=0.02 if sees_group else 0.2)
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    expected = policy.decide(proba, table["z"], table["id"])
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(score, table["z"], table["id"])
     assert len(set(expected.tolist())) == 3
     found = collected(policy.apply(lay(table), **ROLES))
     assert found["decision"] == expected.tolist()
@@ -98,18 +98,18 @@ def test_the_column_is_what_python_decides(lay, signal, sees_group):
 
 @pytest.mark.parametrize("classes", ["text", "truth"])
 def test_two_classes_of_any_type(lay, classes):
-    """Thresholds and lots of a binary policy, with text keys and classes that are no numbers."""
+    """Thresholds and lotteries of a binary policy, with text keys and classes that are no numbers."""
     table = people(2000, classes=2)
     names = ["it's no", 'y"es\\'] if classes == "text" else [False, True]
     table["y"] = np.array(names, dtype=object if classes == "text" else bool)[table["y"]]
     table["p1"][:50] = np.arange(50) / 4096
     table["p0"] = 1 - table["p1"]
-    proba = dict(zip(names, ["p0", "p1"], strict=True))
-    policy = solved(table, Score(boundary=0.4), proba=proba, sensitive_features=["z", "sex"])
+    score = dict(zip(names, ["p0", "p1"], strict=True))
+    policy = solved(table, Score(boundary=0.4), score=score, sensitive_features=["z", "sex"])
     table["who"] = np.array([f"person {i}; 'x' é" for i in table["id"]], dtype=object)
     group = np.array([f"{z} & {sex}" for z, sex in zip(table["z"], table["sex"], strict=True)])
     expected = policy.decide(np.column_stack([table["p0"], table["p1"]]), group, table["who"])
-    roles = {"proba": proba, "sensitive_features": ["z", "sex"], "key": "who"}
+    roles = {"score": score, "sensitive_features": ["z", "sex"], "key": "who"}
     assert collected(policy.apply(lay(table), **roles))["decision"] == expected.tolist()
 
 
@@ -120,18 +120,18 @@ def test_rounded_policies_need_no_key(lay, rounded):
 
     table = people(500)
     policy = replace(solved(table, rounded), randomize=False)
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    expected = policy.classes[policy.probabilities(proba, table["z"]).argmax(axis=1)]
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.classes[policy.probabilities(score, table["z"]).argmax(axis=1)]
     roles = {name: value for name, value in ROLES.items() if name != "key"}
     assert collected(policy.apply(lay(table), **roles, column="d"))["d"] == expected.tolist()
 
 
-def test_a_policy_that_draws_no_lots_needs_no_key(lay):
-    """It may draw lots and draws none: what is decided is the same with a key and without."""
+def test_a_policy_without_a_lottery_needs_no_key(lay):
+    """It may randomize and does not: what is decided is the same with a key and without."""
     table = people(500)
     policy = solved(table, gap=1.0)
     assert policy.randomize
-    assert not policy.draws_lots
+    assert not policy.is_randomized
     roles = {name: value for name, value in ROLES.items() if name != "key"}
     expected = collected(policy.apply(lay(table), **ROLES))["decision"]
     assert collected(policy.apply(lay(table), **roles))["decision"] == expected
@@ -141,7 +141,7 @@ def test_predicted_labels_are_enough_for_a_label_policy(lay):
     """A policy of labels reads the model's decisions."""
     table = people(800)
     table["own"] = np.column_stack([table[f"p{k}"] for k in range(3)]).argmax(axis=1)
-    policy = solved(table, Label(), proba=None, predicted="own")
+    policy = solved(table, Label(), score=None, predicted="own")
     expected = policy.decide(table["own"], table["z"], table["id"])
     found = collected(policy.apply(lay(table), predicted="own", sensitive_features="z", key="id"))
     assert found["decision"] == expected.tolist()
@@ -152,10 +152,10 @@ def individual(table):
         "funding": lambda decision, x: decision * x["loan"] / 1e4,
         "school": lambda decision, x: decision * lookup(x["school"], {"Master": 1.0}, 0.0),
     }
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
     problem = Problem.of(np.arange(3), functions, gap=0.1)
     x = as_pandas({name: table[name] for name in ("loan", "school")})
-    rows = People.of(x, problem, group=table["z"], y=table["y"], proba=proba)
+    rows = People.of(x, problem, group=table["z"], y=table["y"], score=score)
     return fit_individual(problem, rows, Individual(), "0" * 32)[0]
 
 
@@ -163,8 +163,8 @@ def test_individual_policies_decide_batches(lay):
     """A policy that sees all of x decides on every engine too, and has no SQL."""
     table = people(700)
     policy = individual(table)
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    expected = policy.decide(proba, table["z"], table["id"], as_pandas(table))
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(score, table["z"], table["id"], as_pandas(table))
     found = policy.apply(lay(table), **ROLES)
     for _ in range(2):  # a lazy table may be read again
         assert collected(found)["decision"] == expected.tolist()
@@ -186,17 +186,17 @@ def test_lottery_vectors():
 @pytest.mark.parametrize("whole", [True, False])
 def test_every_engine_draws_the_lottery_vectors(lay, salt, whole):
     """Every table and engine draws the numbers of the vectors to the last bit, for keys of text and whole numbers."""
-    policy, table, expected = lots(salt, whole)
+    policy, table, expected = lottery_case(salt, whole)
     table |= {"id": table["z"]}
     found = policy.apply(lay(table), predicted="own", sensitive_features="z", key="key")
     assert collected(found)["decision"] == expected
 
 
-def test_the_test_of_lots_sees_another_draw():
+def test_the_test_of_the_lottery_sees_another_draw():
     """A lottery with another salt does not pass for these vectors."""
     from dataclasses import replace
 
-    policy, table, expected = lots(SALTS[0], False)
+    policy, table, expected = lottery_case(SALTS[0], False)
     other = replace(policy, salt=SALTS[1])
     assert policy.decide(table["own"], table["z"], table["key"]).tolist() == expected
     assert other.decide(table["own"], table["z"], table["key"]).tolist() != expected
@@ -218,12 +218,12 @@ def test_the_exported_expression_quotes_hostile_names(signal):
     groups = {"a": "a' OR 1=1 --", "b": 'b"; DROP TABLE people', "c": "c\\"}
     table["z"] = np.array([groups[z] for z in table["z"]], dtype=object)
     policy = solved(table, signal)
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    expected = policy.decide(proba, table["z"], table["id"])
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(score, table["z"], table["id"])
     hostile = {HOSTILE.get(name, name): column for name, column in table.items()}
     text = policy.to_sql(
         "duckdb",
-        proba={k: HOSTILE[f"p{k}"] for k in range(3)},
+        score={k: HOSTILE[f"p{k}"] for k in range(3)},
         sensitive_features=HOSTILE["z"],
         key=HOSTILE["id"],
     )
@@ -237,7 +237,7 @@ def test_the_exported_expression_quotes_hostile_names(signal):
 def test_the_expression_reads_as_thresholds():
     """With two classes the text names groups, thresholds and decisions, and is short."""
     text = solved(people(2000, classes=2), classes=2, gap=0.0).to_sql(
-        proba={0: "p0", 1: "p1"}, sensitive_features="z", key="id"
+        score={0: "p0", 1: "p1"}, sensitive_features="z", key="id"
     )
     assert text.startswith("CASE\n  WHEN ")
     assert text.endswith("END")
@@ -255,7 +255,7 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("bad", BAD_ROWS)
-def test_nothing_is_decided_about_bad_rows(lay, bad):
+def test_nothing_is_decided_on_bad_rows(lay, bad):
     """An unknown or missing group and impossible probabilities raise when the table is read, on every engine."""
     name, value, words = BAD_ROWS[bad]
     table = people(600)
@@ -301,8 +301,8 @@ def test_the_new_column_may_have_any_name(engine, tmp_path):
     table = people(300)
     policy, name = solved(table), "d\"; DROP TABLE 'x'; --\n`"
     found = collected(policy.apply(TABLES[engine](table, tmp_path), **ROLES, column=name))
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    assert found[name] == policy.decide(proba, table["z"], table["id"]).tolist()
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
+    assert found[name] == policy.decide(score, table["z"], table["id"]).tolist()
 
 
 def test_a_missing_key_raises(tmp_path):
@@ -319,9 +319,9 @@ def test_a_missing_key_raises(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"proba": {0: "p0", 1: "p1"}}, DataError, ["[0, 1]", "[0, 1, 2]"]),
-        ({"proba": ["p0", "p1"]}, DataError, ["p0"]),
-        ({"proba": {0: "p0", 1: "p1", 2: "nope"}}, DataError, ["'nope'"]),
+        ({"score": {0: "p0", 1: "p1"}}, DataError, ["[0, 1]", "[0, 1, 2]"]),
+        ({"score": ["p0", "p1"]}, DataError, ["p0"]),
+        ({"score": {0: "p0", 1: "p1", 2: "nope"}}, DataError, ["'nope'"]),
         ({"sensitive_features": None}, GroupError, ["sees the group"]),
         ({"sensitive_features": "zz"}, DataError, ["'zz'"]),
         ({"key": "who"}, DataError, ["'who'"]),
@@ -358,9 +358,9 @@ def test_dialects(refuses):
 def test_a_table_needs_the_names_of_its_scores(lay, named, refuses):
     """A table whose scores are not named is not taken for an array of scores; the error says what to name."""
     table = people(600)
-    with refuses(DataError, "not named", remedy="proba={class: column}"):
+    with refuses(DataError, "not named", remedy="score={class: column}"):
         solved(table).apply(lay(table), **named)
-    with refuses(DataError, "not named", remedy="proba={class: column}"):
+    with refuses(DataError, "not named", remedy="score={class: column}"):
         solved(table).apply(as_lazy(table))
 
 
@@ -412,7 +412,7 @@ def retyped(fitted, other, n=600):
 
 @pytest.mark.parametrize("types", OTHER_TYPES)
 def test_groups_of_another_type_are_refused(lay, types):
-    """No engine decides about people whom Python refuses, because it casts 01 to 1 or t to True."""
+    """No engine decides on people whom Python refuses, because it casts 01 to 1 or t to True."""
     policy, table = retyped(*OTHER_TYPES[types])
     with pytest.raises(Exception, match="never fitted"):
         collected(policy.apply(lay(table), **ROLES))
@@ -424,9 +424,9 @@ def test_groups_that_python_takes_for_equal_are_decided(lay, types):
     fitted, other = EQUAL_TYPES[types]
     policy, table = retyped(fitted, other)
     same = np.array(fitted)[np.arange(600) % len(fitted)]
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
     found = collected(policy.apply(lay(table), **ROLES))
-    assert found["decision"] == policy.decide(proba, same, table["id"]).tolist()
+    assert found["decision"] == policy.decide(score, same, table["id"]).tolist()
 
 
 def decide_in_sql(policy, table, **roles):
@@ -489,7 +489,7 @@ def test_predictions_of_another_type_are_refused(lay):
 
 @pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC"])
 def test_text_that_is_compared_by_other_rules_is_refused(collation):
-    """A column by whose collation A is a, or E is its accented letter, is not decided about."""
+    """A column by whose collation A is a, or E is its accented letter, is not decided on."""
     table = people(300)
     policy = solved(table)
     connection = duckdb.connect()
@@ -503,8 +503,8 @@ def test_columns_that_are_computed_ahead_are_nobody_elses():
     """A relation may have columns of any name: what DuckDB computes for itself neither shows nor takes one of them."""
     table = people(600) | {f"share {k}": np.arange(600) + k for k in range(3)} | {"SHARE 4": np.arange(600)}
     policy = solved(people(600))
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
     found = collected(policy.apply(as_duckdb(table), **ROLES, with_proba=True))
     assert set(found) == {*table, "decision", "proba_0", "proba_1", "proba_2"}
     assert found["share 1"] == table["share 1"].tolist()
-    assert found["decision"] == policy.decide(proba, table["z"], table["id"]).tolist()
+    assert found["decision"] == policy.decide(score, table["z"], table["id"]).tolist()

@@ -1,4 +1,4 @@
-"""Amounts as a column of any table, and as SQL: the very amounts of Python, lots included."""
+"""Amounts as a column of any table, and as SQL: the very amounts of Python, draws included."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def run_in_duckdb(columns, text):
 @pytest.mark.parametrize("place", TABLES)
 @pytest.mark.parametrize("name", CASES)
 def test_the_column_is_what_a_loop_over_knots_gives(name, place, tmp_path):
-    """Every table and engine gets the amounts of the naive loop to the last bit: at knots, beside them, by lots."""
+    """Every table and engine gets the amounts of the naive loop to the last bit: at knots, beside them, by lottery."""
     found = find_amounts(name)
     table = TABLES[place](found.table, tmp_path)
     assert np.array_equal(amounts_in(found.policy.apply(table, **found.roles)), naive_amounts(found))
@@ -128,7 +128,7 @@ def test_a_long_line_halves_its_conditions():
     """1,500 knots are a dozen conditions deep, so that no database refuses the depth."""
     rng = np.random.default_rng(0)
     text = amount_case(["a"], [random_line(rng, 1500)]).policy.to_sql(
-        "duckdb", prediction="f", sensitive_features="z"
+        "duckdb", predicted="f", sensitive_features="z"
     )
     depth = deepest = 0
     for word in text.split():
@@ -141,9 +141,9 @@ def test_a_long_line_halves_its_conditions():
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_of_columns(name):
     """Names full of quotes, escapes and comments are names."""
-    found = find_amounts("lots")
+    found = find_amounts("randomized")
     columns = {f"f{name}": found.table["f"], f"z{name}": found.table["z"], f"id{name}": found.table["id"]}
-    roles = {"prediction": f"f{name}", "sensitive_features": f"z{name}", "key": f"id{name}"}
+    roles = {"predicted": f"f{name}", "sensitive_features": f"z{name}", "key": f"id{name}"}
     expected = naive_amounts(found)
     assert found.policy.apply(as_pandas(columns), **roles)["decision"].tolist() == expected
     text = found.policy.to_sql("duckdb", **roles)
@@ -176,7 +176,7 @@ def _failing(table):
 def test_bad_rows_raise_everywhere(bad, place, tmp_path):
     """A row that may get no amount is an error that names what is wrong; never an amount."""
     changes, words = BAD[bad]
-    found = find_amounts("lots").changed(7, **changes)
+    found = find_amounts("randomized").changed(7, **changes)
     import polars
     import pyarrow
 
@@ -190,7 +190,7 @@ def test_bad_rows_raise_everywhere(bad, place, tmp_path):
 def test_bad_rows_raise_in_warehouses(bad, dialect):
     """With the words, the value, the key and a remedy; never an ELSE."""
     changes, _ = BAD[bad]
-    found = find_amounts("lots")
+    found = find_amounts("randomized")
     query = Query(found.policy.to_sql(dialect, **found.roles), dialect, {"f": float, "z": str, "id": int})
     with pytest.raises(SqlError, match="felicific: The "):
         query.row({"f": 0.5, "z": "a", "id": 3} | changes)
@@ -199,9 +199,9 @@ def test_bad_rows_raise_in_warehouses(bad, dialect):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"prediction": None}, "not named"),
-        ({"prediction": 3}, "names no column"),
-        ({"prediction": "g"}, "no column 'g'"),
+        ({"predicted": None}, "not named"),
+        ({"predicted": 3}, "names no column"),
+        ({"predicted": "g"}, "no column 'g'"),
         ({"sensitive_features": None}, "sees the group"),
         ({"key": None}, "no key"),
         ({"column": "f"}, "has a column 'f' already"),
@@ -210,7 +210,7 @@ def test_bad_rows_raise_in_warehouses(bad, dialect):
 @pytest.mark.parametrize("place", ["pandas", "duckdb"])
 def test_bad_names_raise_before_a_row_is_read(changes, words, place, tmp_path):
     """With what is wrong and what to do."""
-    found = find_amounts("lots")
+    found = find_amounts("randomized")
     with pytest.raises((DataError, GroupError), match=words):
         found.policy.apply(TABLES[place](found.table, tmp_path), **found.roles | changes)
 
@@ -232,10 +232,10 @@ def test_columns_of_another_type_raise_in_sql():
         run_in_duckdb(columns, found.policy.to_sql("duckdb", **found.roles))
 
 
-def test_a_policy_without_lots_needs_no_key():
+def test_a_policy_without_a_lottery_needs_no_key():
     """Nor writes its salt into the text."""
-    found = find_amounts("lots")
+    found = find_amounts("randomized")
     policy = replace(found.policy, randomize=False)
-    text = policy.to_sql("duckdb", prediction="f", sensitive_features="z")
+    text = policy.to_sql("duckdb", predicted="f", sensitive_features="z")
     assert policy.salt not in text
     assert found.policy.salt in found.policy.to_sql("duckdb", **found.roles)

@@ -20,6 +20,7 @@ from felicific import (
     aggregate,
     audit,
     frontier,
+    load,
     solve,
 )
 from felicific._documents import checksum
@@ -31,7 +32,7 @@ from felicific.exceptions import AggregatesError, ConstraintError, DataError, Ha
 REFER = ["refuse", "refer", "approve"]
 COSTS = [[0, 0.2, 1], [0.6, 0.2, 0]]
 SHARES = {"refuse": 0.0, "refer": 0.4, "approve": 1.0}
-ROLES = {"proba": "score", "y": "repaid", "sensitive_features": "sex"}
+ROLES = {"score": "score", "y": "repaid", "sensitive_features": "sex"}
 ASKED = ROLES | {"decisions": REFER, "loss": COSTS, "random_state": 0}
 
 
@@ -66,14 +67,14 @@ def classifier(**settings):
 
 
 @pytest.mark.parametrize("kind", ["score", Score(monotone=False), "label", "soft-label", "individual"])
-@pytest.mark.parametrize("today", [None, "decided"])
-def test_what_a_policy_states_is_what_its_probabilities_do(kind, today):
+@pytest.mark.parametrize("baseline", [None, "decided"])
+def test_what_a_policy_states_is_what_its_probabilities_do(kind, baseline):
     """Loss and gap of every kind of policy are those of its probabilities.
 
     Added up person by person from the cost matrix.
     """
     table = people()
-    policy = solve(table, policy=kind, happiness=funding, gap=10.0, today=today, **ASKED)
+    policy = solve(table, policy=kind, happiness=funding, gap=10.0, baseline=baseline, **ASKED)
     scores = table["score"] if policy.needs_proba else (table["score"] > 0.5).astype(int)
     probabilities = policy.probabilities(scores, table["sex"], table)
     assert probabilities.shape == (len(table), 3)
@@ -117,7 +118,7 @@ def test_decisions_that_are_the_classes_in_their_order_change_nothing(kind):
     told = ROLES | {"happiness": "decision * loan", "gap": 5.0, "policy": kind, "random_state": 0}
     plain, listed = solve(table, **told), solve(table, decisions=[0, 1], **told)
     assert listed.loss == pytest.approx(plain.loss, abs=1e-9)
-    assert listed.basis.today.loss == plain.basis.today.loss
+    assert listed.basis.baseline.loss == plain.basis.baseline.loss
     assert np.allclose(
         listed.probabilities(table["score"], table["sex"], table),
         plain.probabilities(table["score"], table["sex"], table),
@@ -151,7 +152,7 @@ def test_criteria_of_listed_decisions():
 
     def names(criterion):
         told = {name: part for name, part in ASKED.items() if name != "random_state"}
-        return [one.name for one in aggregate(table, happiness=criterion, **told).components]
+        return [one.name for one in aggregate(table, happiness=criterion, **told).measures]
 
     assert len(names("statistical_parity")) == 3
     assert len(names("equalized_odds")) == 6
@@ -191,13 +192,13 @@ def test_losses_of_numbers(loss):
     assert one.loss == pytest.approx(other.loss, abs=1e-9)
 
 
-@pytest.mark.parametrize("today", [None, "decided"])
-def test_engines_sum_up_the_same(today):
+@pytest.mark.parametrize("baseline", [None, "decided"])
+def test_engines_sum_up_the_same(baseline):
     """One list of decisions gives the same sums in memory, in lazy Polars, in DuckDB and batch by batch."""
     import duckdb
 
     table = people()
-    told = ROLES | {"decisions": REFER, "loss": COSTS, "today": today}
+    told = ROLES | {"decisions": REFER, "loss": COSTS, "baseline": baseline}
     happiness = {"worth": "(decision == 'refer') * 0.4 * loan + (decision == 'approve') * loan"}
     expected = aggregate(table, happiness=happiness, **told)
     frame = pl.from_pandas(table)
@@ -205,15 +206,15 @@ def test_engines_sum_up_the_same(today):
     for other in (frame.lazy(), relation, frame.to_arrow()):
         found = aggregate(other, happiness=happiness, **told)
         assert found.decisions.tolist() == REFER
-        for name in ("mass", "loss", "value", "today_mass", "gains"):
+        for name in ("mass", "loss", "value", "baseline_mass", "gains"):
             one, two = getattr(expected, name), getattr(found, name)
             assert (one is None) == (two is None)
             assert one is None or np.allclose(one, two, rtol=1e-12, atol=1e-9)
     policy = solve(expected, gap=10.0, random_state=0)
-    here = policy.apply(table, proba="score", sensitive_features="sex", key="id")["decision"].tolist()
-    there = policy.apply(frame.lazy(), proba="score", sensitive_features="sex", key="id").collect()
+    here = policy.apply(table, score="score", sensitive_features="sex", key="id")["decision"].tolist()
+    there = policy.apply(frame.lazy(), score="score", sensitive_features="sex", key="id").collect()
     assert there["decision"].to_list() == here
-    sql = policy.to_sql(proba="score", sensitive_features="sex", key="id")
+    sql = policy.to_sql(score="score", sensitive_features="sex", key="id")
     rows = duckdb.connect().from_arrow(frame.to_arrow()).project(f"{sql} AS d").fetchall()
     assert [row[0] for row in rows] == here
 
@@ -221,18 +222,18 @@ def test_engines_sum_up_the_same(today):
 def test_a_classifier_decides_what_is_listed():
     """Predict gives decisions, predict_proba a column for each, classes_ stay labels; clones and copies do the same."""
     table = people()
-    fair = classifier(today="decided").fit(table, table["repaid"])
+    fair = classifier(baseline="decided").fit(table, table["repaid"])
     assert fair.classes_.tolist() == [0, 1]
     assert fair.decisions_.tolist() == REFER
     assert set(fair.predict(table)) <= set(REFER)
     assert fair.predict_proba(table).shape == (len(table), 3)
-    assert fair.outcomes_["today"].changed.tolist() == [0.0, 0.0]
-    # The column of today's decisions is not needed to decide.
+    assert fair.outcomes_["baseline"].changed.tolist() == [0.0, 0.0]
+    # The column of the present decisions is not needed to decide.
     there = fair.predict_proba(table.drop(columns="decided"))
     assert np.array_equal(there, fair.predict_proba(table))
     again = clone(fair).fit(table, table["repaid"])
     assert again.loss_ == fair.loss_
-    called = classifier(today=lambda X: X["decided"]).fit(table, table["repaid"])
+    called = classifier(baseline=lambda X: X["decided"]).fit(table, table["repaid"])
     assert called.loss_ == fair.loss_
     assert fair.at(gap=20.0).loss_ <= fair.loss_
     assert fair.recalibrate(people(500, 3)).gaps_["funding"] <= 10.0 + 1e-6
@@ -254,7 +255,7 @@ def test_score_is_minus_the_mean_loss_where_decisions_are_no_labels():
 def test_an_audit_of_a_classifier_measures_its_decisions():
     """audit(fair) measures what the probabilities do, with the loss of the cost matrix."""
     table, others = people(), people(500, 3)
-    fair = classifier(today="decided").fit(table, table["repaid"])
+    fair = classifier(baseline="decided").fit(table, table["repaid"])
     found = audit(fair, others, others["repaid"])
     assert found.loss.estimate == pytest.approx(-fair.score(others, others["repaid"]), abs=1e-9)
 
@@ -270,11 +271,11 @@ def test_a_file_says_the_order():
     """Listed decisions stand in a file with their type and order; another order is refused."""
     policy = solve(people(), happiness="distributional_parity", gap=0.05, **ASKED)
     content = json.loads(policy.to_json())
-    assert content["version"] == 3
+    assert content["version"] == 2
     assert content["order"] == "worst first"
     rest = {name: part for name, part in content.items() if name not in ("format", "version", "sha256")}
     rest["order"] = "best first"
-    wrong = {"format": "felicific policy", "version": 3, **rest, "sha256": checksum(rest)}
+    wrong = {"format": "felicific policy", "version": 2, **rest, "sha256": checksum(rest)}
     with pytest.raises(ValueError, match="worst first"):
         Policy.from_json(json.dumps(wrong))
 
@@ -336,32 +337,32 @@ def test_quantiles_that_are_none(q, refuses):
         solve(people(), happiness="decision", **ASKED | {"decisions": [0, 1, 2], "loss": f"quantile:{q}"})
 
 
-def test_today_is_one_of_the_decisions(refuses):
-    """A decision of today that is none, or missing, is refused with its value and row."""
+def test_the_baseline_is_one_of_the_decisions(refuses):
+    """A decision of the baseline that is none, or missing, is refused with its value and row."""
     table = people().assign(decided=lambda t: t["decided"].where(t.index != 17, "perhaps"))
     with refuses(DataError, "'perhaps'", "row 17", remedy="decision"):
-        solve(table, happiness=funding, today="decided", **ASKED)
+        solve(table, happiness=funding, baseline="decided", **ASKED)
     table = people().assign(decided=lambda t: t["decided"].where(t.index != 17, None))
     with refuses(DataError, "missing", "row 17"):
-        solve(table, happiness=funding, today="decided", **ASKED)
+        solve(table, happiness=funding, baseline="decided", **ASKED)
 
 
-def test_what_compares_with_today_needs_one(refuses):
-    """Floors at today's level, changes and who is worse off are refused where nobody says what is decided today."""
+def test_what_compares_with_the_baseline_needs_one(refuses):
+    """Floors at the baseline, changes and who is worse off are refused where there is no baseline."""
     table = people()
-    with refuses(ConstraintError, "decided today", remedy="today="):
-        solve(table, happiness=funding, constraints=[Floor("funding", "today")], **ASKED)
-    with refuses(HappinessError, "decided today", remedy="today="):
+    with refuses(ConstraintError, "no baseline", remedy="baseline="):
+        solve(table, happiness=funding, constraints=[Floor("funding", "baseline")], **ASKED)
+    with refuses(HappinessError, "looks at the baseline, and there is none", remedy="baseline="):
         solve(table, happiness=funding, **ASKED | {"loss": "changes"})
-    with refuses(HappinessError, "decided today", remedy="today="):
+    with refuses(HappinessError, "looks at the baseline, and there is none", remedy="baseline="):
         solve(table, happiness=funding, constraints=[WorseOff(0.1)], **ASKED)
-    with refuses(AggregatesError, "decided today"):
+    with refuses(AggregatesError, "no baseline"):
         solve(table, happiness=funding, change_cost=0.1, **ASKED)
     policy = solve(table, happiness=funding, gap=10.0, **ASKED)
-    assert policy.basis.today is None
+    assert policy.basis.baseline is None
     assert any("least loss without requirements" in one for one in policy.impact())
-    assert frontier(table, happiness=funding, **ASKED).today is None
-    assert solve(table, happiness=funding, today="decided", **ASKED | {"loss": "changes"}).loss >= 0.0
+    assert frontier(table, happiness=funding, **ASKED).baseline is None
+    assert solve(table, happiness=funding, baseline="decided", **ASKED | {"loss": "changes"}).loss >= 0.0
 
 
 def test_accuracy_of_decisions_that_are_no_labels_is_refused(refuses):
@@ -389,31 +390,31 @@ def test_an_individual_policy_does_at_least_as_well_by_what_it_expects():
     assert policy.search.plug_in_optimum <= solve(table, **told | {"policy": "score"}).loss + 0.02
 
 
-def test_the_shell_lists_decisions(tmp_path, monkeypatch, capsys):
-    """The shell fits and refuses as the library does: words, ranges and matrices."""
+def test_the_command_line_lists_decisions(tmp_path, monkeypatch, capsys):
+    """The command line fits and refuses as the library does: words, ranges and matrices."""
     monkeypatch.chdir(tmp_path)
     people().to_csv("p.csv", index=False)
-    roles = ["p.csv", "--proba", "score", "--label", "repaid", "--group", "sex"]
+    roles = ["p.csv", "--score", "score", "--label", "repaid", "--group", "sex"]
     asked = ["--decisions", "refuse,refer,approve", "--loss", "[[0,.2,1],[.6,.2,0]]"]
     parity = ["--happiness", "distributional_parity", "--gap", ".05"]
-    assert run(["fit", *roles, *asked, *parity, "--today", "decided", "--out", "p.json"]) == 0
-    assert Policy.load("p.json").decisions.tolist() == REFER
+    assert run(["fit", *roles, *asked, *parity, "--baseline", "decided", "--out", "p.json"]) == 0
+    assert load("p.json").decisions.tolist() == REFER
     levels = ["--decisions", "0:1:.25", "--loss", "squared", "--happiness", "decision", "--gap", ".05"]
     assert run(["fit", *roles, *levels, "--out", "l.json"]) == 0
-    assert Policy.load("l.json").decisions.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert load("l.json").decisions.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
     assert run(["frontier", *roles, *asked, *parity[:2]]) == 0
     capsys.readouterr()
     assert run(["fit", *roles, "--decisions", "0:1:.3", *levels[2:], "--out", "x.json"]) != 0
     assert "is no range" in capsys.readouterr().err
 
 
-def test_recalibrated_from_what_is_decided_about_the_new_people_today():
+def test_recalibrated_from_the_baseline_of_the_new_people():
     """Whoever asks for few changes is recalibrated from the column that the constructor names."""
     one, other = people(700, 1), people(700, 2)
     model = FrozenEstimator(LogisticRegression().fit(one[["ability"]], one["repaid"]))
     fair = FairClassifier(
         model, decisions=REFER, loss="changes", happiness="distributional_parity", gap=0.03,
-        sensitive_features="sex", today="decided", key="id", random_state=0,
+        sensitive_features="sex", baseline="decided", key="id", random_state=0,
     )  # fmt: skip
     fair.fit(one, one["repaid"])
     again = fair.recalibrate(other)
@@ -422,5 +423,5 @@ def test_recalibrated_from_what_is_decided_about_the_new_people_today():
     assert again.loss_ == pytest.approx(changed.mean(), abs=1e-9)
     assert max(again.gaps_.values()) <= 0.03 + 1e-9
     assert fair.recalibrate(one).loss_ == pytest.approx(fair.loss_, abs=1e-9)
-    with pytest.raises(HappinessError, match="today"):
+    with pytest.raises(HappinessError, match="baseline"):
         fair.recalibrate(other.drop(columns="decided"))

@@ -22,7 +22,7 @@ from felicific._policy.explanation import NOT_LEGAL_REASONS
 from felicific._shown.parts import LINES, lines_of
 from felicific.exceptions import DataError, GroupError, PolicyFileError
 
-#: Lots of tests are the same again, some are drawn by the row's content, and few people fit these policies.
+#: Lotteries of tests are the same again, some by the row's content, and few people fit these policies.
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::felicific.exceptions.{name}")
     for name in ("LotteryWarning", "PolicyWarning")
@@ -86,19 +86,19 @@ def told(fair, row, n_classes):
 
 @kinds
 def test_it_decides_as_predict_does(kind):
-    """Decision, probabilities and today are those of predict, predict_proba and the model, by all doors."""
+    """Decision, probabilities and the baseline are those of predict, predict_proba and the model, by all doors."""
     n_classes = KINDS[kind][1]
     fair, (table, _) = classifier(kind), people(kind)
     rows = table[:15]
     keys = rows["id"].tolist()
     decided, probabilities = fair.predict(rows, key="id"), fair.predict_proba(rows)
-    today = fair.estimator_.predict(rows)
+    baseline = fair.estimator_.predict(rows)
     for i, key in enumerate(keys):
         row = rows[i : i + 1]
         found = fair.explain(row, key=key)
         assert found.decision == decided[i]
         assert list(found.probabilities.values()) == probabilities[i].tolist()
-        assert found.today == today[i]
+        assert found.baseline == baseline[i]
         by_hand = fair.policy_.explain(**told(fair, row, n_classes), key=key)
         assert (by_hand.decision, by_hand.probabilities) == (found.decision, found.probabilities)
         assert fair.explain(row.iloc[0], key=key).to_dict() == found.to_dict()
@@ -106,16 +106,16 @@ def test_it_decides_as_predict_does(kind):
 
 @kinds
 def test_without_a_key_the_row_decides_or_nothing_does(kind):
-    """A classifier draws by the row's content, as predict does; a policy that is told no key draws no lot."""
+    """A classifier draws by the row's content, as predict does; a policy that is told no key draws nothing."""
     n_classes = KINDS[kind][1]
     fair, rows = classifier(kind), people(kind)[0][:12]
     decided, probabilities = fair.predict(rows), fair.predict_proba(rows)
     for i in range(len(rows)):
         found = fair.explain(rows[i : i + 1])
         assert found.decision == decided[i]
-        assert found.lot is None or found.lot.key is None
+        assert found.draw is None or found.draw.key is None
         without = fair.policy_.explain(**told(fair, rows[i : i + 1], n_classes))
-        assert without.lot is None
+        assert without.draw is None
         assert (without.decision is None) == ((probabilities[i] > 0).sum() > 1)
 
 
@@ -132,13 +132,13 @@ def test_a_file_explains_the_same(kind):
 
 
 def test_rounded_decisions():
-    """Where no lots are drawn, the explanation has the rounded probabilities, no lot, and cuts of what is decided."""
+    """Without a lottery the explanation has the rounded probabilities, no draw, and cuts of what is decided."""
     fair, rows = classifier("few cells", randomize=False), people("few cells")[0][:40]
     for i, decision in enumerate(fair.predict(rows)):
         found = fair.explain(rows[i : i + 1], key=i)
-        assert (found.decision, found.lot, max(found.probabilities.values())) == (decision, None, 1.0)
+        assert (found.decision, found.draw, max(found.probabilities.values())) == (decision, None, 1.0)
         assert all(max(cut.probabilities.values()) == 1.0 for cut in found.cuts)
-        assert any("draws no lots" in sentence for sentence in found.sentences)
+        assert any("does not randomize" in sentence for sentence in found.sentences)
 
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
@@ -157,10 +157,10 @@ def test_policies_that_moved(kind):
 # The cut is the cut: a second, naive look at the file
 
 
-def looked_up(file, proba, z):
+def looked_up(file, score, z):
     """The probabilities of a person, read off the file of a policy cell by cell."""
     signal = file["policy"]
-    cell = int(cells_of(np.array([proba]), signal["cuts"], signal["boundary"])[0])
+    cell = int(cells_of(np.array([score]), signal["cuts"], signal["boundary"])[0])
     return file["q"][z][cell]
 
 
@@ -221,9 +221,9 @@ def test_the_cuts_are_where_the_probabilities_change(kind, place, shift):
     """
     n_classes = KINDS[kind][1]
     policy, row = classifier(kind).policy_, people(kind)[0][place : place + 1]
-    proba = proba_of(row, n_classes)[0]
-    label = int(proba.argmax()) if n_classes > 2 else 1
-    score = float(np.clip(proba[label] + shift, 0.51 if n_classes > 2 else 0.0, 1.0))
+    score = proba_of(row, n_classes)[0]
+    label = int(score.argmax()) if n_classes > 2 else 1
+    score = float(np.clip(score[label] + shift, 0.51 if n_classes > 2 else 0.0, 1.0))
     z = policy.groups.index(row["group"].tolist()[0])
     found = policy.explain(
         spread_out(score, label, n_classes), policy.groups[z] if policy.sees_group else None
@@ -270,7 +270,7 @@ def test_two_cuts_at_one_score():
     """Where a cell is no score's, at the model's own boundary, what lies beyond the cut is what scores there get."""
     people = {"g": ["a", "a", "b", "b"] * 10, "s": [0.3, 0.5001, 0.4, 0.7] * 10, "y": [0, 1, 0, 1] * 10}
     policy = solve(
-        people, proba="s", y="y", sensitive_features="g", happiness="decision", gap=0.0, random_state=0
+        people, score="s", y="y", sensitive_features="g", happiness="decision", gap=0.0, random_state=0
     )
     for group in ("a", "b"):
         for score in (0.3, 0.5, 0.5001, 0.6):
@@ -280,10 +280,10 @@ def test_two_cuts_at_one_score():
 
 
 # ---------------------------------------------------------------------------------------------------------
-# The lot
+# The draw
 
 
-def test_the_lot_is_the_one_that_anybody_with_the_salt_computes():
+def test_the_draw_is_the_one_that_anybody_with_the_salt_computes():
     """The number is that of SHA-256, the decision the one whose limits hold it, and the salt is nowhere told."""
     fair, table = classifier("few cells"), people("few cells")[0]
     drawn = 0
@@ -291,18 +291,18 @@ def test_the_lot_is_the_one_that_anybody_with_the_salt_computes():
         found = fair.explain(table[i : i + 1], key=i)
         text = str(found) + json.dumps(found.to_dict())
         assert fair.policy_.salt.removeprefix("seed-") not in text
-        if found.lot is None:
+        if found.draw is None:
             continue
         drawn += 1
         digits = hashlib.sha256(f"{fair.policy_.salt}:{i}".encode()).hexdigest()[:13]
-        assert found.lot.number == int(digits, 16) / 2**52
-        low, high = found.lot.limits[found.decision]
-        assert low <= found.lot.number < high
+        assert found.draw.number == int(digits, 16) / 2**52
+        low, high = found.draw.limits[found.decision]
+        assert low <= found.draw.number < high
         assert high - low == pytest.approx(found.probabilities[found.decision], abs=1e-12)
-        assert [low for low, _ in found.lot.limits.values()][1:] == [
-            high for _, high in found.lot.limits.values()
+        assert [low for low, _ in found.draw.limits.values()][1:] == [
+            high for _, high in found.draw.limits.values()
         ][:-1]
-        for cut in found.cuts:  # what the same lot would have been there
+        for cut in found.cuts:  # what the same number would have been there
             step = math.nextafter(cut.at, 2.0) if cut.side == "above" else cut.at
             assert cut.decision == fair.policy_.decide([step], [found.group], [i])[0]
     assert drawn > 5
@@ -313,7 +313,7 @@ def test_the_lot_is_the_one_that_anybody_with_the_salt_computes():
 
 
 @pytest.mark.parametrize("kind", ["score", "score of three groups", "label", "soft-label", "individual"])
-def test_who_would_be_decided_otherwise(kind):
+def test_who_would_get_another_decision(kind):
     """The groups that are named are just those whose probabilities differ, everything else being the same."""
     n_classes = KINDS[kind][1]
     fair, rows = classifier(kind), people(kind)[0][:40]
@@ -406,7 +406,7 @@ def test_the_cuts_that_a_requirement_moves():
     score = rng.beta(2, 2, 4000) * np.where(sex == "f", 0.8, 1.0)
     table = {"sex": sex, "score": score, "y": (rng.random(4000) < score).astype(int)}
     common = {
-        "proba": "score",
+        "score": "score",
         "y": "y",
         "sensitive_features": "sex",
         "happiness": "decision",
@@ -553,7 +553,7 @@ def test_along_a_frontier_of_several_gaps_no_price_is_guessed():
     table, _ = people("score")
     line = frontier(
         table.assign(y=people("score")[1]),
-        proba={0: "p0", 1: "p1"},
+        score={0: "p0", 1: "p1"},
         y="y",
         sensitive_features="group",
         happiness={"money": "decision * loan", "yes": "decision"},
@@ -614,10 +614,10 @@ def test_chances_that_people_keep_are_a_requirement_too():
 
 
 def test_requirements_of_the_same_have_one_price():
-    """Of two that speak of the same component, an individual policy does not say which of them it is."""
+    """Of two that speak of the same measure, an individual policy does not say which of them it is."""
     table, y = people("individual")
     policy = solve(
-        table.assign(y=y), proba={0: "p0", 1: "p1"}, y="y", sensitive_features="group", policy="individual",
+        table.assign(y=y), score={0: "p0", 1: "p1"}, y="y", sensitive_features="group", policy="individual",
         happiness="decision * loan", gap=1.0, constraints=[Budget("decision * loan", at_most=9.0)], random_state=0,
     )  # fmt: skip
     assert all(price > 0 for price in policy.prices.values())
@@ -673,25 +673,25 @@ def test_rows_of_an_array():
             assert (found.decision, found.group) == (decided, group[i])
 
 
-def test_what_is_decided_today_may_be_said():
+def test_the_baseline_may_be_said():
     """It is passed, or stands in the column that the fit named; by default it is what the model predicts."""
     table, y = people("score")
     table = table.assign(now=1 - (table["p1"] > 0.5).astype(int))
     fair = FairClassifier(
         FrozenEstimator(Told(2).fit(table, y)), happiness="decision * loan", gap=9.0, sensitive_features="group",
         random_state=0, change_cost=0.0,
-    ).fit(table, y, today="now")  # fmt: skip
+    ).fit(table, y, baseline="now")  # fmt: skip
     row = table[:1]
-    assert fair.explain(row).today == row["now"].iloc[0]
-    assert fair.explain(row.drop(columns="now"), key=1).today == int(row["p1"].iloc[0] > 0.5)
-    assert fair.explain(row).sentences[1].startswith("Today: ")
-    assert fair.explain(row, today=1).today == 1
-    assert fair.policy_.explain(0.7, "a", today=0).sentences[1].startswith("Today: 0")
-    assert fair.policy_.explain(0.7, "a").sentences[1].startswith("Today, by the model alone: 1")
+    assert fair.explain(row).baseline == row["now"].iloc[0]
+    assert fair.explain(row.drop(columns="now"), key=1).baseline == int(row["p1"].iloc[0] > 0.5)
+    assert fair.explain(row).sentences[1].startswith("The present decision: ")
+    assert fair.explain(row, baseline=1).baseline == 1
+    assert fair.policy_.explain(0.7, "a", baseline=0).sentences[1].startswith("The present decision: 0")
+    assert fair.policy_.explain(0.7, "a").sentences[1].startswith("The model's decision: 1")
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_a_model_is_not_called_the_system_of_today(named):
+def test_a_model_is_not_called_the_present_system(named):
     """Where the fit was told what another system decides and the row is not, the model stands in by name."""
     table, y = people("score")
     now = 1 - (table["p1"] > 0.5).astype(int)
@@ -699,12 +699,16 @@ def test_a_model_is_not_called_the_system_of_today(named):
         FrozenEstimator(Told(2).fit(table, y)), happiness="decision * loan", gap=9.0, sensitive_features="group",
         random_state=0, change_cost=0.0,
     )  # fmt: skip
-    fair.fit(table.assign(now=now) if named else table, y, today="now" if named else now.to_numpy())
+    fair.fit(table.assign(now=now) if named else table, y, baseline="now" if named else now.to_numpy())
     found = fair.explain(table[:1], key=1)
-    assert found.sentences[1].startswith(f"Today, by the model alone: {1 - now[0]}")
-    assert fair.explain(table[:1], key=1, today=int(now[0])).sentences[1].startswith(f"Today: {now[0]}")
+    assert found.sentences[1].startswith(f"The model's decision: {1 - now[0]}")
+    assert (
+        fair.explain(table[:1], key=1, baseline=int(now[0]))
+        .sentences[1]
+        .startswith(f"The present decision: {now[0]}")
+    )
     fair.fit(table, y)
-    assert fair.explain(table[:1], key=1).sentences[1].startswith(f"Today: {1 - now[0]}")
+    assert fair.explain(table[:1], key=1).sentences[1].startswith(f"The model's decision: {1 - now[0]}")
 
 
 @pytest.mark.parametrize(
@@ -736,8 +740,8 @@ def test_several_rows_are_refused_by_a_classifier():
     for rows in (table[:2], table[:0], pl.from_pandas(table[:3]), table[:2].to_dict("list")):
         with pytest.raises(DataError, match="An explanation is of one person"):
             fair.explain(rows)
-    with pytest.raises(DataError, match="today is 'yes'"):
-        fair.explain(table[:1], today="yes")
+    with pytest.raises(DataError, match="baseline is 'yes'"):
+        fair.explain(table[:1], baseline="yes")
     with pytest.raises(DataError, match="looks at the people themselves"):
         classifier("individual").policy_.explain(0.5, "a")
 
@@ -792,7 +796,7 @@ def test_groups_and_decisions_keep_their_types():
     }
     policy = solve(
         people,
-        proba="s",
+        score="s",
         y="y",
         sensitive_features="g",
         happiness={"f": "decision == 'z'"},
@@ -817,16 +821,13 @@ def test_who_has_nothing_but_the_chance_that_is_kept():
 
 
 def test_gains_and_losses_are_of_the_favourable_decision():
-    """Whether a person gains or loses by the policy follows the probabilities of the favourable decision.
-
-    And today's.
-    """
+    """Whether a person gains or loses follows its probability by the policy and by the baseline."""
     fair, table = classifier("score"), people("score")[0]
     seen = set()
     for i in range(100):
         found = fair.explain(table[i : i + 1], key=i)
         text = " ".join(found.sentences)
-        change = found.probabilities[1] - found.today
+        change = found.probabilities[1] - found.baseline
         assert ("this person gains: the favourable" in text) == (change > 1e-9)
         assert ("this person loses: the favourable" in text) == (change < -1e-9)
         seen.add(np.sign(change).item())
@@ -837,7 +838,7 @@ def test_a_floor_is_a_requirement_too():
     """Requirements besides gaps are listed by their words, with their price."""
     table, y = people("score")
     policy = solve(
-        table.assign(y=y), proba={0: "p0", 1: "p1"}, y="y", sensitive_features="group",
+        table.assign(y=y), score={0: "p0", 1: "p1"}, y="y", sensitive_features="group",
         happiness={"money": "decision * loan"}, gap={}, constraints=[Floor("money", at_least=25.0)], random_state=0,
     )  # fmt: skip
     found = policy.explain(0.3, "a")

@@ -35,7 +35,7 @@ def individually(table, calibration="isotonic", **ask):
 
 def asked(**changes):
     return {
-        "proba": {k: f"p{k}" for k in range(3)},
+        "score": {k: f"p{k}" for k in range(3)},
         "y": "y",
         "sensitive_features": "z",
         "happiness": HAPPINESS[:1],
@@ -75,8 +75,8 @@ def test_calibration_in_bins_is_close_to_that_of_rows(table, lay, calibration):
 def test_what_is_stated_is_what_the_policy_does(table, lay):
     """Loss and group means of the policy's decisions about the same rows are the stated ones."""
     policy = individually(lay(table), **asked())
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    decisions = policy.probabilities(proba, table["z"], as_pandas(table))
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
+    decisions = policy.probabilities(score, table["z"], as_pandas(table))
     wrong = (decisions * (np.arange(3) != table["y"][:, None])).sum(axis=1)
     assert wrong.mean() == pytest.approx(policy.loss, rel=1e-9)
     funding = (decisions * np.arange(3)).sum(axis=1) * table["loan"] / 1e4
@@ -91,7 +91,7 @@ def test_from_scores_to_an_audit(table, lay):
 
 def test_constraints_and_conflicts(table, lay):
     """Floors are met, and what cannot be met is explained, as in memory."""
-    policy = individually(lay(table), **asked(constraints=[Floor("loan", at_least="today")], gap=1.0))
+    policy = individually(lay(table), **asked(constraints=[Floor("loan", at_least="baseline")], gap=1.0))
     assert min(policy.means["loan"].values()) > 0
     with pytest.raises(InfeasibleError):
         individually(lay(table), **asked(constraints=[Floor("loan", at_least=1e6)]))

@@ -11,10 +11,10 @@ from oracles_policies import Told, codes, make_people, outcome_of, proba_of, put
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
-from felicific import FairClassifier, Happiness, Individual, Policy, Score
+from felicific import FairClassifier, Happiness, Individual, Policy, Score, load
 from felicific.exceptions import PolicyFileError
 
-#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+#: Policies of tests are saved with the salt of a seed, so that their draws are the same again.
 pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 
 KINDS = {
@@ -91,7 +91,7 @@ def test_stated_is_real(kind, n_classes, weighted):
 
 @kinds
 def test_rounding_states_what_it_reaches(kind):
-    """With randomize=False nobody draws a lot, everybody gets the likeliest decision, and loss and gap are theirs."""
+    """With randomize=False nobody faces a lottery, all get the likeliest decision, and loss and gap are theirs."""
     table, y = make_people(400, seed=2)
     mixed, rounded = (fitted(table, y, kind, randomize=choice) for choice in (True, False))
     decided = rounded.predict_proba(table)
@@ -121,7 +121,7 @@ def test_few_signals_are_split_by_lottery(kind):
 
 
 @pytest.mark.parametrize("calibration", ["isotonic", "none"])
-def test_few_people_draw_lots_under_expected_values(calibration):
+def test_few_people_face_a_lottery_under_expected_values(calibration):
     """Without labels and ties, an optimal individual policy leaves at most one person per group to a lottery."""
     table, y = make_people(600, seed=3)
     model = FrozenEstimator(Told().fit(table, y))
@@ -243,9 +243,9 @@ def test_a_fitted_models_batches_are_alike():
 
 def scores_of(policy, table, n_classes=2):
     """What the policy is applied to."""
-    proba = proba_of(table, n_classes)
+    score = proba_of(table, n_classes)
     is_label = getattr(getattr(policy, "signal", None), "kind", "") == "label"
-    return proba.argmax(axis=1) if is_label else proba
+    return score.argmax(axis=1) if is_label else score
 
 
 HAPPINESS = {
@@ -253,7 +253,7 @@ HAPPINESS = {
     "two criteria": (["statistical_parity", "overall_accuracy", "predictive_equality"], None),
     "function": (funding, funding),
     "functions": (
-        {"cash": funding, "ease": relief, "proba": "equal_opportunity"},
+        {"cash": funding, "ease": relief, "score": "equal_opportunity"},
         {"cash": funding, "ease": relief},
     ),
     "among": (
@@ -328,9 +328,9 @@ def test_a_file_through_the_disk(tmp_path):
     table, y = make_people(120, seed=9)
     policy = fitted(table, y, "individual").policy_
     policy.save(tmp_path / "policy.json")
-    assert Policy.load(tmp_path / "policy.json", happiness=funding).to_json() == policy.to_json()
+    assert load(tmp_path / "policy.json", happiness=funding).to_json() == policy.to_json()
     with pytest.raises(PolicyFileError):
-        Policy.load(tmp_path / "policy.json")
+        load(tmp_path / "policy.json")
 
 
 def test_the_file_holds_nobody():
@@ -360,8 +360,8 @@ INDIVIDUAL = {
     "a calibration without knots": put("calibration", 0, 1, [[], []]),
     "a calibration of unequal halves": put("calibration", 0, 1, [[0.0, 0.5, 1.0], [0.0, 1.0]]),
     "an origin that is infinite": put("origin", 0, float("inf")),
-    "fewer functions than components": lambda content: content["functions"].pop(),
-    "fewer components than functions": lambda content: content["components"].pop(),
+    "fewer functions than measures": lambda content: content["functions"].pop(),
+    "fewer measures than functions": lambda content: content["measures"].pop(),
     "a decision that is no class": put("functions", 0, "choice", [17]),
     "a label that is no class": put("functions", 0, "label", [17, True]),
     "a cost matrix of one row": put("loss_function", [[0.0, 1.0]]),

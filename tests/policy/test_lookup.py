@@ -28,7 +28,7 @@ def solved(table, classes, signal="score", sees_group=True, **changes):
 
 
 def roles(classes, key="id"):
-    return {"proba": {k: f"p{k}" for k in range(classes)}, "sensitive_features": "z", "key": key}
+    return {"score": {k: f"p{k}" for k in range(classes)}, "sensitive_features": "z", "key": key}
 
 
 TABLES = {
@@ -43,7 +43,7 @@ TABLES = {
 @pytest.mark.parametrize("classes", [2, 3, 5])
 @pytest.mark.parametrize("sees_group", [True, False])
 def test_decisions_are_those_of_the_probabilities(form, classes, sees_group):
-    """At the very edges of bins, with probabilities that sum to nearly one, text keys and lots."""
+    """At the very edges of bins, with probabilities that sum to nearly one, text keys and lotteries."""
     table = people(3000, classes=classes)
     edges = np.arange(400) / 4096
     table["p1"][:400], table["p0"][:400] = edges, 1.0 - edges
@@ -53,15 +53,15 @@ def test_decisions_are_those_of_the_probabilities(form, classes, sees_group):
         table[f"p{k}"] = table[f"p{k}"] * (1.0 + 4e-7)
     table["who"] = np.array([f"person {i} é" for i in table["id"]], dtype=object)
     policy = solved(table, classes, Score(boundary=0.4) if classes == 2 else "score", sees_group)
-    proba = np.column_stack([table[f"p{k}"] for k in range(classes)])
+    score = np.column_stack([table[f"p{k}"] for k in range(classes)])
     for key in ("id", "who"):
-        expected = policy.decide(proba, table["z"], table[key])
+        expected = policy.decide(score, table["z"], table[key])
         with patch.object(Lookup, "decide", autospec=True, side_effect=Lookup.decide) as asked_for:
             made = policy.apply(TABLES[form](table), **roles(classes, key))
             made = made.collect() if hasattr(made, "collect") else made
         assert asked_for.called
         assert np.array_equal(np.asarray(made["decision"]), expected)
-    assert policy.draws_lots or not sees_group
+    assert policy.is_randomized or not sees_group
 
 
 def test_more_groups_than_are_compared_one_by_one():
@@ -69,9 +69,9 @@ def test_more_groups_than_are_compared_one_by_one():
     table = people(3000, classes=2)
     table["z"] = np.array([f"branch {i}" for i in table["id"] % 20], dtype=object)
     policy = solved(table, 2)
-    proba = np.column_stack([table["p0"], table["p1"]])
+    score = np.column_stack([table["p0"], table["p1"]])
     made = policy.apply(as_lazy(table), **roles(2)).collect()
-    assert np.array_equal(made["decision"].to_numpy(), policy.decide(proba, table["z"], table["id"]))
+    assert np.array_equal(made["decision"].to_numpy(), policy.decide(score, table["z"], table["id"]))
 
 
 def test_one_column_of_two_classes():
@@ -82,7 +82,7 @@ def test_one_column_of_two_classes():
     score = np.clip(np.nextafter(edges, np.tile([-1.0, 0.5, 2.0], 4097)), 0.0, 1.0)
     score[1::3] = edges[1::3]
     group, key = np.resize(table["z"], len(score)), np.arange(len(score))
-    made = policy.apply({"s": score, "z": group, "id": key}, proba="s", sensitive_features="z", key="id")
+    made = policy.apply({"s": score, "z": group, "id": key}, score="s", sensitive_features="z", key="id")
     assert np.array_equal(made["decision"], policy.decide(score, group, key))
 
 
@@ -116,22 +116,22 @@ def test_what_is_wrong_is_said_in_the_same_words(form, wrong, monkeypatch):
 
 @pytest.mark.parametrize("randomize", [True, False])
 @pytest.mark.parametrize("sees_group", [True, False])
-def test_one_person_is_decided_about_as_many_are(randomize, sees_group):
+def test_one_person_is_decided_on_as_many_are(randomize, sees_group):
     """What is sure of one person is what the probabilities say.
 
-    Where lots decide, or something is wrong, nothing is sure.
+    Where a lottery decides, or something is wrong, nothing is sure.
     """
     table = people(2000, classes=2)
     policy = replace(solved(table, 2, sees_group=sees_group), randomize=randomize)
-    proba = np.column_stack([table["p0"], table["p1"]]) * (1.0 + 4e-7)
-    probabilities, drawn = policy.probabilities(proba, table["z"]), 0
+    score = np.column_stack([table["p0"], table["p1"]]) * (1.0 + 4e-7)
+    probabilities, drawn = policy.probabilities(score, table["z"]), 0
     for i in range(300):
-        found = policy.sure_of(proba[i : i + 1], np.array([table["z"][i]], dtype=object))
-        lot = int((probabilities[i] > 0).sum()) > 1
-        drawn += lot
-        assert found == (None if lot else int(probabilities[i].argmax()))
+        found = policy.sure_of(score[i : i + 1], np.array([table["z"][i]], dtype=object))
+        draw = int((probabilities[i] > 0).sum()) > 1
+        drawn += draw
+        assert found == (None if draw else int(probabilities[i].argmax()))
     assert (drawn > 0) == (randomize and sees_group)
-    one = proba[:1]
+    one = score[:1]
     for wrong in (one * 1.1, -one, one * np.nan):
         assert policy.sure_of(wrong, table["z"][:1]) is None
     for group in ("nobody", None, np.nan):
@@ -143,12 +143,12 @@ def test_one_person_is_decided_about_as_many_are(randomize, sees_group):
 def test_cells_and_labels_are_those_of_checked_probabilities(classes):
     """At ties, at edges and with sums of nearly one: the cell of the fine bin, and the first most probable class."""
     rng = np.random.default_rng(classes)
-    proba = rng.integers(0, 5, (3000, classes)) + 1e-9
-    proba = proba / proba.sum(axis=1, keepdims=True) * (1.0 + rng.uniform(-9e-7, 9e-7, (3000, 1)))
+    score = rng.integers(0, 5, (3000, classes)) + 1e-9
+    score = score / score.sum(axis=1, keepdims=True) * (1.0 + rng.uniform(-9e-7, 9e-7, (3000, 1)))
     cells = rng.integers(0, 50, 5000)
-    checked = check_proba(proba, classes, np.arange(3000))
-    cell, label = cells_and_labels(proba, cells, 0.4)
+    checked = check_proba(score, classes, np.arange(3000))
+    cell, label = cells_and_labels(score, cells, 0.4)
     assert np.array_equal(cell, cells[fine_bins(checked, 0.4)])
     assert np.array_equal(label, checked.argmax(axis=1))
-    proba[2999, 0] = np.nan
-    assert cells_and_labels(proba, cells, 0.4) is None
+    score[2999, 0] = np.nan
+    assert cells_and_labels(score, cells, 0.4) is None

@@ -34,7 +34,7 @@ from felicific._policy.lottery import (
 )
 from felicific.exceptions import DataError, LotteryWarning
 
-#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+#: Policies of tests are saved with the salt of a seed, so that their draws are the same again.
 pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 
 SALT = "00112233445566778899aabbccddeeff"
@@ -45,9 +45,9 @@ def by_hand(salt, key):
     return int(hashlib.sha256(f"{salt}:{key}".encode()).hexdigest()[:13], 16) / 2**52
 
 
-def draw_keys(proba, keys, salt=SALT):
+def draw_keys(score, keys, salt=SALT):
     keys = np.asarray(keys)
-    return draw(np.asarray(proba, float), lambda rows: keys_as_text(keys[rows]), salt)
+    return draw(np.asarray(score, float), lambda rows: keys_as_text(keys[rows]), salt)
 
 
 def make_policy(random_state=0):
@@ -84,9 +84,9 @@ def test_uniforms_test_vectors():
 def test_decision_test_vectors():
     """The decision is the first class whose cumulative probability exceeds the number drawn."""
     keys = [str(key) for key in range(200)]
-    proba = np.tile([0.25, 0.0, 0.5, 0.25], (200, 1))
+    score = np.tile([0.25, 0.0, 0.5, 0.25], (200, 1))
     expected = [0 if u < 0.25 else 2 if u < 0.75 else 3 for u in (by_hand(SALT, key) for key in keys)]
-    assert draw_keys(proba, keys).tolist() == expected
+    assert draw_keys(score, keys).tolist() == expected
     assert set(expected) == {0, 2, 3}
 
 
@@ -94,13 +94,13 @@ def test_decision_test_vectors():
 def test_draw_at_the_edges(monkeypatch, u):
     """At the edges of [0, 1) and of a cumulative probability the draw takes the class above, never one of 0."""
     monkeypatch.setattr("felicific._policy.lottery.uniforms", lambda salt, keys: np.full(len(list(keys)), u))
-    proba = np.array(
+    score = np.array(
         [[0.25, 0.25, 0.5], [0.0, 0.25, 0.75], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0], [0.1, 0.9, 0.0]]
     )
-    drawn = draw_keys(proba, list("abcde"))
-    assert (proba[np.arange(5), drawn] > 0).all()
-    cumulative = proba.cumsum(axis=1)
-    expected = [int(np.flatnonzero((u < row) & (p > 0))[0]) for row, p in zip(cumulative, proba, strict=True)]
+    drawn = draw_keys(score, list("abcde"))
+    assert (score[np.arange(5), drawn] > 0).all()
+    cumulative = score.cumsum(axis=1)
+    expected = [int(np.flatnonzero((u < row) & (p > 0))[0]) for row, p in zip(cumulative, score, strict=True)]
     assert drawn.tolist() == expected
 
 
@@ -125,22 +125,22 @@ weights = st.one_of(
 )
 def test_probability_zero_is_never_drawn(rows, u, salt):
     """Whatever the salt, the keys and the rounding, a decision of probability 0 is never drawn."""
-    proba = np.array(rows)
-    proba /= proba.sum(axis=1, keepdims=True)
-    everyone = np.arange(len(proba))
-    assert (proba[everyone, draw_keys(proba, everyone, salt)] > 0).all()
+    score = np.array(rows)
+    score /= score.sum(axis=1, keepdims=True)
+    everyone = np.arange(len(score))
+    assert (score[everyone, draw_keys(score, everyone, salt)] > 0).all()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("felicific._policy.lottery.uniforms", lambda salt, keys: np.full(len(list(keys)), u))
-        assert (proba[everyone, draw_keys(proba, everyone)] > 0).all()
+        assert (score[everyone, draw_keys(score, everyone)] > 0).all()
 
 
 def test_what_rounding_loses_is_not_found_again_behind_a_zero():
     """A last chance too small to be added to the others leaves the 0 before it with none."""
-    proba = np.array([[0.9375, 0.1, 0.0, 1.4e-45]])
-    proba /= proba.sum()
-    assert (np.diff(cumulate(proba)) >= 0).all()
+    score = np.array([[0.9375, 0.1, 0.0, 1.4e-45]])
+    score /= score.sum()
+    assert (np.diff(cumulate(score)) >= 0).all()
     u = 1 - 2.0**-53
-    assert (u >= cumulate(proba)[0, :-1]).sum() != 2
+    assert (u >= cumulate(score)[0, :-1]).sum() != 2
 
 
 def test_only_people_who_face_a_lottery_are_hashed():
@@ -151,11 +151,11 @@ def test_only_people_who_face_a_lottery_are_hashed():
         asked.extend(rows.tolist())
         return [str(row) for row in rows]
 
-    proba = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.9, 0.1]])
-    drawn = draw(proba, keys, SALT)
+    score = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.9, 0.1]])
+    drawn = draw(score, keys, SALT)
     assert asked == [1, 3]
     assert drawn[[0, 2]].tolist() == [0, 1]
-    assert faces_lottery(proba).tolist() == [False, True, False, True]
+    assert faces_lottery(score).tolist() == [False, True, False, True]
 
 
 def test_draw_converges_to_the_probabilities():
@@ -167,8 +167,8 @@ def test_draw_converges_to_the_probabilities():
 
 def test_salts_draw_independently():
     """Two policies' lotteries are independent: winning one says nothing about the other."""
-    n, proba = 10_000, np.tile([0.5, 0.5], (10_000, 1))
-    both = draw_keys(proba, range(n), make_salt(1)) + draw_keys(proba, range(n), make_salt(2))
+    n, score = 10_000, np.tile([0.5, 0.5], (10_000, 1))
+    both = draw_keys(score, range(n), make_salt(1)) + draw_keys(score, range(n), make_salt(2))
     assert abs((both == 2).mean() - 0.25) < 5 * np.sqrt(0.25 * 0.75 / n)
 
 
@@ -220,10 +220,10 @@ def test_decisions_do_not_depend_on_the_process(tmp_path, people):
     code = f"""
 import json, sys
 import numpy as np
-from felicific import Policy
+from felicific import load
 from felicific._policy.lottery import content_keys
 given = json.load(sys.stdin)
-policy = Policy.load({os.fspath(tmp_path / "policy.json")!r})
+policy = load({os.fspath(tmp_path / "policy.json")!r})
 decided = policy.decide([0] * 40, ["a"] * 40, given["keys"]).tolist()
 table = {{name: np.array(values) for name, values in given["table"].items()}}
 print(json.dumps([decided, content_keys(table, np.arange(40))]))
@@ -258,11 +258,11 @@ def test_single_row_calls_without_a_key_reach_the_probabilities(people):
         model, happiness="statistical_parity", policy="label", sensitive_features=3, random_state=0
     )
     fair.fit(X, people.y)
-    proba = fair.predict_proba(X)
-    facing = np.flatnonzero(faces_lottery(proba))
+    score = fair.predict_proba(X)
+    facing = np.flatnonzero(faces_lottery(score))
     assert len(facing) > 60
     approved = sum(fair.predict(X[i : i + 1])[0] for i in facing)
-    expected, spread = proba[facing, 1].sum(), np.sqrt((proba[facing, 1] * proba[facing, 0]).sum())
+    expected, spread = score[facing, 1].sum(), np.sqrt((score[facing, 1] * score[facing, 0]).sum())
     assert abs(approved - expected) < 4 * spread
 
 
@@ -416,7 +416,7 @@ def test_content_keys_do_not_depend_on_the_type_of_numbers():
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 def test_content_keys_do_not_depend_on_the_unit_of_time(unit):
-    """A moment in time is the same key in seconds and in nanoseconds."""
+    """A time is the same key in seconds and in nanoseconds."""
     table = pd.DataFrame({"t": pd.Series([datetime.datetime(2020, 1, 2, 3, 4, 5)])})
     stored = pd.DataFrame({"t": table["t"].astype(f"datetime64[{unit}]")})
     assert content_keys(stored, np.arange(1)) == content_keys(table, np.arange(1))
@@ -495,7 +495,7 @@ def frozen_identity(table):
 
 
 def test_the_seed_decides():
-    """The same random_state draws the same lots; another one draws others."""
+    """The same random_state draws the same; another one draws otherwise."""
     keys = np.arange(300)
     first, same, other = (make_policy(seed).decide([0] * 300, ["a"] * 300, keys) for seed in (1, 1, 2))
     assert (first == same).all()
@@ -503,7 +503,7 @@ def test_the_seed_decides():
 
 
 def test_a_chance_is_never_written_as_none_or_all():
-    """A lot of one in a million is no certainty, and does not read like one."""
+    """A chance of one in a million is no certainty, and does not read like one."""
     policy = make_policy()
     q = policy.q.copy()
     q[:, 0], q[:, 1] = [1e-6, 1 - 1e-6], [0.25, 0.75]

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from felicific import Budget, Floor, Happiness, Policy, aggregate, solve
+from felicific import Budget, Floor, Happiness, Policy, aggregate, load, solve
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
 
-#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+#: Policies of tests are saved with the salt of a seed, so that their draws are the same again.
 pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 
 GROUP = np.array(["F", "M"])[np.arange(60) % 2]
@@ -38,7 +38,7 @@ def make_policy(groups=None, classes=None, *, policy="label", **settings):
         {"loan": LOAN},
         y=rename(LABEL, known),
         predicted=rename(PREDICTED, known),
-        proba=np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25),
+        score=np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25),
         classes=known,
         sensitive_features=group,
         happiness=happiness,
@@ -67,7 +67,7 @@ def same(one, other):
     assert [type(group) for group in one.groups] == [type(group) for group in other.groups]
     assert one.groups == other.groups
     assert one.signal == other.signal
-    assert one.components == other.components
+    assert one.measures == other.measures
     for mine, theirs in [(one.q, other.q), (one.mass, other.mass), (one.outcome.means, other.outcome.means)]:
         assert mine.dtype == theirs.dtype
         assert (mine == theirs).all()
@@ -128,13 +128,13 @@ def test_groups_come_back(kind, policy, tmp_path):
     """Groups of every type and any text come back from a file as they were: 1 is not "1"."""
     fitted = make_policy(groups=GROUPS[kind], policy=policy)
     fitted.save(tmp_path / "policy.json")
-    back = Policy.load(tmp_path / "policy.json")
+    back = load(tmp_path / "policy.json")
     assert same(fitted, back)
     assert sorted(map(repr, back.groups)) == sorted(map(repr, GROUPS[kind]))
     group, keys = rename(GROUP == "M", GROUPS[kind]), np.arange(60)
-    proba = np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25)
-    assert (fitted.probabilities(proba, group) == back.probabilities(proba, group)).all()
-    assert (fitted.decide(proba, group, keys) == back.decide(proba, group, keys)).all()
+    score = np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25)
+    assert (fitted.probabilities(score, group) == back.probabilities(score, group)).all()
+    assert (fitted.decide(score, group, keys) == back.decide(score, group, keys)).all()
     assert back.sentences() == fitted.sentences()
     assert back.to_json() == fitted.to_json()
 
@@ -182,9 +182,9 @@ def test_units_bounds_and_prices_come_back():
     )
     back = reload(policy)
     assert same(policy, back)
-    assert back.components[0].bounds == (0.0, 11_000.0)
-    assert back.components[0].unit == "€"
-    assert back.components[1].looks_at_y
+    assert back.measures[0].bounds == (0.0, 11_000.0)
+    assert back.measures[0].unit == "€"
+    assert back.measures[1].looks_at_y
     assert any("at least €100" in words for words in back.prices)
 
 
@@ -196,7 +196,7 @@ def test_file_holds_no_person(tmp_path):
     assert raw.endswith(b"}\n")
     content = json.loads(raw)
     assert set(content) == {
-        "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
+        "format", "version", "policy", "classes", "groups", "q", "mass", "measures", "loss", "means", "gaps",
         "prices", "salt", "randomize", "sees_group", "expected", "basis", "sha256",
         "attributes", "unknown", "changed", "gains", "loses", "favourable", "explore",
         "labels", "unconstrained",
@@ -261,10 +261,10 @@ def test_the_helper_seals():
         ({"out_of_fold": 1}, "of another type"),
         ({"loss_name": None}, "of another type"),
         ({"more": 1}, "rest on"),
-        ({"today": {"loss": 0.1}}, "today"),
+        ({"baseline": {"loss": 0.1}}, "baseline"),
         (
-            {"today": {"loss": 0.1, "means": [[1.0]], "gaps": [0.0, 0.0]}},
-            "means of today has shape",
+            {"baseline": {"loss": 0.1, "means": [[1.0]], "gaps": [0.0, 0.0]}},
+            "means of baseline has shape",
         ),
         ({"asked": [["x", -1.0]]}, "negative"),
         ({"asked": {"x": 1.0}}, "gap that was asked for"),
@@ -273,7 +273,7 @@ def test_the_helper_seals():
 )
 def test_what_the_numbers_rest_on_is_checked(change, word):
     """Every part of the basis of a policy has its type and shape, and comes back as it was written."""
-    assert POLICY.basis.today is not None
+    assert POLICY.basis.baseline is not None
     assert Policy.from_json(TEXT).basis.to_json() == POLICY.basis.to_json()
     refuse(tampered(basis=lambda basis: basis | change), word)
 
@@ -311,7 +311,7 @@ def test_doubled_names(part):
 @pytest.mark.parametrize("version", ["true", "1.0", '"1"', "null", "[1]"])
 def test_version_is_a_whole_number(version):
     """Python takes true and 1.0 for 1; other readers do not."""
-    refuse(TEXT.replace('"version": 3', f'"version": {version}'), "has version")
+    refuse(TEXT.replace('"version": 2', f'"version": {version}'), "has format")
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_version_is_a_whole_number(version):
     [
         ({"classes": {"dtype": "<i8", "values": []}}, "list of classes is empty"),
         ({"groups": []}, "list of groups is empty"),
-        ({"components": []}, "list of components is empty"),
+        ({"measures": []}, "list of measures is empty"),
         ({"groups": ["F", "F"]}, "'F' twice among its groups"),
         ({"gaps": lambda gaps: [-1.0 for _ in gaps]}, "gap is negative"),
         ({"prices": [["a", 1.0], ["a", 2.0]]}, "price stands there twice"),
@@ -339,7 +339,7 @@ def test_wrong_parts_are_named(changes, words):
     [
         ("\ufeff" + TEXT, "BOM"),
         ("[" * 200_000, "not whole JSON"),
-        (TEXT.replace('"version": 3', '"version": 1' + "0" * 5000), "not whole JSON"),
+        (TEXT.replace('"version": 2', '"version": 1' + "0" * 5000), "not whole JSON"),
         (TEXT + TEXT, "not whole JSON"),
     ],
     ids=["byte order mark", "deep", "long number", "twice"],
@@ -358,13 +358,13 @@ def test_sha256_is_the_checksum_of_the_file(tmp_path):
 
 @pytest.mark.filterwarnings("error")
 def test_saving_a_seeded_lottery_warns(tmp_path):
-    """Lots of a seed can be computed by anybody: saving says so; a fresh salt, or no lots, have nothing to say."""
+    """Anybody can compute the draws of a seed: saving says so, but not of a fresh salt, or without a lottery."""
     seeded = make_policy()
-    assert seeded.draws_lots
+    assert seeded.is_randomized
     with pytest.warns(LotteryWarning, match=r"comes from a seed.*resalted\(\)"):
         seeded.save(tmp_path / "policy.json")
     with pytest.warns(LotteryWarning, match="comes from a seed"):
-        Policy.load(tmp_path / "policy.json").save(tmp_path / "again.json")
+        load(tmp_path / "policy.json").save(tmp_path / "again.json")
     fresh = seeded.resalted()
     assert re.fullmatch("[0-9a-f]{32}", fresh.salt)
     assert (fresh.q == seeded.q).all()
@@ -406,10 +406,10 @@ def replace_first(part, number):
     return [replace_first(part[0], number), *part[1:]]
 
 
-@pytest.mark.parametrize("version", [0, 4, 99, "1", None, 1.5, [1]])
+@pytest.mark.parametrize("version", [0, 1, 3, 99, "2", None, 2.5, [2]])
 def test_wrong_version(refuses, version):
     """A file of another version is refused with both versions and the way out."""
-    with refuses(PolicyFileError, f"version {version!r}", "reads up to 3", remedy="Install"):
+    with refuses(PolicyFileError, f"format {version!r}", "reads format 2", remedy="0.1.0"):
         Policy.from_json(tampered(version=version))
 
 
@@ -470,16 +470,16 @@ BROKEN = {
     "classes rounded": {"classes": {"dtype": "<i8", "values": [0.5, 1.7]}},
     "classes as text": {"classes": {"dtype": "<U3", "values": [0, 1]}},
     "classes null": {"classes": {"dtype": "|O", "values": [0, None]}},
-    "components none": {"components": []},
-    "components object": {"components": {"a": 1}},
-    "components twice": {"components": lambda found: [found[0], found[0]]},
-    "component extra": {"components": lambda found: [found[0] | {"extra": 1}, found[1]]},
-    "component name": {"components": lambda found: [found[0] | {"name": 5}, found[1]]},
-    "component unit": {"components": lambda found: [found[0] | {"unit": None}, found[1]]},
-    "component looks": {"components": lambda found: [found[0] | {"looks_at_y": "no"}, found[1]]},
-    "component bounds empty": {"components": lambda found: [found[0] | {"bounds": []}, found[1]]},
-    "component bounds text": {"components": lambda found: [found[0] | {"bounds": ["a", "b"]}, found[1]]},
-    "component bounds three": {"components": lambda found: [found[0] | {"bounds": [0, 1, 2]}, found[1]]},
+    "measures none": {"measures": []},
+    "measures object": {"measures": {"a": 1}},
+    "measures twice": {"measures": lambda found: [found[0], found[0]]},
+    "measure extra": {"measures": lambda found: [found[0] | {"extra": 1}, found[1]]},
+    "measure name": {"measures": lambda found: [found[0] | {"name": 5}, found[1]]},
+    "measure unit": {"measures": lambda found: [found[0] | {"unit": None}, found[1]]},
+    "measure looks": {"measures": lambda found: [found[0] | {"looks_at_y": "no"}, found[1]]},
+    "measure bounds empty": {"measures": lambda found: [found[0] | {"bounds": []}, found[1]]},
+    "measure bounds text": {"measures": lambda found: [found[0] | {"bounds": ["a", "b"]}, found[1]]},
+    "measure bounds three": {"measures": lambda found: [found[0] | {"bounds": [0, 1, 2]}, found[1]]},
     "loss text": {"loss": "abc"},
     "loss number as text": {"loss": "0.5"},
     "loss null": {"loss": None},
@@ -504,8 +504,11 @@ BROKEN = {
 
 ASKED = {
     "words": "gap of 'x'",
-    "component": 0,
-    "measure": "gap",
+    "measure": 0,
+    "statistic": "gap",
+    "over": None,
+    "sides": [None, None],
+    "baseline": False,
     "names": ["a", "b"],
     "shares": [[1.0] + [0.0] * (len(POLICY.groups) - 1), [0.0] * (len(POLICY.groups) - 1) + [1.0]],
     "left_out": [["c", 3.0]],
@@ -518,7 +521,7 @@ BROKEN |= {
     **{
         f"a requirement with {part} {value!r}": {"basis": BASIS | {"requirements": [ASKED | {part: value}]}}
         for part, value in (
-            ("words", 3), ("component", 7), ("component", True), ("measure", "mode"), ("names", []),
+            ("words", 3), ("measure", 7), ("measure", True), ("measure", "mode"), ("names", []),
             ("names", ["a"]), ("shares", [[1.0]]), ("shares", "1"), ("left_out", [["c", "3"]]), ("more", 1),
         )
     },
@@ -551,7 +554,7 @@ def test_missing_part(part):
     """A file that lacks any of its parts is refused, and names it where it can."""
     content = json.loads(TEXT)
     del content[part]
-    word = {"format": "format", "version": "version", "sha256": "checksum"}.get(part, part)
+    word = {"format": "format", "version": "format", "sha256": "checksum"}.get(part, part)
     refuse(json.dumps(content) if part == "sha256" else sealed(content), word)
 
 
@@ -582,7 +585,7 @@ def test_deep_nesting():
     limit = sys.getrecursionlimit()
     for depth in [100, *range(limit - 300, limit + 20), 100_000]:
         text = (
-            '{"format": "felicific policy", "version": 3, "sha256": "", "q": '
+            '{"format": "felicific policy", "version": 2, "sha256": "", "q": '
             + "[" * depth
             + "]" * depth
             + "}"
@@ -592,21 +595,21 @@ def test_deep_nesting():
 
 def test_endless_number():
     """An integer of thousands of digits is refused like any other nonsense."""
-    refuse(TEXT.replace('"version": 3', '"version": ' + "1" * 5_000), "no policy file")
+    refuse(TEXT.replace('"version": 2', '"version": ' + "1" * 5_000), "no policy file")
 
 
 def test_binary_file(tmp_path):
     """A binary file is refused as not text, by its name."""
     path = tmp_path / "policy.bin"
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(PolicyFileError, match=r"policy\.bin.*not text"):
-        Policy.load(path)
+    with pytest.raises(PolicyFileError, match=r"policy\.bin.*not a file that felicific wrote"):
+        load(path)
 
 
 def test_no_file(tmp_path):
     """A file that does not exist is Python's own error."""
     with pytest.raises(FileNotFoundError):
-        Policy.load(tmp_path / "nothing.json")
+        load(tmp_path / "nothing.json")
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -708,23 +711,23 @@ def test_sentences_of_hostile_groups(kind):
 
 
 def test_single_gap():
-    """``gap`` is the gap of a single component."""
+    """``gap`` is the gap of a single measure."""
     policy = make_policy(happiness=funding, gap=250.0)
     assert policy.gap == policy.gaps["funding"] == pytest.approx(250.0, rel=1e-9)
     assert policy.means["funding"]["M"] - policy.means["funding"]["F"] == pytest.approx(policy.gap)
 
 
-def test_gap_of_several_components(refuses):
-    """With several components ``gap`` raises and points to ``gaps``."""
-    with refuses(ConstraintError, "2 components", remedy=".gaps"):
+def test_gap_of_several_measures(refuses):
+    """With several measures ``gap`` raises and points to ``gaps``."""
+    with refuses(ConstraintError, "2 measures", remedy=".gaps"):
         _ = POLICY.gap
     assert set(POLICY.gaps) == {"statistical_parity(decision=0)", "statistical_parity(decision=1)"}
 
 
 def test_apply_takes_labels_or_probabilities():
     """A label policy gives the same to labels and to the probabilities that they are the most probable of."""
-    proba = np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25)
-    assert (POLICY.probabilities(PREDICTED, GROUP) == POLICY.probabilities(proba, GROUP)).all()
+    score = np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25)
+    assert (POLICY.probabilities(PREDICTED, GROUP) == POLICY.probabilities(score, GROUP)).all()
     assert (
         POLICY.probabilities(PREDICTED.tolist(), GROUP.tolist()) == POLICY.probabilities(PREDICTED, GROUP)
     ).all()
@@ -756,12 +759,12 @@ def test_apply_refuses_unknown_groups(refuses):
         POLICY.probabilities([0, 1], ["F", "X"])
 
 
-def test_outcomes_name_groups_and_components():
-    """Printed, or as a dict, every number of an outcome stands with its group and component."""
+def test_outcomes_name_groups_and_measures():
+    """Printed, or as a dict, every number of an outcome stands with its group and measure."""
     people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
     policy = solve(
         people,
-        proba="score",
+        score="score",
         y="repaid",
         sensitive_features="sex",
         happiness={"yes": "decision", "right": "decision == y"},
@@ -779,10 +782,10 @@ def test_outcomes_name_groups_and_components():
                     assert found[part][name][group] == getattr(outcome, part)[z, j]
         assert f"'yes': means 'f' {outcome.means[0, 0]:.6g}, 'm' {outcome.means[1, 0]:.6g}" in repr(outcome)
     old = replace(
-        policy, basis=replace(policy.basis, today=replace(policy.basis.today, changed=None, gains=None))
+        policy, basis=replace(policy.basis, baseline=replace(policy.basis.baseline, changed=None, gains=None))
     )
-    assert old.outcomes["today"].to_dict()["gains"] is None
-    assert "changed" not in repr(old.outcomes["today"])
+    assert old.outcomes["baseline"].to_dict()["gains"] is None
+    assert "changed" not in repr(old.outcomes["baseline"])
     assert policy.outcome.to_dict() == policy.outcomes["proposed"].to_dict()
     assert Policy.from_json(policy.to_json()).outcome.to_dict() == policy.outcome.to_dict()
-    assert "without names" in repr(replace(policy.outcome, groups=(), components=()))
+    assert "without names" in repr(replace(policy.outcome, groups=(), measures=()))

@@ -25,7 +25,7 @@ def columns(n=200, classes=2, seed=0):
 
 
 def roles(classes=2):
-    return {"proba": {k: f"p{k}" for k in range(classes)}, "sensitive_features": "g"}
+    return {"score": {k: f"p{k}" for k in range(classes)}, "sensitive_features": "g"}
 
 
 def made(kind, classes=2, **more):
@@ -78,8 +78,8 @@ def test_probabilities_are_those_of_python_everywhere(place, kind, classes, tmp_
 
     told = {**roles(classes), "key": "id"}
     decided = collected(policy.apply(make(table), **told, with_proba=True))
-    proba = np.column_stack([table[f"p{k}"] for k in range(classes)])
-    probabilities = policy.probabilities(proba, table["g"], pd.DataFrame(table))
+    score = np.column_stack([table[f"p{k}"] for k in range(classes)])
+    probabilities = policy.probabilities(score, table["g"], pd.DataFrame(table))
     names = ["proba"] if classes == 2 else [f"proba_{k}" for k in range(classes)]
     found = decided[names].to_numpy(dtype=float)
     expected = probabilities[:, 1:] if classes == 2 else probabilities
@@ -124,13 +124,13 @@ def test_rounded_decisions_have_probabilities_of_nought_or_one(kind):
 def test_of_two_classes_the_probabilities_are_of_the_favourable_one():
     """Which that is the policy remembers, through its file too; unless it was said, the second."""
     people = pd.DataFrame(columns())
-    proba = people[["p0", "p1"]].to_numpy()
+    score = people[["p0", "p1"]].to_numpy()
     for kind in ("score", "individual"):
         policy = made(kind, favourable=0)
         assert policy.favourable == 0
         read = Policy.from_json(policy.to_json())
         decided = read.apply(people, **roles(), key="id", with_proba=True)
-        assert decided["proba"].tolist() == policy.probabilities(proba, people["g"], people)[:, 0].tolist()
+        assert decided["proba"].tolist() == policy.probabilities(score, people["g"], people)[:, 0].tolist()
         assert made(kind).favourable is None
 
 

@@ -11,7 +11,7 @@ from felicific.exceptions import PolicyFileError, SignedError
 
 PEOPLE = {"sex": ["f", "m"] * 20, "score": [0.2, 0.7, 0.6, 0.4] * 10, "repaid": [0, 1, 1, 0] * 10}
 POLICY = solve(
-    PEOPLE, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.1, random_state=0
+    PEOPLE, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.1, random_state=0
 )
 WRITTEN = {
     "name": "Ada Lovelace",
@@ -23,7 +23,7 @@ WRITTEN = {
 }
 DECISION = {
     "format": "felicific decision",
-    "version": 1,
+    "version": 2,
     "title": "Loans",
     "position": {"gap": {"decision": 0.1}},
     "verdict": "certified",
@@ -58,7 +58,7 @@ def test_what_was_signed_is_read_as_it_was_saved(file):
     for name in ("title", "position", "verdict", "reason", "sentence", "flags", "policy_sha256"):
         assert told[name] == DECISION[name]
     assert {name: told[name] for name in WRITTEN} == WRITTEN
-    assert not signed.today
+    assert not signed.baseline
     assert (signed.gaps, signed.model, signed.felicific) == ({"decision": 0.1}, "LogisticRegression", "0.1.0")
     assert (
         signed.words
@@ -76,7 +76,7 @@ def test_what_was_signed_is_read_as_it_was_saved(file):
     ids=["another salt", "rounded", "another cost of changes"],
 )
 def test_every_other_policy_is_refused(file, other):
-    """Another salt gives other lots, so that it is another policy; the message says both, and what to do."""
+    """Another salt gives other draws, so that it is another policy; the message says both, and what to do."""
     with pytest.raises(SignedError, match="Another policy was signed") as caught:
         Signed.read(file()).check(other)
     for sha256 in (POLICY.sha256, other.sha256):
@@ -91,17 +91,17 @@ def test_nobody_signed(file):
             Signed.read(file(signed=WRITTEN | {"name": name})).check(POLICY)
 
 
-def test_today_is_no_policy(file):
+def test_the_baseline_is_no_policy(file):
     """Whoever signs that everything stays as it is has signed no policy."""
-    signed = Signed.read(file(position={"today": True}, policy_sha256=None))
-    assert (signed.today, signed.gaps, signed.to_dict()["position"]) == (True, {}, {"today": True})
+    signed = Signed.read(file(position={"baseline": True}, policy_sha256=None))
+    assert (signed.baseline, signed.gaps, signed.to_dict()["position"]) == (True, {}, {"baseline": True})
     with pytest.raises(SignedError, match="leave everything as it is"):
         signed.check(POLICY)
 
 
 MISTAKES = {
     "its format": {"format": "felicific policy"},
-    "its version is 2": {"version": 2},
+    "its version is 1": {"version": 1},
     "its version is True": {"version": True},
     "its version is '1'": {"version": "1"},
     "it holds 'more'": {"more": 1},
@@ -115,12 +115,12 @@ MISTAKES = {
     "its people_sha256 is not 64": {"people_sha256": "g" * 64},
     "its policy_sha256 is of another type": {"policy_sha256": 12},
     "it names no policy": {"policy_sha256": None},
-    "it says today, and names a policy": {"position": {"today": True}},
-    "its position is neither": {"position": {"today": False}},
+    "it says baseline, and names a policy": {"position": {"baseline": True}},
+    "its position is neither": {"position": {"baseline": False}},
     "its position is neither ": {"position": {}},
     "its position is neither  ": {"position": {"gap": 0.1}},
-    "its position is neither   ": {"position": {"gap": {"decision": 0.1}, "today": True}},
-    "its position is neither    ": {"position": {"today": 1}},
+    "its position is neither   ": {"position": {"gap": {"decision": 0.1}, "baseline": True}},
+    "its position is neither    ": {"position": {"baseline": 1}},
     "a gap of its position": {"position": {"gap": {"decision": -0.1}}},
     "a gap of its position ": {"position": {"gap": {"decision": True}}},
     "a gap of its position  ": {"position": {"gap": {"decision": "0.1"}}},
@@ -164,7 +164,7 @@ TEXT = json.dumps(DECISION)
         TEXT + TEXT,
         TEXT.replace("0.1}", "NaN}"),
         TEXT.replace("0.1}", "1e999}"),
-        TEXT.replace('"version": 1', '"version": 1, "version": 1'),
+        TEXT.replace('"version": 2', '"version": 2, "version": 2'),
         "[" * 100_000,
         POLICY.to_json(),
     ],
@@ -190,7 +190,7 @@ def test_a_page_on_which_nothing_is_closed(file):
     """Where no gap was asked for, a policy was signed all the same."""
     signed = Signed.read(file(position={"gap": {}}))
     signed.check(POLICY)
-    assert (signed.today, signed.to_dict()["position"]) == (False, {"gap": {}})
+    assert (signed.baseline, signed.to_dict()["position"]) == (False, {"gap": {}})
 
 
 def test_names_of_any_letters(file):

@@ -27,15 +27,16 @@ from felicific import (
     Policy,
     Ratio,
     Score,
-    Steering,
     WorseOff,
     audit,
     frontier,
+    load,
     plots,
     solve,
 )
 from felicific._policy.aims import BudgetAim, FloorAim, GapAim, find_level, read_aim
 from felicific._policy.lottery import uniforms
+from felicific._policy.steering import Steering
 from felicific._policy.steering_state import POINTS
 from felicific._program.crowd import choose
 from felicific.exceptions import (
@@ -49,7 +50,7 @@ from felicific.exceptions import (
 
 from conftest import refused  # isort: skip
 
-ROLES = {"proba": "score", "y": "repaid", "sensitive_features": "sex", "random_state": 0}
+ROLES = {"score": "score", "y": "repaid", "sensitive_features": "sex", "random_state": 0}
 FUNDING = "decision * loan"
 
 
@@ -89,7 +90,7 @@ def started(policy, happiness=FUNDING, **settings):
 
 
 def decided(steering, rows, kind="score"):
-    """What a steering decides about rows of a table."""
+    """What a steering decides on rows of a table."""
     scores = rows["label"] if kind == "label" else rows["score"]
     return steering.decide(scores.to_numpy(), rows["sex"].to_numpy(), rows["id"].to_numpy(), rows)
 
@@ -99,20 +100,20 @@ def decided(steering, rows, kind="score"):
 
 
 def naive_rank(policy, row, kind):
-    """Where somebody stands among the fitted people of the group, from the page: by score, and by lot within a cell."""
+    """Where somebody stands among the fitted people of the group, as on the page: by score, at random within a cell."""
     z, k = policy.groups.index(row.sex), len(policy.classes)
-    lot = 1.0 - float(uniforms(policy.salt, [row.id])[0]) if policy.randomize else 0.5
+    draw = 1.0 - float(uniforms(policy.salt, [row.id])[0]) if policy.randomize else 0.5
     if kind == "label":
         cell = row.label
     elif kind == "soft-label":
-        if lot <= row.score:
-            cell, lot = 1, lot / row.score
+        if draw <= row.score:
+            cell, draw = 1, draw / row.score
         else:
-            cell, lot = 0, (lot - row.score) / (1.0 - row.score)
+            cell, draw = 0, (draw - row.score) / (1.0 - row.score)
     else:
         cell = next(s for s, (_, low, high) in enumerate(ranges_of(policy, k)) if low < row.score <= high)
     mass = policy.mass[z].tolist()
-    return (sum(mass[cell + 1 :]) + lot * mass[cell]) / sum(mass)
+    return (sum(mass[cell + 1 :]) + draw * mass[cell]) / sum(mass)
 
 
 @cache
@@ -145,7 +146,7 @@ def naive_level(people, sums, width):
 
 
 def naive_run(policy, rows, aim, pace, *, kind="score", reach=0.25, value=None):
-    """Decide about everybody, one after another, from the page alone."""
+    """Decide on everybody, one after another, from the page alone."""
     value = value or (lambda decision, row: decision * row.loan)
     groups, n = policy.groups, len(policy.groups)
     held = policy.mass.sum(axis=1)
@@ -174,7 +175,7 @@ def naive_run(policy, rows, aim, pace, *, kind="score", reach=0.25, value=None):
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label"])
 @pytest.mark.parametrize("pace", [200.0, 900.0])
 def test_cells_are_steered_by_the_book(kind, pace):
-    """Everybody is decided about as one person after another is by the formulas of the page."""
+    """Everybody is decided on as one person after another is by the formulas of the page."""
     policy, rows = policy_of(kind), world(seed=1, fall=0.1)
     steering = started(policy, pace=pace)
     assert decided(steering, rows, kind).tolist() == naive_run(policy, rows, GapAim(0.0), pace, kind=kind)[0]
@@ -209,13 +210,13 @@ def test_every_requirement_is_steered_by_the_book(asked):
 def test_individual_policies_are_steered_by_the_book(groups, classes):
     """Every person gets the decision of least loss less the weight of happiness that the sums have set."""
     rows = world(900, groups=groups).assign(rest=lambda t: 1 - t["score"], half=lambda t: t["score"] / 2)
-    roles = ROLES | {"proba": {0: "rest", 1: "score"}}
+    roles = ROLES | {"score": {0: "rest", 1: "score"}}
     worth = FUNDING
     if classes == 3:
         rows = rows.assign(repaid=rows["repaid"] + (rows["repaid"] & (rows["loan"] > 8)))
-        roles, worth = ROLES | {"proba": {0: "rest", 1: "half", 2: "half"}}, "(decision == 2) * loan"
+        roles, worth = ROLES | {"score": {0: "rest", 1: "half", 2: "half"}}, "(decision == 2) * loan"
     policy = solve(rows, policy="individual", happiness=worth, gap=0.0, **roles)
-    scores = rows[[roles["proba"][k] for k in range(classes)]].to_numpy()
+    scores = rows[[roles["score"][k] for k in range(classes)]].to_numpy()
     sex = rows["sex"].to_numpy()
     steering = policy.steer(pace=400)
     seen = policy.look(scores, np.array([groups.index(one) for one in sex]), rows)
@@ -264,8 +265,8 @@ def test_groups_may_differ_in_what_is_good_for_them():
     assert moved["f"] * moved["m"] > 0
 
 
-def test_without_lots_there_are_no_keys():
-    """A policy that draws none is steered without keys, everybody standing in the middle of the cell."""
+def test_without_a_lottery_there_are_no_keys():
+    """A policy without a lottery is steered without keys, everybody standing in the middle of the cell."""
     rows = world(seed=5, fall=0.1)
     fair = FairClassifier(
         _Column(), policy="score", randomize=False, happiness=FUNDING, sensitive_features="sex"
@@ -341,9 +342,9 @@ def test_batches_may_be_cut_anywhere(kind):
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label"])
 def test_a_steering_begins_as_the_policy_decides(kind):
-    """Before anybody is counted, all are decided about as by a policy that draws lots in one cell, the very same lots.
+    """Before anybody is counted, all are decided on as by a policy that randomizes in one cell, with the same draws.
 
-    A policy that draws them in several cells begins with the same share of people, in the order of their scores.
+    A policy that randomizes in several cells begins with the same share of people, in the order of their scores.
     """
     policy, rows = started(policy_of(kind)).policy(), world(300, seed=8)
     scores = rows["label" if kind == "label" else "score"].to_numpy()
@@ -358,8 +359,8 @@ def test_a_steering_begins_as_the_policy_decides(kind):
 
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
-def test_the_controls_of_a_moment_are_a_policy(kind):
-    """It decides about everybody what the steering would decide next, draws the same lots, and states no numbers."""
+def test_the_controls_at_any_time_are_a_policy(kind):
+    """It decides on everybody what the steering would decide next, with the same draws, and states no numbers."""
     policy, rows, more = policy_of(kind), world(800, seed=9, fall=0.15), world(200, seed=10)
     steering = started(policy, pace=200)
     decided(steering, rows, kind)
@@ -387,13 +388,13 @@ def test_the_controls_of_a_moment_are_a_policy(kind):
         scores[:1], more["sex"][:1], np.array(["a"]), more[:1]
     )
     found = audit(again, more, "repaid", sensitive_features="sex", happiness=FUNDING,
-                  **({"predicted": "label"} if kind == "label" else {"proba": "score"}))  # fmt: skip
+                  **({"predicted": "label"} if kind == "label" else {"score": "score"}))  # fmt: skip
     assert math.isfinite(found[FUNDING].gap.estimate)
 
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
 def test_a_new_period_begins_with_the_last_controls(kind):
-    """The policy of a moment can be steered again: nobody is counted, and the controls are where they were."""
+    """The policy at any time can be steered again: nobody is counted, and the controls are where they were."""
     steering = started(policy_of(kind), pace=300)
     decided(steering, world(800, seed=9, fall=0.15), kind)
     again = started(steering.policy(), pace=300)
@@ -404,7 +405,7 @@ def test_a_new_period_begins_with_the_last_controls(kind):
 
 
 def test_a_policy_with_numbers_that_nobody_measured_is_refused():
-    """A file cannot claim a loss, or a gap, of the controls of a moment."""
+    """A file cannot claim a loss, or a gap, of the controls at any time."""
     from felicific._documents import read_document, write_document
 
     steering = started(policy_of())
@@ -418,8 +419,8 @@ def test_a_policy_with_numbers_that_nobody_measured_is_refused():
 
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
-def test_people_of_unknown_group_are_decided_about_as_fitted(kind):
-    """They are neither steered nor counted, and their lots are those of the policy; a budget counts them."""
+def test_people_of_unknown_group_are_decided_on_as_fitted(kind):
+    """They are neither steered nor counted, and their draws are those of the policy; a budget counts them."""
     rows = world().assign(sex=lambda t: np.where(np.arange(len(t)) % 10 == 0, None, t["sex"]))
     asked = {"policy": kind, "happiness": FUNDING, "missing_group": "unknown", **ROLES}
     policy = solve(rows, gap=0.0, **asked)
@@ -444,7 +445,7 @@ def test_people_of_unknown_group_are_decided_about_as_fitted(kind):
 
 
 def test_who_is_not_counted_changes_nothing():
-    """People outside `among` are decided about by the control of their group, and add to no sum."""
+    """People outside `among` are decided on by the control of their group, and add to no sum."""
     worth = Happiness("decision * loan", among="loan > 6", name="large")
     policy = solve(world(), policy="score", happiness=worth, gap=0.0, **ROLES)
     rows = world(500, seed=12)
@@ -456,7 +457,7 @@ def test_who_is_not_counted_changes_nothing():
     changed = json.loads(steering.to_json())["state"]["own"]
     decided(steering, outside)
     assert json.loads(steering.to_json())["state"]["own"] == changed
-    assert before != steering.to_json()  # they were decided about
+    assert before != steering.to_json()  # they were decided on
 
 
 def test_whatever_raises_leaves_everything_as_it_was():
@@ -492,7 +493,7 @@ def test_whatever_raises_leaves_everything_as_it_was():
 
 
 def test_nobody_is_no_problem():
-    """A batch of nobody decides about nobody."""
+    """A batch of nobody decides on nobody."""
     steering = started(policy_of())
     before = steering.to_json()
     assert decided(steering, world(50, seed=13)[:0]).tolist() == []
@@ -650,7 +651,7 @@ def test_a_group_that_no_decision_moves_has_no_bound(reach, tmp_path):
     low, high = (getattr(steering.controls["m"], name) for name in ("low", "high"))
     assert (low, high) == (-math.inf, math.inf)
     steering.save(path)
-    assert Steering.load(path, policy=policy).to_json() == steering.to_json()
+    assert load(path, policy=policy).to_json() == steering.to_json()
 
 
 def test_there_is_a_bound_where_it_is_proven_and_nowhere_else():
@@ -746,7 +747,7 @@ def test_who_may_not_be_heard_of():
 
 
 def test_who_was_heard_of_is_told_apart_from_who_is_not_counted():
-    """The headline counts people of others by themselves, however many were decided about here and not counted."""
+    """The headline counts people of others by themselves, however many were decided on here and not counted."""
     worth = Happiness(FUNDING, among="loan > 9", name=FUNDING)
     here, there = (policy_of().steer(worth) for _ in range(2))
     decided(here, world(200, seed=19))
@@ -755,7 +756,7 @@ def test_who_was_heard_of_is_told_apart_from_who_is_not_counted():
     counted = int((world(100, seed=20)["loan"] > 9).sum())
     assert 0 < counted < 100
     assert here.heard == counted
-    assert f"200 people decided about, {counted} more heard of." in str(here)
+    assert f"200 people decided on, {counted} more heard of." in str(here)
 
 
 def test_servers_that_never_hear_have_no_bound_together():
@@ -790,7 +791,7 @@ def test_a_file_goes_on_where_it_was_saved(kind, tmp_path):
     path = tmp_path / "steer.json"
     steering.save(path)
     own = None if policy.sees_x else FUNDING
-    loaded = Steering.load(path, policy=Policy.from_json(policy.to_json()), happiness=own)
+    loaded = load(path, policy=Policy.from_json(policy.to_json()), happiness=own)
     assert loaded.to_json() == steering.to_json()
     second = decided(loaded, rows.iloc[300:], kind)
     assert np.concatenate([first, second]).tolist() == decided(whole, rows, kind).tolist()
@@ -799,15 +800,15 @@ def test_a_file_goes_on_where_it_was_saved(kind, tmp_path):
 
 
 def test_a_state_of_another_policy_is_refused(tmp_path):
-    """By the checksum, and by name where only the lots are others."""
+    """By the checksum, and by name where only the draws are others."""
     path = tmp_path / "steer.json"
     started(policy_of()).save(path)
     with refused(PolicyFileError, "another policy", "steer.json"):
-        Steering.load(path, policy=rates(), happiness="decision")
-    with refused(PolicyFileError, "lots are others"):
-        Steering.load(path, policy=policy_of().resalted(), happiness=FUNDING)
+        load(path, policy=rates(), happiness="decision")
+    with refused(PolicyFileError, "draws are others"):
+        load(path, policy=policy_of().resalted(), happiness=FUNDING)
     with refused(HappinessError, FUNDING):
-        Steering.load(path, policy=policy_of())
+        load(path, policy=policy_of())
 
 
 def test_a_state_of_more_groups_is_of_another_policy(tmp_path):
@@ -815,7 +816,7 @@ def test_a_state_of_more_groups_is_of_another_policy(tmp_path):
     three, path = ("a", "b", "c"), tmp_path / "steer.json"
     fitted(groups=three).steer(FUNDING).save(path)
     with refused(PolicyFileError, "another policy"):
-        Steering.load(path, policy=policy_of(), happiness=FUNDING)
+        load(path, policy=policy_of(), happiness=FUNDING)
 
 
 def test_a_file_that_is_no_steering_is_refused(tmp_path):
@@ -830,7 +831,7 @@ def test_a_file_that_is_no_steering_is_refused(tmp_path):
     def tried(changed):
         path.write_text(changed, "utf-8")
         with refused(PolicyFileError, "no file of a steering", "steer.json"):
-            Steering.load(path, policy=policy_of(), happiness=FUNDING)
+            load(path, policy=policy_of(), happiness=FUNDING)
 
     tried(text[:-40])
     tried(text.replace('"decided": 20', '"decided": 21'))
@@ -860,13 +861,13 @@ def test_a_file_that_is_no_steering_is_refused(tmp_path):
         "groups": ["f"],
         "policy": "x",
         "aim": {},
-        "component": 1,
+        "measure": 1,
     }.items():
         tried(write_document(content | {name: held}, "felicific steering"))
-    tried(write_document(content | {"component": "another"}, "felicific steering"))
+    tried(write_document(content | {"measure": "another"}, "felicific steering"))
     path.write_bytes(b"\xff\xfe")
     with refused(PolicyFileError, "not text"):
-        Steering.load(path, policy=policy_of(), happiness=FUNDING)
+        load(path, policy=policy_of(), happiness=FUNDING)
 
 
 def test_a_file_holds_nobody(tmp_path):
@@ -899,9 +900,10 @@ def test_a_killed_save_leaves_the_old_file_or_the_new_one(tmp_path):
     script = textwrap.dedent(
         f"""
         import os, signal
-        from felicific import Policy, Steering
-        policy = Policy.load({str(policy)!r})
-        steering = Steering.load({str(path)!r}, policy=policy, happiness={FUNDING!r})
+        from felicific import load
+        from felicific._policy.steering import Steering
+        policy = load({str(policy)!r})
+        steering = load({str(path)!r}, policy=policy, happiness={FUNDING!r})
         steering.decide([0.5], ["f"], ["a"], {{"loan": [3.0]}})
         os.replace = lambda *files: os.kill(os.getpid(), signal.SIGKILL)
         steering.save({str(path)!r})
@@ -910,7 +912,7 @@ def test_a_killed_save_leaves_the_old_file_or_the_new_one(tmp_path):
     found = subprocess.run([sys.executable, "-c", script], env=os.environ, check=False)
     assert found.returncode == -9
     assert path.read_bytes() == before
-    assert Steering.load(path, policy=policy_of(), happiness=FUNDING).people == steering.people
+    assert load(path, policy=policy_of(), happiness=FUNDING).people == steering.people
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -932,7 +934,7 @@ def without_slopes():
 TWO = {"happiness": {"loans": FUNDING, "rate": "decision"}}
 PER_APPROVED = Happiness("1 * loan", among="decision == 1", name="per approved person")
 LOOKS = Happiness(lambda decision, y: decision * y, name=FUNDING)
-TODAY = Happiness("decision * (today == 0)", name=FUNDING)
+BASELINE = Happiness("decision * (baseline == 0)", name=FUNDING)
 
 
 def required(*constraints, gap=None):
@@ -954,14 +956,14 @@ def off_a_frontier():
 REFUSED = {
     "explore": (explored, {"happiness": "decision"}, ConstraintError, "chance"),
     "ratio": (lambda: required(Ratio(FUNDING, 0.9)), {}, ConstraintError, "0.9 of the highest"),
-    "worse_off": (lambda: required(WorseOff(0.5), gap=2.0), {}, ConstraintError, "less than today"),
+    "worse_off": (lambda: required(WorseOff(0.5), gap=2.0), {}, ConstraintError, "less than from the baseline"),
     "min_people": (lambda: required(Gap(FUNDING, 1.0, min_people=5)), {}, ConstraintError, "gap of"),
-    "floor of today": (lambda: required(Floor(FUNDING, "today")), {}, ConstraintError, "today's decisions"),
+    "floor at the baseline": (lambda: required(Floor(FUNDING, "baseline")), {}, ConstraintError, "the baseline"),
     "several": (lambda: required(Floor(FUNDING, 1.0), gap=0.0), {}, ConstraintError, "2 requirements"),
     "nothing": (required, {}, ConstraintError, "no requirement"),
-    "two components": (lambda: fitted(**TWO), TWO, ConstraintError, "2 components"),
-    "two, one number": (lambda: fitted(**TWO), TWO | {"gap": 0.1}, ConstraintError, "2 components"),
-    "two names": (lambda: fitted(**TWO), TWO | {"gap": {"loans": 0, "rate": 0}}, ConstraintError, "2 components"),
+    "two measures": (lambda: fitted(**TWO), TWO, ConstraintError, "2 measures"),
+    "two, one number": (lambda: fitted(**TWO), TWO | {"gap": 0.1}, ConstraintError, "2 measures"),
+    "two names": (lambda: fitted(**TWO), TWO | {"gap": {"loans": 0, "rate": 0}}, ConstraintError, "2 measures"),
     "no such name": (policy_of, {"gap": {"x": 0.0}}, ConstraintError, "'x'"),
     "negative gap": (policy_of, {"gap": -1.0}, ConstraintError, "-1.0"),
     "infinite gap": (policy_of, {"gap": math.inf}, ConstraintError, "any size"),
@@ -972,7 +974,7 @@ REFUSED = {
     "another happiness": (policy_of, {"happiness": "decision"}, HappinessError, "name="),
     "labels": (lambda: fitted(happiness="equal_opportunity", gap=0.1), {}, HappinessError, "label"),
     "a function of labels": (policy_of, {"happiness": LOOKS}, HappinessError, "label"),
-    "today": (policy_of, {"happiness": TODAY}, HappinessError, "today"),
+    "baseline": (policy_of, {"happiness": BASELINE}, HappinessError, "baseline"),
     "fraction": (lambda: fitted(happiness=PER_APPROVED, gap=3.0), {}, HappinessError, "fraction"),
     "blind": (lambda: fitted(gap=3.0, sees_group=False), {}, DataError, "without the group"),
     "three classes": (three_classes, {}, DataError, "3 classes"),
@@ -981,7 +983,7 @@ REFUSED = {
     "a file without slopes": (without_slopes, {"happiness": None}, DataError, "weights"),
     "off a frontier": (off_a_frontier, {"happiness": None}, DataError, "weights"),
     "individual of two": (
-        lambda: fitted("individual", **TWO), {"happiness": None, "gap": {"loans": 0.0}}, DataError, "2 components"
+        lambda: fitted("individual", **TWO), {"happiness": None, "gap": {"loans": 0.0}}, DataError, "2 measures"
     ),
 }  # fmt: skip
 
@@ -1005,7 +1007,7 @@ def test_what_cannot_be_steered_is_refused_by_name(what):
         policy.steer(**{"happiness": FUNDING} | settings)
 
 
-def test_who_cannot_be_decided_about_is_refused_by_name():
+def test_who_cannot_be_decided_on_is_refused_by_name():
     """A table that is not in memory, and a picture of nobody."""
     steering = started(policy_of())
     with refused(DataError, "in memory"):
@@ -1020,14 +1022,14 @@ def test_a_gap_may_be_named_where_the_policy_asks_for_something_else():
     steering = policy.steer(FUNDING, gap=0.0)
     assert "Not kept while steering: mean" in str(steering)
     two = fitted(**TWO).steer(TWO["happiness"], gap={"rate": 0.0})
-    assert two.component.name == "rate"
+    assert two.measure.name == "rate"
     assert "a gap of 'loans'" in str(two)
 
 
-def test_one_component_of_a_criterion_is_steered():
-    """Statistical parity has a component for every decision: one of them is named."""
+def test_one_measure_of_a_criterion_is_steered():
+    """Statistical parity has a measure for every decision: one of them is named."""
     policy = fitted(happiness="statistical_parity")
-    with refused(ConstraintError, "2 components", "gap={"):
+    with refused(ConstraintError, "2 measures", "gap={"):
         policy.steer("statistical_parity")
     name = "statistical_parity(decision=1)"
     steering, rows = policy.steer("statistical_parity", gap={name: 0.0}), world(2_000, seed=30, fall=0.1)
@@ -1089,12 +1091,12 @@ def test_the_pace_that_a_warning_names_is_not_warned_of(groups):
 def test_it_says_what_it_holds_and_how_far_it_is(kind):
     """In a terminal and in a notebook: the aim, the gap, the bound, and the control of every group."""
     steering = started(policy_of(kind))
-    assert "nobody decided about yet" in str(steering)
+    assert "nobody decided on yet" in str(steering)
     decided(steering, world(300, seed=27), kind)
     text = str(steering)
-    assert "300 people decided about" in text
+    assert "300 people decided on" in text
     assert f"a gap of {FUNDING!r} of at most 0" in text
-    assert f"could not be more than {steering.component.short(steering.bound, 1)}" in text
+    assert f"could not be more than {steering.measure.short(steering.bound, 1)}" in text
     for group, control in steering.controls.items():
         assert control.words in text
         assert control.low <= control.now <= control.high
@@ -1136,7 +1138,7 @@ def test_a_picture_shows_controls_and_the_gap(kind):
     assert content["gaps"][-1]["gap"] == steering.history[-1].gap
     assert all("bound" in row for row in content["gaps"])
     text = plots.svg(steering.plot())
-    assert "people decided about" in text
+    assert "people decided on" in text
     assert "so far" in text
     floor = fitted(gap={}, constraints=[Floor(FUNDING, 4.0)]).steer(FUNDING)
     decided(floor, world(100, seed=29))

@@ -11,7 +11,7 @@ from felicific import Happiness
 from felicific._problem.change import every_group_loses, nothing_to_repair
 from felicific._problem.happiness import resolve_happiness
 
-MONEY = Happiness("decision * loan", name="funding", unit="$").component
+MONEY = Happiness("decision * loan", name="funding", unit="$").measure
 MEANS = st.lists(st.tuples(*[st.integers(-50, 50)] * 2), min_size=2, max_size=7)
 
 
@@ -21,10 +21,12 @@ def test_every_group_loses_when_each_mean_falls(pairs):
     before, after = (np.array([[float(pair[i])] for pair in pairs]) for i in (0, 1))
     names = [f"'g{i}'" for i in range(len(pairs))]
     every = every_group_loses([MONEY], names, before, after, "here")
-    takes = all(is_ <= was for was, is_ in pairs) and any(is_ < was for was, is_ in pairs)
-    assert len(every) == takes
+    levels_down = all(is_ <= was for was, is_ in pairs) and any(is_ < was for was, is_ in pairs)
+    assert len(every) == levels_down
     said = [
-        text for text in every if not text.startswith("It only takes: here, mean 'funding' rises in no group")
+        text
+        for text in every
+        if not text.startswith("It levels down: here, mean 'funding' rises in no group")
     ]
     assert len(said) == all(is_ < was for was, is_ in pairs)
     if said and len(pairs) <= 4:
@@ -47,10 +49,10 @@ def test_a_fall_that_nobody_can_see_is_none():
 def test_only_what_people_hope_for_is_lost(favourable):
     """Of the shares of all decisions, that of the favourable one alone is a loss to those who no longer get it."""
     parts = resolve_happiness("statistical_parity", ["no", "yes"], favourable)
-    components = [part.component for part in parts]
+    measures = [part.measure for part in parts]
     fewer = {"no": np.array([[0.2, 0.8], [0.1, 0.9]]), "yes": np.array([[0.8, 0.2], [0.9, 0.1]])}
     for decision, after in fewer.items():
-        said = every_group_loses(components, ["'a'", "'b'"], np.full((2, 2), 0.5), after, "here")
+        said = every_group_loses(measures, ["'a'", "'b'"], np.full((2, 2), 0.5), after, "here")
         assert len(said) == (decision == favourable)
         assert all(f"decision={favourable!r}" in text for text in said)
 
@@ -58,9 +60,9 @@ def test_only_what_people_hope_for_is_lost(favourable):
 @given(st.lists(st.tuples(st.floats(0, 10), st.floats(0, 10) | st.just(math.inf)), min_size=1, max_size=4))
 def test_nothing_to_repair_when_every_gap_asked_about_is_small_enough(pairs):
     """The sentence is there if and only if some gap is limited, and none exceeds its limit."""
-    components = [Happiness("decision", name=f"c{j}").component for j in range(len(pairs))]
+    measures = [Happiness("decision", name=f"c{j}").measure for j in range(len(pairs))]
     gaps, asked = np.array([gap for gap, _ in pairs]), [width for _, width in pairs]
-    said = nothing_to_repair(components, gaps, asked, "here")
+    said = nothing_to_repair(measures, gaps, asked, "here")
     limited = [(gap, width) for gap, width in pairs if width < math.inf]
     assert len(said) == bool(limited and all(gap <= width * (1 + 1e-9) for gap, width in limited))
     assert all(text.startswith("Nothing to repair: here, ") for text in said)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Gap, Policy, Ratio, aggregate, audit, compare, frontier, solve
+from felicific import FairClassifier, Gap, Policy, Ratio, aggregate, audit, compare, frontier, load, solve
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import function_from_json, function_to_json, resolve_happiness
 from felicific.cli import run
@@ -63,7 +63,7 @@ def people(n=600):
 
 
 def last(means):
-    """The means of the last of the components: of two decisions the favourable one."""
+    """The means of the last of the measures: of two decisions the favourable one."""
     return list(means.values())[-1]
 
 
@@ -77,19 +77,17 @@ def test_a_name_measures_the_rate_that_it_names(name):
     """An audit by each name shows, under that name, the rate as NumPy computes it group by group."""
     table = people()
     found = audit("approved", table, y="repaid", sensitive_features="sex", happiness=name)
-    component = [one for one in found.components if one.component.family == name][
-        -1
-    ]  # of the favourable decision
+    measure = [one for one in found.measures if one.measure.family == name][-1]  # of the favourable decision
     for group, part in table.groupby("sex"):
         rate = RATES[name](part.approved.to_numpy(), part.repaid.to_numpy())
-        assert component.means[group].estimate == pytest.approx(rate)
+        assert measure.means[group].estimate == pytest.approx(rate)
 
 
 @pytest.mark.parametrize(("name", "own"), SAME)
 def test_two_names_give_one_policy(name, own):
     """A name and its equal, or its mirror, lead to the same decisions, loss and gap."""
     table = people()
-    about = {"proba": "score", "y": "repaid", "sensitive_features": "sex", "gap": 0.02, "random_state": 0}
+    about = {"score": "score", "y": "repaid", "sensitive_features": "sex", "gap": 0.02, "random_state": 0}
     ours, theirs = (solve(table, happiness=one, **about) for one in (name, own))
     assert ours.loss == pytest.approx(theirs.loss, abs=1e-12)
     assert list(ours.gaps.values()) == pytest.approx(list(theirs.gaps.values()), abs=1e-9)
@@ -102,7 +100,7 @@ def test_two_names_give_one_policy(name, own):
 def test_a_name_is_taken_at_every_door(name, tmp_path):
     """FairClassifier, aggregates, solve, frontier, audit, compare, requirements, gaps by name and files know it."""
     table = people()
-    about = {"proba": "score", "y": "repaid", "sensitive_features": "sex"}
+    about = {"score": "score", "y": "repaid", "sensitive_features": "sex"}
     sums = aggregate(table, happiness=name, **about)
     policy = solve(sums, gap={name: 0.03}, random_state=0)
     assert max(policy.gaps.values()) <= 0.03 + 1e-9
@@ -112,7 +110,7 @@ def test_a_name_is_taken_at_every_door(name, tmp_path):
         audit(decided, table, y="repaid", sensitive_features="sex", happiness=name)
         for decided in ("approved", "repaid")
     ]
-    assert compare(*measured).components[0].component.family == name
+    assert compare(*measured).measures[0].measure.family == name
     beside = solve(
         table, happiness="decision", constraints=[Gap(name, 0.03)], gap=1.0, random_state=0, **about
     )
@@ -135,7 +133,7 @@ def test_a_name_is_taken_at_every_door(name, tmp_path):
 def test_a_ratio_may_be_asked_by_name():
     """The four-fifths rule of the rates that everybody calls by another name."""
     table = people()
-    about = {"proba": "score", "y": "repaid", "sensitive_features": "sex", "random_state": 0}
+    about = {"score": "score", "y": "repaid", "sensitive_features": "sex", "random_state": 0}
     policy = solve(
         table, happiness="decision", constraints=[Ratio("true_positive_rate_parity", 0.95)], **about
     )
@@ -149,9 +147,9 @@ def test_a_ratio_may_be_asked_by_name():
 def test_what_nobody_hopes_for_says_nothing_of_who_gains(name):
     """Of three classes too: the function that a file holds is the same, and nobody is said to want more of it."""
     (one,) = resolve_happiness(name, ["a", "b", "c"], favourable="b")
-    assert not one.component.wanted
+    assert not one.measure.wanted
     held = json.loads(json.dumps(function_to_json(one)))
-    assert function_from_json(one.component, held, {}) == one
+    assert function_from_json(one.measure, held, {}) == one
     y = np.array(["a", "b", "c"])
     values = [one.function(decision=d, **({"y": y} if name == "error_rate_parity" else {})) for d in "abc"]
     if name == "error_rate_parity":
@@ -179,7 +177,7 @@ def test_a_misspelt_name_is_put_right(written, meant):
 
 
 @pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
-def test_the_shell_knows_the_names(tmp_path, capsys):
+def test_the_command_line_knows_the_names(tmp_path, capsys):
     """``--happiness demographic_parity`` audits and fits."""
     path = tmp_path / "people.csv"
     people().to_csv(path, index=False)
@@ -187,6 +185,6 @@ def test_the_shell_knows_the_names(tmp_path, capsys):
     assert run(["audit", str(path), "--decision", "approved", *said]) == 0
     assert "demographic_parity" in capsys.readouterr().out
     out = tmp_path / "policy.json"
-    fitted = ["fit", str(path), "--proba", "score", "--gap", "0.05", *said, "--seed", "1"]
+    fitted = ["fit", str(path), "--score", "score", "--gap", "0.05", *said, "--seed", "1"]
     assert run([*fitted, "--out", str(out)]) == 0
-    assert max(Policy.load(out).gaps.values()) <= 0.05 + 1e-9
+    assert max(load(out).gaps.values()) <= 0.05 + 1e-9

@@ -23,7 +23,6 @@ from felicific import (
     Exploration,
     FairClassifier,
     Gap,
-    InfeasibleError,
     Policy,
     Score,
     WorseOff,
@@ -33,7 +32,13 @@ from felicific import (
     solve,
 )
 from felicific._program.solution import check_solution
-from felicific.exceptions import ConstraintError, LotteryWarning, PolicyFileError, SolverError
+from felicific.exceptions import (
+    ConstraintError,
+    InfeasibleError,
+    LotteryWarning,
+    PolicyFileError,
+    SolverError,
+)
 
 
 def people(n=300, seed=0, classes=2):
@@ -54,7 +59,7 @@ def roles(table, **more):
     """What the columns are, and happiness that is the loan of those who are decided the last class."""
     classes = [int(name[1:]) for name in table.columns if name[0] == "p"]
     return {
-        "proba": {k: f"p{k}" for k in classes},
+        "score": {k: f"p{k}" for k in classes},
         "y": "y",
         "sensitive_features": "g",
         "happiness": {"got": f"(decision == {classes[-1]}) * loan"},
@@ -63,8 +68,8 @@ def roles(table, **more):
 
 
 def probabilities_of(policy, table, **more):
-    proba = table[[name for name in table.columns if name[0] == "p"]].to_numpy()
-    return policy.probabilities(proba, table["g"] if policy.sees_group else None, table, **more)
+    score = table[[name for name in table.columns if name[0] == "p"]].to_numpy()
+    return policy.probabilities(score, table["g"] if policy.sees_group else None, table, **more)
 
 
 def explored(policy):
@@ -78,7 +83,7 @@ def explored(policy):
 
 def naive_loss(table, asked, gap, monotone):
     """Least loss of a program with a variable for every person and decision; equal scores are decided alike."""
-    k = len(asked["proba"])
+    k = len(asked["score"])
     n = len(table)
     y, group = table["y"].to_numpy(), (table["g"] == "m").to_numpy()
     cost = (np.arange(k)[None, :] != y[:, None]).ravel() / n
@@ -481,7 +486,7 @@ def test_the_same_chance_twice_is_once():
         assert twice.prices == pytest.approx(once.prices, rel=1e-9)
 
 
-def test_losers_beside_it():
+def test_worse_off_beside_it():
     """The price of who is worse off is that of policies that keep the chance too."""
     for row in fair(gap=0.2).price_of_worse_off():
         assert (

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from felicific import FairClassifier, Happiness, Individual, Policy, aggregate, solve
+from felicific import FairClassifier, Happiness, Individual, Policy, aggregate, load, solve
 from felicific._problem.expressions import DEEPEST, LONGEST, Expression
 from felicific.exceptions import DataError, ExpressionError, HappinessError
 
-#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+#: Policies of tests are saved with the salt of a seed, so that their draws are the same again.
 pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 
 ROWS = {
@@ -341,7 +341,7 @@ def test_criteria_win(people):
     """A criterion's name is the criterion; a lone name that is none is taken for a misspelt one."""
     table = people.table("pandas", equalized_odds=people["loan"])
     arguments = {"predicted": people["group"], "y": people.y, "sensitive_features": "group"}
-    assert len(aggregate(table, happiness="equalized_odds", **arguments).components) == 4
+    assert len(aggregate(table, happiness="equalized_odds", **arguments).measures) == 4
     with pytest.raises(HappinessError, match="Did you mean 'equalized_odds'"):
         aggregate(table, happiness="equalised_odds", **arguments)
     with pytest.raises(HappinessError, match="as it is: happiness='equalized_odds'"):
@@ -426,9 +426,9 @@ def test_mapping_names_expressions(people):
     arguments = {"predicted": people["group"], "y": people.y, "sensitive_features": "region"}
     texts = ["decision * loan", "decision == y"]
     named = aggregate(people.table("polars"), happiness=dict(zip("ab", texts, strict=True)), **arguments)
-    assert [component.name for component in named.components] == ["a", "b"]
+    assert [measure.name for measure in named.measures] == ["a", "b"]
     listed = aggregate(people.table("polars"), happiness=texts, **arguments)
-    assert [component.name for component in listed.components] == texts
+    assert [measure.name for measure in listed.measures] == texts
     assert solve(listed, gap={"decision == y": 0.1}).gaps["decision == y"] <= 0.1 + 1e-12
 
 
@@ -449,7 +449,7 @@ def test_individual_policy_files_hold_expressions(people, tmp_path):
     ).fit(X, people.y)
     path = tmp_path / "policy.json"
     fair.policy_.save(path)
-    again = Policy.load(path)
+    again = load(path)
     scores = fair.estimator_.predict_proba(X[list(fair.estimator_.feature_names_in_)])
     expected = fair.policy_.probabilities(scores, people["group"], x=X)
     assert (again.probabilities(scores, people["group"], x=X) == expected).all()

@@ -16,7 +16,6 @@ from sklearn.linear_model import LogisticRegression
 from strategies import examples
 
 from felicific import (
-    Aggregates,
     Budget,
     FairClassifier,
     Floor,
@@ -30,6 +29,7 @@ from felicific import (
     solve,
 )
 from felicific._problem.unions import unions_of
+from felicific._program.aggregates import Aggregates
 from felicific.exceptions import (
     AggregatesError,
     CertificateError,
@@ -173,7 +173,7 @@ def test_a_ratio_of_a_criterion_is_of_each_of_its_parts():
     """As a gap of one is."""
     sums = aggregate(people(14), **ROLES | {"happiness": "equalized_odds"})
     policy = solve(sums, constraints=[Ratio("equalized_odds", 0.9, between="sex")])
-    assert len(policy.reached) == len(sums.components) > 1
+    assert len(policy.reached) == len(sums.measures) > 1
     assert min(policy.reached.values()) >= 0.9 - 1e-9
 
 
@@ -259,7 +259,7 @@ def test_arrays_have_attributes_by_position_and_tables_by_name():
 
 
 def test_attributes_stay_with_sums_and_files():
-    """Aggregates that disagree on them refuse to add; files keep them, and files without them are read."""
+    """Aggregates that disagree on them refuse to add; files keep them."""
     table = people(2)
     sums = aggregate(table, **ROLES)
     swapped = replace(sums, attributes=("race", "sex"))
@@ -268,10 +268,11 @@ def test_attributes_stay_with_sums_and_files():
     assert (sums + sums).attributes == ("sex", "race")
     read = Aggregates.from_json(sums.to_json())
     assert (read.attributes, read.unknown) == (("sex", "race"), None)
-    old = replace(sums, attributes=())
-    assert (old + sums).attributes == (sums + old).attributes == ("sex", "race")
+    unnamed = replace(sums, attributes=())
+    with pytest.raises(AggregatesError, match="attributes"):
+        unnamed + sums
     with pytest.raises(ConstraintError, match="not named"):
-        solve(old, constraints=[Gap("paid", 0.1, between="sex")])
+        solve(unnamed, constraints=[Gap("paid", 0.1, between="sex")])
     policy = solve(sums, constraints=[Ratio("paid", 0.9, between="sex", min_people=2)], random_state=0)
     same = Policy.from_json(policy.to_json())
     assert (same.attributes, same.reached, same.not_constrained) == (
@@ -399,8 +400,8 @@ def test_a_frontier_moves_every_gap_or_the_one_that_is_named():
         "gap of 'paid' between groups by sex": 0.2,
         "gap of 'paid' between groups by race": 0.1,
     }
-    assert both.tau_today == pytest.approx(
-        max(today(sums, "sex") / 0.2, today(sums, "race") / 0.1), abs=1e-12
+    assert both.tau_baseline == pytest.approx(
+        max(baseline_gap(sums, "sex") / 0.2, baseline_gap(sums, "race") / 0.1), abs=1e-12
     )
     alone = frontier(sums, constraints=[sex, race], move=sex)
     for width in np.linspace(alone.tau[0], alone.tau[-1], 7):
@@ -416,9 +417,9 @@ def test_a_frontier_moves_every_gap_or_the_one_that_is_named():
     )
 
 
-def today(sums, attribute):
-    """The gap between the values of an attribute as is decided today."""
-    means, people = sums.today.means[:, 0], sums.mass.sum(axis=1)
+def baseline_gap(sums, attribute):
+    """The gap between the values of an attribute under the baseline."""
+    means, people = sums.baseline.means[:, 0], sums.mass.sum(axis=1)
     values = [name.split(" & ")[sums.attributes.index(attribute)] for name in sums.groups]
     found = [
         np.average(means[np.array(values) == value], weights=people[np.array(values) == value])
@@ -449,8 +450,8 @@ def test_the_frontier_of_a_ratio_is_solved_value_by_value():
     assert line.at(tau=0.83).reached[words] == pytest.approx(0.83, abs=1e-9)
     assert line.on(sums).loss == pytest.approx(line.loss, abs=1e-12)
     shares = np.array([np.isin(sums.groups, [f"{s} & {r}" for r in "abc"]) for s in "fm"]) * sums.people
-    means = shares @ sums.today.means[:, 0] / shares.sum(axis=1)
-    assert line.tau_today == pytest.approx(means.min() / means.max(), abs=1e-12)
+    means = shares @ sums.baseline.means[:, 0] / shares.sum(axis=1)
+    assert line.tau_baseline == pytest.approx(means.min() / means.max(), abs=1e-12)
     for refused in (lambda: line.at(gap=0.1), lambda: line.band([0.1]), lambda: line.plot()):
         with pytest.raises(ConstraintError, match=r"no gap moves along this frontier"):
             refused()
@@ -462,7 +463,7 @@ def test_the_frontier_of_a_ratio_is_solved_value_by_value():
 
 
 MOVED = [
-    Floor("paid", "today", groups=["f & a", "f & b"]),
+    Floor("paid", "baseline", groups=["f & a", "f & b"]),
     Budget("paid", at_most=90.0, per=90),
     Budget("paid", at_least=0.9),
     WorseOff(0.02),
@@ -503,7 +504,7 @@ def test_frontiers_of_individual_policies_and_stored_ones():
     """A ratio's is solved value by value there too, a gap's between sexes is exact; stored, both are what they were."""
     table = pd.DataFrame(people(9, n=120))
     table["s"] = np.clip(0.15 + 0.6 * table["own"] + 0.002 * np.arange(120), 0, 1)
-    roles = {k: v for k, v in ROLES.items() if k != "predicted"} | {"proba": "s", "policy": "individual"}
+    roles = {k: v for k, v in ROLES.items() if k != "predicted"} | {"score": "s", "policy": "individual"}
     asked = Ratio("paid", 0.8, between="sex")
     line = frontier(table, constraints=[asked], random_state=0, **roles)
     alone = solve(table, constraints=[replace(asked, at_least=0.9)], random_state=0, **roles)
@@ -542,7 +543,7 @@ def test_what_cannot_move_is_refused():
 def test_a_conflict_is_irreducible_and_in_words():
     """A ratio takes part in it as it was written, what has nothing to do with it does not, and any one can go."""
     sums = aggregate(people(10), **ROLES)
-    top = float(sums.today.means.max())
+    top = float(sums.baseline.means.max())
     asked = [
         Gap("paid", 3.0, between="race"),
         Ratio("paid", 1.0, between="sex"),
@@ -654,7 +655,7 @@ def test_confidence_of_ratios_and_of_attributes(asked, method):
     table, model = classifier_rows(6000)
     fair = safely(table, model, asked, method=method)
     found = fair.certificate_
-    (claim,) = asked.comparisons(fair.policy_.components)
+    (claim,) = asked.comparisons(fair.policy_.measures)
     assert found.kept == (claim.words,)
     assert found.gaps == {}
     assert claim.words.replace(" at ", " is at ") in found.sentence
@@ -735,10 +736,10 @@ def test_a_ratio_of_what_can_be_negative_is_refused():
     with pytest.raises(ConstraintError, match="negative means"):
         solve(aggregate(table, **roles), constraints=[Ratio("net", 0.8)])
     scored = pd.DataFrame(table).assign(s=np.linspace(0.01, 0.99, len(table["y"])))
-    asked = {k: v for k, v in roles.items() if k != "predicted"} | {"proba": "s"}
+    asked = {k: v for k, v in roles.items() if k != "predicted"} | {"score": "s"}
     with pytest.raises(ConstraintError, match="negative means"):
         solve(scored, policy="individual", constraints=[Ratio("net", 0.8)], **asked)
-    with pytest.raises(ConstraintError, match="no component"):
+    with pytest.raises(ConstraintError, match="no measure"):
         solve(aggregate(table, **roles), constraints=[Ratio("paid", 0.8)])
 
 

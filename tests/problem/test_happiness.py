@@ -1,4 +1,4 @@
-"""Happiness: arguments by name, components, criteria, lookup; the same numbers on every table in memory."""
+"""Happiness: arguments by name, measures, criteria, lookup; the same numbers on every table in memory."""
 
 import functools
 import math
@@ -82,7 +82,7 @@ def assert_same(one, two):
     assert one.groups == two.groups
     assert [type(group) for group in one.groups] == [type(group) for group in two.groups]
     assert one.classes.tolist() == two.classes.tolist()
-    for name in ("mass", "loss", "value", "among", "today_loss", "today_value", "rows", "origin"):
+    for name in ("mass", "loss", "value", "among", "baseline_loss", "baseline_value", "rows", "origin"):
         found, wanted = getattr(one, name), getattr(two, name)
         assert found == pytest.approx(wanted, rel=1e-14, abs=1e-12), name
 
@@ -253,17 +253,17 @@ def test_a_happiness_names_itself():
     assert (plain.name, plain.unit, plain.bounds, plain.looks_at_y) == ("funding", "", None, False)
     full = Happiness(funding, among=lambda y: y == 1, name="money", unit="$", bounds=(0, 10_000))
     assert full.looks_at_y
-    component = compute(full).components[0]
-    assert (component.name, component.unit, component.bounds) == ("money", "$", (0.0, 10_000.0))
-    assert component.looks_at_y
-    assert not compute(plain).components[0].looks_at_y
+    measure = compute(full).measures[0]
+    assert (measure.name, measure.unit, measure.bounds) == ("money", "$", (0.0, 10_000.0))
+    assert measure.looks_at_y
+    assert not compute(plain).measures[0].looks_at_y
     assert Happiness(lambda decision, y: decision == y).looks_at_y
     assert Happiness(lambda decision: decision).name == "happiness"
     assert Happiness(lambda decision: decision, name="").name == ""
 
 
 def test_among_counts_the_people_it_says():
-    """A component with ``among`` is the mean over those people only, whatever truth values it returns."""
+    """A measure with ``among`` is the mean over those people only, whatever truth values it returns."""
     counted = COLUMNS["loan"] > 3000
     values, weight = COLUMNS["loan"] * COLUMNS["predicted"], COLUMNS["weight"]
     wanted = []
@@ -278,7 +278,7 @@ def test_among_counts_the_people_it_says():
         lambda y, x: (x["loan"] > 3000) & (y >= 0),
     ):
         computed = compute(Happiness(lambda decision, x: decision * x["loan"], among=among))
-        assert computed.today.means[:, 0] == pytest.approx(wanted, rel=1e-14)
+        assert computed.baseline.means[:, 0] == pytest.approx(wanted, rel=1e-14)
 
 
 def test_lists_and_dicts_of_everything():
@@ -289,7 +289,7 @@ def test_lists_and_dicts_of_everything():
 
     years = Happiness(lambda decision, x: decision * x["years"], name="years", unit="y")
     listed = compute([funding, years, "equal_opportunity", "statistical_parity"])
-    names = [component.name for component in listed.components]
+    names = [measure.name for measure in listed.measures]
     assert names == [
         "funding",
         "years",
@@ -300,21 +300,21 @@ def test_lists_and_dicts_of_everything():
     named = compute(
         {"money": funding, "time": years, "chance": "equal_opportunity", "share": "statistical_parity"}
     )
-    assert [component.name for component in named.components] == [
+    assert [measure.name for measure in named.measures] == [
         "money",
         "time",
         "chance",
         "share(decision=0)",
         "share(decision=1)",
     ]
-    assert [component.family for component in named.components] == [
+    assert [measure.family for measure in named.measures] == [
         "money",
         "time",
         "chance",
         "share",
         "share",
     ]
-    assert [component.unit for component in named.components] == ["", "y", "share", "share", "share"]
+    assert [measure.unit for measure in named.measures] == ["", "y", "share", "share", "share"]
     assert named.value == pytest.approx(listed.value, rel=1e-15)
     assert_same(compute((funding, years)), compute([funding, years]))
     for j, single in enumerate([funding, years, "equal_opportunity"]):
@@ -323,8 +323,8 @@ def test_lists_and_dicts_of_everything():
         assert alone.origin[0] == listed.origin[j]
 
 
-def test_a_component_does_not_depend_on_its_neighbours():
-    """Measured alone or in a list, a component has the same numbers to the last bit."""
+def test_a_measure_does_not_depend_on_its_neighbours():
+    """Measured alone or in a list, a measure has the same numbers to the last bit."""
     functions = {
         "a": lambda decision, x: decision * x["loan"],
         "b": lambda decision, y: 1e9 + (decision == y),
@@ -333,13 +333,13 @@ def test_a_component_does_not_depend_on_its_neighbours():
     together = compute(functions)
     for j, (name, function) in enumerate(functions.items()):
         alone = compute({name: function})
-        assert alone.today.means[:, 0].tolist() == together.today.means[:, j].tolist()
-        assert alone.today.gaps[0] == together.today.gaps[j]
+        assert alone.baseline.means[:, 0].tolist() == together.baseline.means[:, j].tolist()
+        assert alone.baseline.gaps[0] == together.baseline.gaps[j]
 
 
 @pytest.mark.parametrize("classes", [[0, 1], ["no", "yes"], [False, True], [1, 2, 3], ["a", "b", "c", "d"]])
 def test_criteria_are_rows_of_one_table(classes):
-    """Each criterion has the components of the design's table: how many, over whom, and whether y is needed."""
+    """Each criterion has the measures of the design's table: how many, over whom, and whether y is needed."""
     K = len(classes)
     expected = {
         "statistical_parity": (K, False),
@@ -367,17 +367,17 @@ def test_criteria_are_rows_of_one_table(classes):
             resolve_happiness("distributional_parity", classes)
         expected.pop("distributional_parity")
     for name, (count, looks) in expected.items():
-        components = resolve_happiness(name, classes)
-        assert len(components) == len({component.name for component in components}) == count
-        assert {component.looks_at_y for component in components} == {looks}
-        assert {component.family for component in components} == {name}
-        assert {component.bounds for component in components} == {(0.0, 1.0)}
-        assert pickle.loads(pickle.dumps(components)) == components
+        measures = resolve_happiness(name, classes)
+        assert len(measures) == len({measure.name for measure in measures}) == count
+        assert {measure.looks_at_y for measure in measures} == {looks}
+        assert {measure.family for measure in measures} == {name}
+        assert {measure.bounds for measure in measures} == {(0.0, 1.0)}
+        assert pickle.loads(pickle.dumps(measures)) == measures
         if name == "statistical_parity":
             for decision in classes:
-                assert sum(component.function(decision=decision) for component in components) == 1.0
+                assert sum(measure.function(decision=decision) for measure in measures) == 1.0
         if name == "equalized_odds":
-            counted = np.array([component.among(y=y) for component in components])
+            counted = np.array([measure.among(y=y) for measure in measures])
             assert (counted.sum(axis=0) == K).all()
     best, *_ = resolve_happiness("equal_opportunity", classes)
     assert best.function(decision=classes[-1]) == 1.0
@@ -421,8 +421,8 @@ def test_among_that_looks_at_the_decision_is_a_fraction():
     assert (plain.over, fraction.over) == ("", "counted by 'dollars'")
     happiness = with_counted([plain, replace(fraction, name="each", family="each")])
     assert [part.name for part in happiness] == ["dollars", "each", "counted by 'each'"]
-    assert [part.component.over for part in happiness] == ["", "counted by 'each'", ""]
-    assert [part.component.wanted for part in happiness] == [True, True, False]
+    assert [part.measure.over for part in happiness] == ["", "counted by 'each'", ""]
+    assert [part.measure.wanted for part in happiness] == [True, True, False]
     assert happiness[2].rate
     with pytest.raises(HappinessError, match="argument z"):
         Happiness(lambda decision: 1, among=lambda decision, z: True)
@@ -435,7 +435,7 @@ def test_bounds_are_a_range(bounds):
         Happiness(lambda decision: 1, bounds=bounds)
 
 
-def test_nobody_counted_names_component_and_group():
+def test_nobody_counted_names_measure_and_group():
     """A group without anybody inside ``among`` is an error that names both."""
     from felicific import solve
 
@@ -645,8 +645,8 @@ def test_lookup_without_a_default_names_the_unknown_value():
     ],
 )
 def test_titles_are_what_a_reader_says(happiness, classes, titles):
-    """A component of a criterion is called by what it counts, and the user's own by their name."""
-    found = [item.component.title for item in resolve_happiness(happiness, classes)]
+    """A measure of a criterion is called by what it counts, and the user's own by their name."""
+    found = [item.measure.title for item in resolve_happiness(happiness, classes)]
     assert found[: len(titles)] == titles
     assert len(set(found)) == len(found)
 
@@ -665,7 +665,7 @@ def test_titles_are_what_a_reader_says(happiness, classes, titles):
 )
 def test_a_currency_stands_before_the_number(unit, number, text):
     """Money is written as people write it; any other unit follows the number."""
-    component = Happiness("decision", unit=unit).component
-    assert component.quantity(number) == text
-    assert component.cell(number, 6) == (text if unit in ("$", "€") else text.removesuffix(unit).rstrip())
-    assert component.in_currency == (unit in ("$", "€"))
+    measure = Happiness("decision", unit=unit).measure
+    assert measure.quantity(number) == text
+    assert measure.cell(number, 6) == (text if unit in ("$", "€") else text.removesuffix(unit).rstrip())
+    assert measure.in_currency == (unit in ("$", "€"))

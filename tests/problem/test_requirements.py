@@ -12,44 +12,33 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import Exact, GapAtMost, Limit, MeanAtLeast, Rows, TodayAtLeast, TotalBetween, assert_optimal
+from oracles import BaselineAtLeast, Exact, GapAtMost, Limit, MeanAtLeast, Rows, TotalBetween, assert_optimal
 from oracles import _linear_program as naive_program
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from strategies import FRACTIONS, aggregates_of, examples, feasible_by_oracle, populations
 
-from felicific import (
-    Budget,
-    FairClassifier,
-    Floor,
-    Gap,
-    Happiness,
-    Ratio,
-    Scorer,
-    aggregate,
-    audit,
-    frontier,
-    solve,
-)
-from felicific._problem.asked import requirements_of, resolve_gap
+from felicific import Budget, FairClassifier, Floor, Gap, Happiness, Ratio, aggregate, audit, frontier, solve
+from felicific._problem.constraints import requirements_of, resolve_gap
 from felicific._problem.rows import ModelRow, Requirement, rows_of
 from felicific.exceptions import ConstraintError, InfeasibleError
+from felicific.sklearn import make_scorer
 
 
 def some_rows(seed, n=60, K=2, G=2, J=1):
     """Generic people, whose gaps cost something to close."""
     rng = np.random.default_rng(seed)
     label = rng.integers(0, K, n)
-    proba = rng.dirichlet(np.ones(K), n) + np.eye(K)[label]
-    proba /= proba.sum(axis=1, keepdims=True)
+    score = rng.dirichlet(np.ones(K), n) + np.eye(K)[label]
+    score /= score.sum(axis=1, keepdims=True)
     return Rows(
         n_classes=K,
         n_groups=G,
         group=np.arange(n) % G,
         label=label,
-        predicted=proba.argmax(axis=1),
-        proba=proba,
+        predicted=score.argmax(axis=1),
+        score=score,
         weight=np.ones(n),
         eta=(1 + rng.random((n, K, J)) + (np.arange(n) % G)[:, None, None]) * np.arange(K)[:, None],
         among=np.ones((n, J), bool),
@@ -59,7 +48,7 @@ def some_rows(seed, n=60, K=2, G=2, J=1):
 
 
 def funding_aggregates():
-    """Eight people of two groups, of two components and a criterion that is several."""
+    """Eight people of two groups, of two measures and a criterion that is several."""
     return aggregate(
         {"loan": np.full(8, 1000.0)},
         y=[0, 1] * 4,
@@ -75,8 +64,8 @@ def funding_aggregates():
 
 @st.composite
 def asked(draw, rows, exact):
-    """One requirement on a component that some policy may meet or miss, in the library's words and the oracle's."""
-    j = draw(st.integers(0, rows.n_components - 1))
+    """One requirement on a measure that some policy may meet or miss, in the library's words and the oracle's."""
+    j = draw(st.integers(0, rows.n_measures - 1))
     z = draw(st.integers(0, rows.n_groups - 1))
     name, share = f"eta{j}", draw(FRACTIONS)
     cells = exact.coefficient[j][z]
@@ -93,7 +82,7 @@ def asked(draw, rows, exact):
             [
                 (Gap(name, width), [GapAtMost(j, width)]),
                 (Floor(name, level, groups=[z]), [MeanAtLeast(j, z, level)]),
-                (Floor(name, "today"), [TodayAtLeast(j, y) for y in range(rows.n_groups)]),
+                (Floor(name, "baseline"), [BaselineAtLeast(j, y) for y in range(rows.n_groups)]),
                 (
                     Budget(name, at_most=together * people, **per),
                     [TotalBetween(j, None, together * people, people)],
@@ -131,7 +120,7 @@ def test_each_requirement_equals_a_naive_formulation(population, data):
 def test_gap_objects_equal_the_shorthand():
     """gap= as a number or a dict, and Gap(...) among the constraints, are the same requirements in the same order."""
     computed = aggregates_of(some_rows(0, J=3))
-    components = computed.components
+    measures = computed.measures
     floor = Floor("eta0", 0.1)
     names = [f"eta{j}" for j in range(3)]
     for gap, objects in (
@@ -140,9 +129,9 @@ def test_gap_objects_equal_the_shorthand():
         ({"eta1": math.inf}, [Gap("eta1", math.inf)]),
         ({}, []),
     ):
-        short = requirements_of(gap, [floor], components)
-        assert requirements_of(None, [*objects, floor], components) == short
-        assert requirements_of(None, iter([floor, *objects]), components) == short
+        short = requirements_of(gap, [floor], measures)
+        assert requirements_of(None, [*objects, floor], measures) == short
+        assert requirements_of(None, iter([floor, *objects]), measures) == short
         assert [row.words for row in rows_of(short, computed)] == [
             row.words for row in rows_of((*sorted(objects, key=lambda gap: gap.happiness), floor), computed)
         ]
@@ -151,31 +140,31 @@ def test_gap_objects_equal_the_shorthand():
         assert (one.q.tobytes(), one.prices) == (other.q.tobytes(), other.prices)
 
 
-def test_of_several_gaps_of_a_component_the_smallest_counts():
+def test_of_several_gaps_of_a_measure_the_smallest_counts():
     """Wherever they are written, and in any order."""
-    components = aggregates_of(some_rows(0, J=2)).components
+    measures = aggregates_of(some_rows(0, J=2)).measures
     for gap, constraints in (
         (0.3, [Gap("eta0", 0.1)]),
         (0.3, [Gap("eta0", 0.1), Gap("eta0", 0.2), Gap("eta1", 0.5)]),
         ({"eta0": 0.1, "eta1": 0.4}, [Gap("eta1", 0.3), Gap("eta0", 0.2)]),
     ):
-        assert resolve_gap(gap, components, constraints) == [0.1, 0.3]
-        assert [each.at_most for each in requirements_of(gap, constraints, components)] == [0.1, 0.3]
+        assert resolve_gap(gap, measures, constraints) == [0.1, 0.3]
+        assert [each.at_most for each in requirements_of(gap, constraints, measures)] == [0.1, 0.3]
 
 
 def test_a_gap_may_be_of_a_criterion_a_function_or_a_happiness():
-    """A criterion stands for each of its components; functions and happiness go by their names."""
+    """A criterion stands for each of its measures; functions and happiness go by their names."""
 
     def funding(decision, x):
         return decision * x["loan"]
 
     computed = funding_aggregates()
-    names = [component.name for component in computed.components]
+    names = [measure.name for measure in computed.measures]
     assert names[0] == "decision * loan"
     assert len(names) == 5
-    assert resolve_gap(None, computed.components, [Gap("equalized_odds", 0.1)]) == [math.inf, *[0.1] * 4]
-    assert resolve_gap(None, computed.components, [Gap(Happiness("decision * loan"), 5)])[0] == 5
-    with pytest.raises(ConstraintError, match="A gap is set for 'funding', which is no component"):
+    assert resolve_gap(None, computed.measures, [Gap("equalized_odds", 0.1)]) == [math.inf, *[0.1] * 4]
+    assert resolve_gap(None, computed.measures, [Gap(Happiness("decision * loan"), 5)])[0] == 5
+    with pytest.raises(ConstraintError, match="A gap is set for 'funding', which is no measure"):
         solve(computed, gap={}, constraints=[Gap(funding, 5)])
 
 
@@ -214,7 +203,7 @@ def test_individual_policies_of_tables_take_gaps_among_the_constraints():
     group, y = rng.integers(0, 2, 200), rng.integers(0, 2, 200)
     score = np.clip(0.3 + 0.2 * y + 0.2 * group + rng.normal(0, 0.1, 200), 0.01, 0.99)
     asked = {
-        "proba": np.column_stack([1 - score, score]),
+        "score": np.column_stack([1 - score, score]),
         "y": y,
         "sensitive_features": group,
         "happiness": "statistical_parity",
@@ -259,13 +248,13 @@ def test_a_gap_that_is_no_width_is_refused_when_it_is_written(width):
 
 
 def test_words():
-    """Every row says component, group, number, unit and for how many people."""
+    """Every row says measure, group, number, unit and for how many people."""
     computed = funding_aggregates()
-    name = computed.components[0].name
+    name = computed.measures[0].name
     asked = [
         Gap(name, 250),
         Floor(name, 600.0),
-        Floor(name, "today", groups=["women"]),
+        Floor(name, "baseline", groups=["women"]),
         Budget(name, at_least=1, at_most=500_000, per=1000),
         Budget(name, exactly=300),
     ]
@@ -273,7 +262,7 @@ def test_words():
         f"gap of '{name}' at most $250",
         f"mean '{name}' of group 'men' at least $600",
         f"mean '{name}' of group 'women' at least $600",
-        f"mean '{name}' of group 'women' at least $750 (today's)",
+        f"mean '{name}' of group 'women' at least $750 (baseline)",
         f"'{name}' of all people together at least $1 and at most $500,000 for 1,000 people",
         f"'{name}' of all people together exactly $300 per person",
     ]
@@ -336,14 +325,14 @@ def test_only_gaps_move():
     computed = aggregates_of(some_rows(0))
     gap = bound(Gap("eta0", 0.5), computed)
     assert (gap.width, gap.moved(0.0).width, gap.moved(2.0).width) == (0.5, 0.0, 2.0)
-    assert (Gap.course, gap.held().width) == ("ray", None)
+    assert (Gap.course, gap.fixed().width) == ("ray", None)
     assert len(gap.levels) == 1
     for kept in (Floor("eta0", 0.5, groups=[0]), Budget("eta0", at_most=0.5)):
         row = bound(kept, computed)
         assert row.width is None
         assert row.moved(0.0) is row
         assert kept.course == "points"
-        assert row.held() is row
+        assert row.fixed() is row
         assert row.levels == ()
 
 
@@ -406,13 +395,13 @@ class FourFifthsRow:
         return self.words
 
     @property
-    def asked(self):
+    def record(self):
         return None
 
     def moved(self, width):
         return self
 
-    def held(self):
+    def fixed(self):
         return self
 
     def written(self, means, level, excess):
@@ -455,7 +444,7 @@ class FourFifths(Requirement):
     at_least: float = 0.8
 
     def rows(self, sums):
-        j = [component.name for component in sums.components].index(self.happiness)
+        j = [measure.name for measure in sums.measures].index(self.happiness)
         words = f"mean {self.happiness!r} of every group at least {self.at_least:g} of the highest"
         return [FourFifthsRow(j, self.at_least, float(sums.origin[j]), words)]
 
@@ -501,7 +490,7 @@ def test_a_requirement_of_a_new_kind_needs_nothing_elsewhere(ratio, groups):
 def test_a_conflict_names_a_requirement_of_a_new_kind():
     """In its own words, and without what does not take part in the conflict."""
     computed = aggregates_of(some_rows(0))
-    level = 0.5 * float(computed.today.means[1, 0])
+    level = 0.5 * float(computed.baseline.means[1, 0])
     taking_part = [
         Floor("eta0", level, groups=[1]),
         FourFifths("eta0", 1.0),
@@ -524,7 +513,7 @@ TABLE = {
     "y": [0, 0, 1, 1] * 10,
     "loan": np.arange(1.0, 41.0),
 }
-ROLES = {"proba": "s", "y": "y", "sensitive_features": "g"}
+ROLES = {"score": "s", "y": "y", "sensitive_features": "g"}
 UNITS = {
     "dollars": Happiness("decision * loan", unit="$"),
     "hours": Happiness("decision * loan / 2", unit="h"),
@@ -605,8 +594,8 @@ def test_one_number_for_several_units(refuses):
     frame, y = pd.DataFrame(TABLE), np.array(TABLE["y"])
     model = LogisticRegression().fit(frame[["s", "loan"]], y)
     with refuses(ConstraintError, "$ and in h", remedy="'hours'"):
-        Scorer(UNITS, lambda X: X["loan"] > 20, price=0.1)(model, frame[["s", "loan"]], y)
-    named = Scorer(UNITS, lambda X: X["loan"] > 20, price={"hours": 0.1})
+        make_scorer(UNITS, lambda X: X["loan"] > 20, price=0.1)(model, frame[["s", "loan"]], y)
+    named = make_scorer(UNITS, lambda X: X["loan"] > 20, price={"hours": 0.1})
     assert named(model, frame[["s", "loan"]], y) < 0
 
 

@@ -1,4 +1,4 @@
-"""WorseOff: who gets less than today, against a loop over rows and another program; through every door."""
+"""WorseOff: who gets less than from the baseline, against a loop over rows and another program; through every door."""
 
 import json
 import tempfile
@@ -16,20 +16,26 @@ from sklearn.linear_model import LogisticRegression
 from strategies import examples
 
 from felicific import (
-    Aggregates,
     Budget,
     FairClassifier,
     Floor,
     Happiness,
-    InfeasibleError,
     Policy,
     WorseOff,
     aggregate,
     audit,
     frontier,
+    load,
     solve,
 )
-from felicific.exceptions import CertificateError, ConstraintError, HappinessError, PolicyFileError
+from felicific._program.aggregates import Aggregates
+from felicific.exceptions import (
+    CertificateError,
+    ConstraintError,
+    HappinessError,
+    InfeasibleError,
+    PolicyFileError,
+)
 
 
 def people(n=400, seed=0):
@@ -46,12 +52,12 @@ def people(n=400, seed=0):
     )  # fmt: skip
 
 
-COLUMNS = {"proba": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g"}
+COLUMNS = {"score": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g"}
 ASKED = COLUMNS | {"happiness": {"got": "decision * loan"}}
 
 
 def lost(probabilities, now):
-    """Chance of each person to be refused, of those who are approved today."""
+    """Chance of each person to be refused, of those whom the baseline approves."""
     return probabilities[:, 0] * (np.asarray(now) == 1)
 
 
@@ -64,7 +70,7 @@ def by_group(numbers, table):
 
 
 def naive_loses(case, row, decision):
-    """Whether a decision gives one person less of something than today's does."""
+    """Whether a decision gives one person less of something than the baseline's does."""
     now = case.classes[case.now(row)]
     return any(
         part.counts(row)
@@ -76,16 +82,16 @@ def naive_loses(case, row, decision):
 @examples
 @given(cases(), st.sampled_from([*MEMORY, *LAZY, *DASK]), st.sampled_from(["label", "soft-label"]))
 def test_who_loses_is_a_loop_over_rows_everywhere(case, place, policy):
-    """The component counts, in memory and on every engine, whom each decision gives less of some component."""
+    """The measure counts, in memory and on every engine, whom each decision gives less of some measure."""
     with tempfile.TemporaryDirectory() as folder:
         if place in MEMORY:
             table = MEMORY[place](case.columns)
         else:
             table = as_dask(case.columns) if place in DASK else LAZY[place](case.columns, Path(folder))
         found = aggregate(table, **case.asked, policy=policy, constraints=[WorseOff()])
-    j = [component.name for component in found.components].index("loses")
-    component = found.components[j]
-    assert (component.bounds, component.unit, component.wanted, component.aside) == (
+    j = [measure.name for measure in found.measures].index("loses")
+    measure = found.measures[j]
+    assert (measure.bounds, measure.unit, measure.wanted, measure.aside) == (
         (0, 1),
         "share",
         False,
@@ -97,23 +103,23 @@ def test_who_loses_is_a_loop_over_rows_everywhere(case, place, policy):
             case.groups[z], lambda row, d=d: naive_loses(case, row, case.classes[d]), s, policy
         )
         assert value[z, s, d] == pytest.approx(wanted, abs=1e-9 * found.total)
-    assert found.today.means[:, j] == pytest.approx(0.0, abs=1e-12)
+    assert found.baseline.means[:, j] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_only_what_people_want_can_be_lost():
     """Of a criterion, who is decided unfavourably less often loses nothing; three classes have one favourable one."""
     rng, n = np.random.default_rng(2), 300
-    proba = rng.dirichlet([1, 1, 1], n)
-    table = as_pandas({f"p{k}": proba[:, k] for k in range(3)} | {
+    score = rng.dirichlet([1, 1, 1], n)
+    table = as_pandas({f"p{k}": score[:, k] for k in range(3)} | {
         "y": rng.integers(0, 3, n), "g": np.array(["f", "m"], dtype=object)[rng.integers(0, 2, n)],
     })  # fmt: skip
-    asked = {"proba": ["p0", "p1", "p2"], "y": "y", "sensitive_features": "g", "favourable": 1}
+    asked = {"score": ["p0", "p1", "p2"], "y": "y", "sensitive_features": "g", "favourable": 1}
     for criterion in ("statistical_parity", "equalized_odds", "equal_opportunity"):
         found = aggregate(table, **asked, happiness=criterion, policy="label", constraints=[WorseOff()])
         value = (found.value + (found.origin * found.among)[:, :, None, :])[..., -1].sum(axis=0)
         own = found.mass.sum(axis=0)
         if criterion == "equal_opportunity":
-            own = np.bincount(proba.argmax(axis=1)[table["y"] == 1], minlength=3)
+            own = np.bincount(score.argmax(axis=1)[table["y"] == 1], minlength=3)
         wanted = np.zeros((3, 3))
         wanted[1, [0, 2]] = own[1]
         assert np.allclose(value, wanted), criterion
@@ -131,14 +137,14 @@ def test_parts_of_sites_add():
     with pytest.raises(ConstraintError, match="Ask for WorseOff when they are summed, by aggregates"):
         solve(aggregate(table, **ASKED), gap=1.0, constraints=[WorseOff(0.02)])
     old = json.loads(solve(whole, gap=1.0, random_state=0).to_json())
-    assert [component["aside"] for component in old["components"]] == [False, True]
+    assert [measure["aside"] for measure in old["measures"]] == [False, True]
 
 
 def test_a_gap_and_a_frontier_leave_it_alone():
     """One number for all gaps, the gap of a policy and a frontier of sums do not speak of who loses."""
     sums = aggregate(people(), **ASKED, constraints=[WorseOff()])
     policy = solve(sums, gap=1.0, random_state=0)
-    assert policy.basis.asked == {"got": 1.0}
+    assert policy.basis.allowed == {"got": 1.0}
     assert policy.gap == policy.gaps["got"]
     line = frontier(sums)
     assert np.isfinite(line.ray).tolist() == [True, False]
@@ -150,7 +156,7 @@ def test_a_gap_and_a_frontier_leave_it_alone():
 
 
 def least_loss(sums, width, limits, floor=None):
-    """Another program: least loss over q[z, s, d] with a gap of component 0, and limits of (group or None, share)."""
+    """Another program: least loss over q[z, s, d] with a gap of measure 0, and limits of (group or None, share)."""
     g, s, k = sums.loss.shape
     value = sums.value + (sums.origin * sums.among)[:, :, None, :]
     counted = sums.counted
@@ -199,10 +205,12 @@ def least_loss(sums, width, limits, floor=None):
     st.sampled_from([None, 1.0, 2.5]),
     st.booleans(),
 )
-def test_the_optimum_is_that_of_another_program(seed, width, limits, floor, today):
+def test_the_optimum_is_that_of_another_program(seed, width, limits, floor, baseline):
     """Alone and with gaps and floors, of all people and of groups, the loss is that of a program written by hand."""
     table = people(200, seed)
-    sums = aggregate(table, **ASKED, policy="label", today="now" if today else None, constraints=[WorseOff()])
+    sums = aggregate(
+        table, **ASKED, policy="label", baseline="now" if baseline else None, constraints=[WorseOff()]
+    )
     asked = [WorseOff(share, groups=None if z is None else ["fm"[z]]) for z, share in limits]
     asked += [] if floor is None else [Floor("got", floor)]
     wanted = least_loss(sums, width, limits, floor)
@@ -215,10 +223,10 @@ def test_the_optimum_is_that_of_another_program(seed, width, limits, floor, toda
 
 
 @pytest.mark.parametrize("groups", [None, ("m",), ("f", "m")])
-@pytest.mark.parametrize("today", [None, "now"])
-def test_prices_are_slopes(groups, today):
+@pytest.mark.parametrize("baseline", [None, "now"])
+def test_prices_are_slopes(groups, baseline):
     """The price of a limit is the loss per unit by which it is tightened, by finite differences."""
-    sums = aggregate(people(2000, 5), **ASKED, today=today, constraints=[WorseOff()])
+    sums = aggregate(people(2000, 5), **ASKED, baseline=baseline, constraints=[WorseOff()])
     share, step, gap = 0.0217, 1e-5, 0.31
 
     def solved(at_most):
@@ -226,7 +234,7 @@ def test_prices_are_slopes(groups, today):
 
     policy = solved(share)
     slope = (solved(share - step).loss - solved(share + step).loss) / (2 * step)
-    price = sum(price for name, price in policy.prices.items() if "get less than today" in name)
+    price = sum(price for name, price in policy.prices.items() if "get less than from the baseline" in name)
     assert slope > 0
     assert price == pytest.approx(slope, rel=1e-6)
 
@@ -237,28 +245,28 @@ def test_words():
     asked = [WorseOff(0.02), WorseOff(0.005, groups=["f"]), WorseOff(0.1, "got")]
     assert [*solve(sums, gap=3.0, constraints=asked, random_state=0).prices] == [
         "got",
-        "at most 2 % of the people get less than today",
-        "at most 0.5 % of group 'f' get less than today",
-        "at most 10 % of the people get less 'got' than today",
+        "at most 2 % of the people get less than from the baseline",
+        "at most 0.5 % of group 'f' get less than from the baseline",
+        "at most 10 % of the people get less 'got' than from the baseline",
     ]
-    assert str(WorseOff(0.02)) == "at most 2 % of the people get less than today"
+    assert str(WorseOff(0.02)) == "at most 2 % of the people get less than from the baseline"
 
 
 def test_a_conflict_is_irreducible_and_in_words():
-    """Who conflicts is named, and nobody else: a budget below today's cannot be kept if nobody loses."""
+    """Who conflicts is named, and nobody else: a budget below the baseline's cannot be kept if nobody loses."""
     sums = aggregate(people(), **ASKED, constraints=[WorseOff()])
-    mean = float((sums.counted[:, 0] / sums.counted[:, 0].sum()) @ sums.today.means[:, 0])
+    mean = float((sums.counted[:, 0] / sums.counted[:, 0].sum()) @ sums.baseline.means[:, 0])
     asked = [WorseOff(0), Budget("got", at_most=mean / 2), Floor("got", 0.1)]
     with pytest.raises(InfeasibleError) as caught:
         solve(sums, gap=None, constraints=asked)
     assert len(caught.value.conflict) == 2
-    assert caught.value.conflict[0] == "at most 0 % of the people get less than today"
+    assert caught.value.conflict[0] == "at most 0 % of the people get less than from the baseline"
     assert "'got' of all people together" in caught.value.conflict[1]
 
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label"])
 def test_levelling_up_only(kind):
-    """With WorseOff(0) nobody's chances are worse than today, person by person."""
+    """With WorseOff(0) nobody's chances are worse than under the baseline, person by person."""
     table = people()
     policy = solve(table, **ASKED, policy=kind, gap=0.5, constraints=[WorseOff(0)], random_state=0)
     probabilities = policy.probabilities(
@@ -269,10 +277,10 @@ def test_levelling_up_only(kind):
 
 
 def test_nobody_can_lose_who_has_nothing():
-    """Where everybody gets the least today, no decision takes from anybody: that is right, and no error."""
+    """Where the baseline gives everybody the least, no decision makes anybody worse off: right, and no error."""
     table = people()
     table["none"] = 0
-    policy = solve(table, **ASKED, today="none", gap=1.0, constraints=[WorseOff(0)], random_state=0)
+    policy = solve(table, **ASKED, baseline="none", gap=1.0, constraints=[WorseOff(0)], random_state=0)
     assert policy.means["loses"] == {"f": 0.0, "m": 0.0}
 
 
@@ -334,7 +342,7 @@ def test_it_holds_along_a_frontier_and_at_other_gaps(kind):
     """Every policy of the frontier keeps it; so does one that was moved."""
     table = people()
     fair = classifier(policy=kind).fit(table, table["y"])
-    j = [component.name for component in fair.frontier_.components].index("loses")
+    j = [measure.name for measure in fair.frontier_.measures].index("loses")
     share = (table["g"] == "f").mean()
     means = fair.frontier_.means[:, :, j]
     assert (share * means[:, 0] + (1 - share) * means[:, 1]).max() <= 0.03 + 1e-6
@@ -362,7 +370,7 @@ def test_limits_along_a_frontier_know_who_loses():
     line = frontier(table, **ASKED, constraints=[WorseOff(0.02)])
     asked = {"happiness": ASKED["happiness"], "sensitive_features": "g"}
     band = line.band(others[["p0", "p1"]].to_numpy(), others, "y", **asked)
-    assert [component.name for component in band.components] == ["got", "loses"]
+    assert [measure.name for measure in band.measures] == ["got", "loses"]
     probabilities = line.policies[0].probabilities(others[["p0", "p1"]], others["g"])
     shares = by_group(lost(probabilities, others["p1"] > 0.5), others)
     assert band.means[0, :, 1] == pytest.approx([*shares.values()], abs=1e-9)
@@ -382,23 +390,23 @@ def test_an_individual_policy_on_an_engine():
 
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
 def test_an_audit_measures_who_loses():
-    """An audit of what people got, beside what is decided today, finds the share that the policy states."""
+    """An audit of what people got, beside the baseline, finds the share that the policy states."""
     table = people()
     fair = classifier().fit(table, table["y"])
     now = MODEL.predict(table[["s"]])
-    found = audit(fair, table, table["y"], happiness="decision < today", today=now)
-    means = {group: mean.estimate for group, mean in found.components[0].means.items()}
+    found = audit(fair, table, table["y"], happiness="decision < baseline", baseline=now)
+    means = {group: mean.estimate for group, mean in found.measures[0].means.items()}
     assert means == pytest.approx(fair.policy_.means["loses"], abs=1e-9)
     assert audit(fair, table, table["y"])["got"].gap.estimate == pytest.approx(fair.gaps_["got"], abs=1e-9)
 
 
-def test_several_losers_of_different_happiness():
-    """Each has a component of its own name; of the same happiness one is shared."""
+def test_several_worse_off_of_different_happiness():
+    """Each has a measure of its own name; of the same happiness one is shared."""
     table = people()
     twice = Happiness("decision * loan", among="y == 1", name="deserved")
     asked = [WorseOff(0.05), WorseOff(0.02, twice), WorseOff(0.01, twice, ["f"]), WorseOff(0.05, "got")]
     policy = solve(table, **ASKED, gap=1.0, constraints=asked, random_state=0)
-    assert [component.name for component in policy.components] == [
+    assert [measure.name for measure in policy.measures] == [
         "got",
         "loses",
         "loses deserved",
@@ -431,7 +439,7 @@ def test_what_does_not_occur_is_refused():
     table = people()
     with pytest.raises(ConstraintError, match=r"'x', which does not occur.*'f', 'm'"):
         solve(table, **ASKED, constraints=[WorseOff(0.1, groups=["x"])])
-    with pytest.raises(ConstraintError, match=r"'gott', which is no component.*'got'"):
+    with pytest.raises(ConstraintError, match=r"'gott', which is no measure.*'got'"):
         solve(table, **ASKED, constraints=[WorseOff(0.1, "gott")])
 
 
@@ -455,11 +463,11 @@ def test_the_price_of_worse_off_is_that_of_fitting_again():
         assert row.loss == pytest.approx(again.loss_, abs=1e-9)
         assert max(row.loses.values()) <= row.at_most + 1e-9
     assert "loses" not in fair.policy_.means
-    assert [component.name for component in fair.aggregates_.components] == ["got"]
+    assert [measure.name for measure in fair.aggregates_.measures] == ["got"]
 
 
 def test_the_price_of_worse_off_out_of_reach_and_of_nothing():
-    """Where no policy takes from nobody, the row says so; where nobody loses there is no table."""
+    """Where no policy makes nobody worse off, the row says so; where nobody loses there is no table."""
     table = people(1500)
     tight = classifier(constraints=[Budget("got", at_most=1.0)], gap=0.3).fit(table, table["y"])
     assert tight.price_of_worse_off()[-1][1:] == (None, None)
@@ -472,7 +480,7 @@ def test_the_price_of_worse_off_out_of_reach_and_of_nothing():
 
 
 def test_the_report_says_what_it_costs():
-    """The page has the table, and what was asked; a policy that takes from nobody has none."""
+    """The page has the table, and what was asked; a policy that makes nobody worse off has none."""
     table, others = people(600), people(300, seed=4)
     page = (
         classifier(constraints=[WorseOff(0.06)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
@@ -480,16 +488,16 @@ def test_the_report_says_what_it_costs():
     rows = page.to_dict()["worse_off"]
     assert len(rows) == 4
     assert "Who would lose less, and what it costs" in page.to_html()
-    assert "at most 6 % of the people get less than today" in page.to_html()
+    assert "at most 6 % of the people get less than from the baseline" in page.to_html()
     assert "nobody" in page.to_html()
     none = classifier(constraints=[WorseOff(0)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
     found = page.to_dict()
-    assert [part["has_gap"] for part in found["components"]] == [True, False]
+    assert [part["has_gap"] for part in found["measures"]] == [True, False]
     assert list(found["certificate"]["gaps"]) in ([], ["got"])
     assert "loses" not in found["certificate"]["sentence"]
-    assert [row["component"] for row in found["requirements"]] == ["got", "loses"]
+    assert [row["measure"] for row in found["requirements"]] == ["got", "loses"]
     text = page.to_html()
-    assert "people who get less than today" in text
+    assert "people who get less than from the baseline" in text
     for wrong in ("gap of people", "gap in people", "gap found in people", "mean people"):
         assert wrong not in text
     assert "Got by g" in text
@@ -497,8 +505,8 @@ def test_the_report_says_what_it_costs():
     assert "Who would lose less" not in none.to_html()
 
 
-def test_the_shell(tmp_path):
-    """--worse-off of fit and frontier, and today of an audit, say the same as Python."""
+def test_the_command_line(tmp_path):
+    """--worse-off of fit and frontier, and the baseline of an audit, say the same as Python."""
     from typer.testing import CliRunner
 
     from felicific.cli import app
@@ -506,13 +514,13 @@ def test_the_shell(tmp_path):
     table = people()
     table.to_csv(tmp_path / "people.csv", index=False)
     common = [str(tmp_path / "people.csv"), "--group", "g", "--happiness", "decision * loan"]
-    fitting = [*common, "--proba", "p1", "--label", "y", "--worse-off", ".02"]
+    fitting = [*common, "--score", "p1", "--label", "y", "--worse-off", ".02"]
     out = tmp_path / "policy.json"
     run = CliRunner().invoke(app, ["fit", *fitting, "--gap", "0.5", "--out", str(out), "--json"])
     assert run.exit_code == 0, run.output
     asked = COLUMNS | {"happiness": "decision * loan"}
     python = solve(table, **asked, gap=0.5, constraints=[WorseOff(0.02)], random_state=0)
-    written = Policy.load(out)
+    written = load(out)
     assert written.loss == pytest.approx(python.loss, abs=1e-9)
     assert written.means["loses"] == pytest.approx(python.means["loses"], abs=1e-9)
     run = CliRunner().invoke(app, ["frontier", *fitting, "--json"])
@@ -521,15 +529,15 @@ def test_the_shell(tmp_path):
     assert json.loads(run.stdout)["breakpoints"]["loss"] == pytest.approx(line.loss.tolist(), abs=1e-9)
     run = CliRunner().invoke(app, ["fit", *fitting[:-1], "2", "--out", str(tmp_path / "no.json")])
     assert run.exit_code != 0
-    lost_now = [str(tmp_path / "people.csv"), "--group", "g", "--happiness", "decision < today", "--json"]
-    run = CliRunner().invoke(app, ["audit", *lost_now, "--decision", "y", "--today", "now"])
+    lost_now = [str(tmp_path / "people.csv"), "--group", "g", "--happiness", "decision < baseline", "--json"]
+    run = CliRunner().invoke(app, ["audit", *lost_now, "--decision", "y", "--baseline", "now"])
     assert run.exit_code == 0, run.output
     shares = by_group(((table["y"] == 0) & (table["now"] == 1)).to_numpy(), table)
-    means = json.loads(run.stdout)["components"][0]["means"]
+    means = json.loads(run.stdout)["measures"][0]["means"]
     assert [mean["estimate"] for mean in means] == pytest.approx([*shares.values()], abs=1e-9)
 
 
-def test_losers_can_be_cloned_and_compared():
+def test_worse_off_can_be_cloned_and_compared():
     """A requirement is a value: equal ones are equal, and a search over settings may hold it."""
     from sklearn.base import clone
 

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import Exact, Rows
-from strategies import OFFSETS, UNITS, Column, aggregates_of, components_of, examples, populations, table_of
+from strategies import OFFSETS, UNITS, Column, aggregates_of, examples, measures_of, populations, table_of
 
 from felicific import Happiness, aggregate, solve
 from felicific._program.signals import Label, SoftLabel
 from felicific._program.summing import BATCH
 from felicific.exceptions import AggregatesError, DataError, GroupError, HappinessError
 
-ARRAYS = ("mass", "loss", "value", "among", "today_loss", "today_value", "rows")
+ARRAYS = ("mass", "loss", "value", "among", "baseline_loss", "baseline_value", "rows")
 
 
 def naive_sums(rows):
     """The sums of the definition, term by term, by ``math.fsum``: happiness relative to nothing."""
-    G, K, J = rows.n_groups, rows.n_classes, rows.n_components
+    G, K, J = rows.n_groups, rows.n_classes, rows.n_measures
     terms = {}
 
     def add(name, place, number):
@@ -30,11 +30,11 @@ def naive_sums(rows):
         z, w, own = int(rows.group[i]), rows.weight[i], int(rows.predicted[i])
         add("rows", (z,), 1)
         for s in range(K):
-            share = rows.proba[i, s] if rows.soft else float(own == s)
+            share = rows.score[i, s] if rows.soft else float(own == s)
             add("mass", (z, s), w * share)
-            add("today_loss", (z, s), w * share * rows.cost[i, own])
+            add("baseline_loss", (z, s), w * share * rows.cost[i, own])
             for j in range(J):
-                add("today_value", (z, s, j), w * share * rows.among[i, j] * rows.eta[i, own, j])
+                add("baseline_value", (z, s, j), w * share * rows.among[i, j] * rows.eta[i, own, j])
                 add("among", (z, s, j), w * share * rows.among[i, j])
             for d in range(K):
                 add("loss", (z, s, d), w * share * rows.cost[i, d])
@@ -45,8 +45,8 @@ def naive_sums(rows):
         "loss": (G, K, K),
         "value": (G, K, K, J),
         "among": (G, K, J),
-        "today_loss": (G, K),
-        "today_value": (G, K, J),
+        "baseline_loss": (G, K),
+        "baseline_value": (G, K, J),
         "rows": (G,),
     }
     sums = {name: np.zeros(shape) for name, shape in shapes.items()}
@@ -59,7 +59,7 @@ def without_origin(computed):
     """The arrays of the aggregates, with happiness relative to nothing."""
     found = {name: np.array(getattr(computed, name), float) for name in ARRAYS}
     found["value"] += (computed.origin * computed.among)[:, :, None, :]
-    found["today_value"] += computed.origin * computed.among
+    found["baseline_value"] += computed.origin * computed.among
     return found
 
 
@@ -75,7 +75,7 @@ def assert_same_sums(found, wanted, relative=1e-12):
 def assert_same_aggregates(one, two, relative=1e-12):
     """Compare two aggregates that should describe the same people, in the same order of everything."""
     assert_same_sums(without_origin(one), without_origin(two), relative)
-    assert one.today.gaps == pytest.approx(two.today.gaps, rel=0, abs=relative * spread(one))
+    assert one.baseline.gaps == pytest.approx(two.baseline.gaps, rel=0, abs=relative * spread(one))
 
 
 def spread(computed):
@@ -87,21 +87,21 @@ def spread(computed):
 
 def pick(rows, chosen):
     """The chosen people, by position, in that order (and as often as they are named)."""
-    names = ("group", "label", "predicted", "proba", "weight", "eta", "among", "cost")
+    names = ("group", "label", "predicted", "score", "weight", "eta", "among", "cost")
     return replace(rows, **{name: getattr(rows, name)[chosen] for name in names})
 
 
 def generic(n, *, seed=0, K=3, G=3, J=2, soft=False):
     """Many people with happiness of both signs, far from zero, and an ``among``."""
     rng = np.random.default_rng(seed)
-    proba = rng.dirichlet(np.ones(K), n)
+    score = rng.dirichlet(np.ones(K), n)
     return Rows(
         n_classes=K,
         n_groups=G,
         group=np.arange(n) % G,
         label=rng.integers(0, K, n),
-        predicted=proba.argmax(axis=1),
-        proba=proba,
+        predicted=score.argmax(axis=1),
+        score=score,
         weight=rng.integers(1, 4, n).astype(float),
         eta=rng.normal(10.0, 5.0, (n, K, J)),
         among=rng.random((n, J)) < 0.7,
@@ -151,17 +151,17 @@ def test_aggregates_are_the_sums_of_their_definition(population):
 
 @examples
 @given(populations(unit=UNITS, offset=OFFSETS))
-def test_what_today_does_is_exact_under_any_offset(population):
-    """Loss, group means and gaps of today's decisions equal the exact ones; an offset costs a gap no digit."""
+def test_what_the_baseline_does_is_exact_under_any_offset(population):
+    """Loss, group means and gaps of the baseline's decisions equal the exact ones; an offset costs a gap no digit."""
     rows, loss = population
-    exact, today = Exact(rows), aggregates_of(rows, loss).today
-    assert today.loss == pytest.approx(float(exact.today_loss), rel=1e-13, abs=1e-13)
-    for j in range(rows.n_components):
-        column = [line[j] for line in exact.today]
+    exact, baseline = Exact(rows), aggregates_of(rows, loss).baseline
+    assert baseline.loss == pytest.approx(float(exact.baseline_loss), rel=1e-13, abs=1e-13)
+    for j in range(rows.n_measures):
+        column = [line[j] for line in exact.baseline]
         effect = float(np.ptp(rows.eta[..., j])) + 1e-300
-        assert abs(today.gaps[j] - float(max(column) - min(column))) <= 1e-12 * effect
+        assert abs(baseline.gaps[j] - float(max(column) - min(column))) <= 1e-12 * effect
         for z in range(rows.n_groups):
-            assert today.means[z, j] == pytest.approx(float(column[z]), rel=1e-14, abs=1e-13 * effect)
+            assert baseline.means[z, j] == pytest.approx(float(column[z]), rel=1e-14, abs=1e-13 * effect)
 
 
 @pytest.mark.parametrize("n", [1, 3, BATCH - 1, BATCH, BATCH + 1, 2 * BATCH - 1, 2 * BATCH, 2 * BATCH + 1])
@@ -204,7 +204,7 @@ def test_nobody_counted_in_the_first_batch(offset):
     rows = generic(n, J=1)
     rows = replace(rows, among=(np.arange(n) >= BATCH + 10)[:, None], eta=rows.eta + offset)
     late, early = aggregates_of(rows), aggregates_of(pick(rows, np.arange(n)[::-1]))
-    assert late.today.gaps == pytest.approx(early.today.gaps, rel=0, abs=1e-11)
+    assert late.baseline.gaps == pytest.approx(early.baseline.gaps, rel=0, abs=1e-11)
     assert_same_sums(without_origin(late), naive_sums(rows), 1e-12)
 
 
@@ -251,10 +251,10 @@ def test_rows_not_counted_may_hold_anything():
 
 
 def assert_same_optimum(one, two, share=0.5):
-    """Solve both at a share of today's gaps, with the least gap as fallback, and compare the least loss."""
+    """Solve both at a share of the baseline's gaps, with the least gap as fallback, and compare the least loss."""
     widths = {
         c.name: share * gap + 1e-9 * spread(one)
-        for c, gap in zip(one.components, one.today.gaps, strict=True)
+        for c, gap in zip(one.measures, one.baseline.gaps, strict=True)
     }
     results = []
     for computed in (one, two):
@@ -319,12 +319,12 @@ def test_weight_zero_is_the_row_absent(population, data):
     table = {name: column[np.array(order)] for name, column in table.items()}
     weight = table.pop("weight").astype(float)
     # Back to the types of a table: whole columns of objects are nobody's habit.
-    changes = {"sample_weight": weight, "happiness": objects(components_of(rows))}
-    proba = np.column_stack([table.pop(f"proba{d}") for d in range(rows.n_classes)])
-    proba = np.where(weight[:, None] > 0, proba, np.nan).astype(float)
+    changes = {"sample_weight": weight, "happiness": objects(measures_of(rows))}
+    score = np.column_stack([table.pop(f"proba{d}") for d in range(rows.n_classes)])
+    score = np.where(weight[:, None] > 0, score, np.nan).astype(float)
     computed = aggregate(
         table,
-        proba=proba,
+        score=score,
         y=table["label"],
         sensitive_features=table["group"],
         policy="soft-label" if rows.soft else "label",
@@ -336,11 +336,11 @@ def test_weight_zero_is_the_row_absent(population, data):
     assert_same_aggregates(computed, aggregates_of(rows, loss))
 
 
-def objects(components):
-    """Read the components from columns of objects."""
+def objects(measures):
+    """Read the measures from columns of objects."""
     found = []
-    for component in components:
-        name, inside = component.name, component.among
+    for measure in measures:
+        name, inside = measure.name, measure.among
 
         def function(decision, x, name=name):
             return x[f"{name}_{decision}"].astype(float)
@@ -400,7 +400,7 @@ def test_names_of_groups_and_classes_do_not_matter(population, group_names, clas
     code = {name: k for k, name in enumerate(class_names)}
     written = [
         Happiness(lambda decision, x, name=c.name: x[f"{name}_{code[decision]}"], among=c.among, name=c.name)
-        for c in components_of(rows)
+        for c in measures_of(rows)
     ]
 
     def own_loss(decision, x):
@@ -408,7 +408,7 @@ def test_names_of_groups_and_classes_do_not_matter(population, group_names, clas
 
     named = aggregate(
         table,
-        proba=[f"proba{d}" for d in range(K)],
+        score=[f"proba{d}" for d in range(K)],
         y="named label",
         sensitive_features="named group",
         happiness=written,
@@ -445,14 +445,14 @@ def test_order_of_classes_does_not_matter(population):
         loss if loss is None or isinstance(loss, str) else loss[::-1, ::-1],
         predicted="predicted",
         classes=range(K)[::-1],
-        proba=[f"proba{d}" for d in range(K)[::-1]],
+        score=[f"proba{d}" for d in range(K)[::-1]],
     )
     back = replace(
         mirrored,
         mass=mirrored.mass[:, ::-1],
         loss=mirrored.loss[:, ::-1, ::-1],
-        today_loss=mirrored.today_loss[:, ::-1],
-        today_value=mirrored.today_value[:, ::-1],
+        baseline_loss=mirrored.baseline_loss[:, ::-1],
+        baseline_value=mirrored.baseline_value[:, ::-1],
         value=mirrored.value[:, ::-1, ::-1],
         among=mirrored.among[:, ::-1],
     )
@@ -468,11 +468,11 @@ def test_order_of_classes_does_not_matter(population):
 def test_swapping_the_positive_label_does_not_matter(population, criterion):
     """1 for 0 in labels, probabilities and the favourable decision: the same loss and gaps."""
     rows, _ = population
-    swapped = replace(rows, label=1 - rows.label, proba=rows.proba[:, ::-1], predicted=1 - rows.predicted)
+    swapped = replace(rows, label=1 - rows.label, score=rows.score[:, ::-1], predicted=1 - rows.predicted)
     one = aggregates_of(rows, "error", happiness=criterion, favourable=1, predicted="predicted")
     two = aggregates_of(swapped, "error", happiness=criterion, favourable=0, predicted="predicted")
-    assert sorted(one.today.gaps) == pytest.approx(sorted(two.today.gaps), rel=0, abs=1e-14)
-    assert one.today.loss == pytest.approx(two.today.loss, rel=0, abs=1e-14)
+    assert sorted(one.baseline.gaps) == pytest.approx(sorted(two.baseline.gaps), rel=0, abs=1e-14)
+    assert one.baseline.loss == pytest.approx(two.baseline.loss, rel=0, abs=1e-14)
     for gap in (0.05, 0.3):
         results = []
         for computed in (one, two):
@@ -490,10 +490,12 @@ def test_a_change_of_unit_scales_value_and_nothing_else(population, unit):
     rows, loss = population
     plain, scaled = aggregates_of(rows, loss), aggregates_of(replace(rows, eta=unit * rows.eta), loss)
     wanted = without_origin(plain)
-    wanted["value"], wanted["today_value"] = unit * wanted["value"], unit * wanted["today_value"]
+    wanted["value"], wanted["baseline_value"] = unit * wanted["value"], unit * wanted["baseline_value"]
     assert_same_sums(without_origin(scaled), wanted)
-    assert scaled.today.gaps == pytest.approx(abs(unit) * plain.today.gaps, rel=1e-12, abs=1e-13 * abs(unit))
-    assert scaled.today.loss == plain.today.loss
+    assert scaled.baseline.gaps == pytest.approx(
+        abs(unit) * plain.baseline.gaps, rel=1e-12, abs=1e-13 * abs(unit)
+    )
+    assert scaled.baseline.loss == plain.baseline.loss
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -510,7 +512,7 @@ def test_aggregates_of_parts_add_up_to_those_of_the_whole(population, data):
     rows, loss = population
     n = len(rows.group)
     part = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
-    keep = {"groups": range(rows.n_groups), "happiness": components_of(rows)}
+    keep = {"groups": range(rows.n_groups), "happiness": measures_of(rows)}
     whole = aggregates_of(rows, loss, **keep)
     parts = [aggregates_of(pick(rows, np.flatnonzero(part == k)), loss, **keep) for k in (0, 1, 2)]
     exact = Exact(rows)
@@ -518,10 +520,10 @@ def test_aggregates_of_parts_add_up_to_those_of_the_whole(population, data):
     for added in (a + b + c, a + (b + c), sum([a, b, c])):
         assert added.rows.tolist() == whole.rows.tolist()
         assert_same_sums(without_origin(added), without_origin(whole))
-        for j in range(rows.n_components):
-            column = [line[j] for line in exact.today]
+        for j in range(rows.n_measures):
+            column = [line[j] for line in exact.baseline]
             effect = float(np.ptp(rows.eta[..., j])) + 1e-300
-            assert abs(added.today.gaps[j] - float(max(column) - min(column))) <= 1e-12 * effect
+            assert abs(added.baseline.gaps[j] - float(max(column) - min(column))) <= 1e-12 * effect
     assert_same_optimum(whole, a + b + c)
 
 
@@ -535,21 +537,21 @@ def test_an_empty_part_is_zero(offset):
     assert nothing.total == 0
     assert not nothing.rows.any()
     for added in (whole + nothing, nothing + whole, nothing + nothing + whole):
-        assert added.today.gaps == pytest.approx(whole.today.gaps, rel=1e-12)
+        assert added.baseline.gaps == pytest.approx(whole.baseline.gaps, rel=1e-12)
         assert solve(added, gap=0.5).loss == pytest.approx(solve(whole, gap=0.5).loss, rel=0, abs=1e-12)
 
 
-def test_a_part_where_nobody_is_counted_is_zero_for_that_component():
+def test_a_part_where_nobody_is_counted_is_zero_for_that_measure():
     """A site without anybody inside ``among`` has no origin to impose on the others."""
     rows = generic(60, J=1)
     rows = replace(rows, eta=rows.eta + 1e9, among=(np.arange(60) >= 30)[:, None])
-    keep = {"groups": range(3), "happiness": components_of(rows)}
+    keep = {"groups": range(3), "happiness": measures_of(rows)}
     whole = aggregates_of(rows, **keep)
     first, second = (
         aggregates_of(pick(rows, chosen), **keep) for chosen in (np.arange(30), np.arange(30, 60))
     )
     for added in (first + second, second + first):
-        assert added.today.gaps == pytest.approx(whole.today.gaps, rel=0, abs=1e-11)
+        assert added.baseline.gaps == pytest.approx(whole.baseline.gaps, rel=0, abs=1e-11)
 
 
 def test_adding_leaves_the_parts_alone():
@@ -575,7 +577,7 @@ def test_aggregates_add_to_aggregates_only():
 
 FOUR = {
     "classes": [0, 1, 2, 3],
-    "proba": None,
+    "score": None,
     "predicted": "predicted",
     "happiness": "overall_accuracy",
     "loss": "error",
@@ -589,10 +591,10 @@ FOUR = {
         ("classes", {"classes": [2, 1, 0]}, r"\[0, 1, 2\] and \[2, 1, 0\]"),
         ("groups", {"groups": [0, 1, 2, "other"]}, r"\(0, 1, 2\) and \(0, 1, 2, 'other'\)"),
         ("groups", {"groups": [2, 1, 0]}, r"\(0, 1, 2\) and \(2, 1, 0\)"),
-        ("components", {"happiness": "statistical_parity"}, "eta0.* and .*statistical_parity"),
-        ("components", {"happiness": [Column("eta0")]}, "'eta0', 'eta1'.* and .*'eta0'"),
+        ("measures", {"happiness": "statistical_parity"}, "eta0.* and .*statistical_parity"),
+        ("measures", {"happiness": [Column("eta0")]}, "'eta0', 'eta1'.* and .*'eta0'"),
         (
-            "components",
+            "measures",
             {"happiness": [Column("eta1"), Column("eta0")]},
             "'eta0', 'eta1'.* and .*'eta1', 'eta0'",
         ),
@@ -618,12 +620,12 @@ def test_what_does_not_match_refuses_to_add(what, changes, words):
     [{"unit": "$"}, {"bounds": (-1e6, 1e6)}, {"function": lambda decision, x, y: x[f"eta0_{decision}"]}],
     ids=["unit", "bounds", "looks at y"],
 )
-def test_components_of_one_name_and_different_meaning_refuse_to_add(changes):
-    """Dollars do not add to euros, nor do components that otherwise differ; the message shows the difference."""
+def test_measures_of_one_name_and_different_meaning_refuse_to_add(changes):
+    """Dollars do not add to euros, nor do measures that otherwise differ; the message shows the difference."""
     rows = replace(generic(30, J=1), among=np.ones((30, 1), bool))
     plain = {"function": Column("eta0"), "name": "eta0", "unit": "€"}
     one, two = (aggregates_of(rows, happiness=Happiness(**kind)) for kind in (plain, plain | changes))
-    with pytest.raises(AggregatesError, match="disagree on components") as caught:
+    with pytest.raises(AggregatesError, match="disagree on measures") as caught:
         one + two
     mine, theirs = caught.value.problem.split(": ", 1)[1].rstrip(".").split(" and ")
     assert mine != theirs
@@ -656,22 +658,22 @@ def test_probabilities_by_name_list_or_array_are_the_same():
     wanted = aggregates_of(rows)
     by_class = {k: f"proba{k}" for k in (0, 1, 2)}
     backwards = {k: f"proba{k}" for k in (2, 1, 0)}
-    for proba in (by_class, backwards, rows.proba, rows.proba.tolist(), ("proba0", "proba1", "proba2")):
-        assert_same_aggregates(aggregates_of(rows, proba=proba), wanted)
-    assert_same_aggregates(aggregates_of(rows, proba=rows.proba.astype(np.float32)), wanted, 1e-6)
+    for score in (by_class, backwards, rows.score, rows.score.tolist(), ("proba0", "proba1", "proba2")):
+        assert_same_aggregates(aggregates_of(rows, score=score), wanted)
+    assert_same_aggregates(aggregates_of(rows, score=rows.score.astype(np.float32)), wanted, 1e-6)
 
 
 def test_the_most_probable_class_is_the_prediction_unless_said():
-    """Without ``predicted`` today's decision is the most probable class; with it, it is what was predicted."""
+    """Without ``predicted`` the baseline's decision is the most probable class; with it, it is what was predicted."""
     rows = generic(60)
     assert_same_aggregates(aggregates_of(rows), aggregates_of(rows, predicted="predicted"))
     other = (rows.predicted + 1) % 3
-    changed = aggregates_of(rows, predicted=other, proba=None)
+    changed = aggregates_of(rows, predicted=other, score=None)
     assert_same_sums(without_origin(changed), naive_sums(replace(rows, predicted=other)))
 
 
-def test_soft_labels_with_other_predictions_keep_the_predictions_for_today():
-    """The soft-label signal comes from the probabilities, today's loss and happiness from the predictions."""
+def test_soft_labels_with_other_predictions_keep_the_predictions_for_the_baseline():
+    """The soft-label signal comes from the probabilities, the baseline's loss and happiness from the predictions."""
     rows = generic(60, soft=True)
     other = replace(rows, predicted=(rows.predicted + 1) % 3)
     assert_same_sums(without_origin(aggregates_of(other, predicted="predicted")), naive_sums(other))
@@ -696,7 +698,7 @@ def test_groups_named_by_an_array_can_be_saved():
 
 
 def test_happiness_too_large_to_sum_is_refused_in_words():
-    """Overflow is an error of felicific's that names the component, not a warning of NumPy's or a wrong number."""
+    """Overflow is an error of felicific's that names the measure, not a warning of NumPy's or a wrong number."""
     rows = generic(30, J=1)
     for size in (1e308, 1.7e308):
         huge = replace(rows, eta=np.full_like(rows.eta, size))

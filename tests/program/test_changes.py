@@ -19,8 +19,8 @@ ROLES = {"sensitive_features": "sex", "y": "repaid"}
 SEEDS = st.integers(0, 10_000)
 
 
-def people(seed, n=60, own_today=True):
-    """Loans of people with few distinct scores; today's decisions are the model's unless they are drawn."""
+def people(seed, n=60, own_baseline=True):
+    """Loans of people with few distinct scores; the present decisions are the model's unless they are drawn."""
     rng = np.random.default_rng(seed)
     score = rng.choice([0.1, 0.2, 0.4, 0.6, 0.7, 0.9], n)
     return {
@@ -29,7 +29,7 @@ def people(seed, n=60, own_today=True):
         "score": score,
         "repaid": (rng.random(n) < score).astype(int),
         "loan": rng.choice([-2.0, 0.0, 1.0, 5.0], n),
-        "now": (score > 0.5).astype(int) if own_today else rng.integers(0, 2, n),
+        "now": (score > 0.5).astype(int) if own_baseline else rng.integers(0, 2, n),
     }
 
 
@@ -90,11 +90,11 @@ def paid(policy, table):
     st.booleans(),
     st.booleans(),
 )
-def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_today, sees_group):
-    """What is minimised is the loss and so much for everybody whose decision is not today's: by another solver."""
-    table = people(seed, own_today=own_today)
+def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_baseline, sees_group):
+    """What is minimised is the loss and so much for everybody whose decision changes: by another solver."""
+    table = people(seed, own_baseline=own_baseline)
     policy = solve(
-        table, proba="score", happiness="decision * loan", today="now", gap=gap, change_cost=cost,
+        table, score="score", happiness="decision * loan", baseline="now", gap=gap, change_cost=cost,
         sees_group=sees_group, random_state=0, **ROLES,
     )  # fmt: skip
     naive = naive_program(table, gap, cost, sees_group)
@@ -105,21 +105,21 @@ def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_today, sees_group)
 
 @examples
 @given(SEEDS, st.booleans(), st.sampled_from([0.0, 0.3]))
-def test_shares_of_people_changed_gaining_and_losing(seed, own_today, gap):
+def test_shares_of_people_changed_gaining_and_losing(seed, own_baseline, gap):
     """Who is changed, gains and loses at each of the three points is what a loop over everybody counts."""
-    table = people(seed, own_today=own_today)
+    table = people(seed, own_baseline=own_baseline)
     asked = {
-        "proba": "score",
-        "today": "now",
+        "score": "score",
+        "baseline": "now",
         "happiness": {"funding": "decision * loan", "right": "decision == y"},
     }
     policy = solve(table, gap={"funding": gap}, change_cost=0.1, random_state=0, **asked, **ROLES)
     free = solve(table, gap={}, change_cost=0.1, random_state=0, **asked, **ROLES)
     points = policy.outcomes
-    assert list(points) == ["today", "unconstrained", "proposed"]
-    today = np.eye(2)[table["now"]]
+    assert list(points) == ["baseline", "unconstrained", "proposed"]
+    baseline = np.eye(2)[table["now"]]
     for name, probabilities in (
-        ("today", today),
+        ("baseline", baseline),
         ("unconstrained", free.probabilities(table["score"], table["sex"])),
         ("proposed", policy.probabilities(table["score"], table["sex"])),
     ):
@@ -142,13 +142,13 @@ def test_shares_of_people_changed_gaining_and_losing(seed, own_today, gap):
 @pytest.mark.parametrize("named", ["now", None])
 def test_engines_count_the_same_who_gain_and_lose(make, named):
     """Sums of who gains and who loses are the same numbers on an engine, of what looks at x and of what does not."""
-    table = people(3, n=200, own_today=False)
+    table = people(3, n=200, own_baseline=False)
     asked = {
-        "proba": "score", "today": named, "policy": Score(6),
+        "score": "score", "baseline": named, "policy": Score(6),
         "happiness": {"funding": "decision * loan", "selected": "decision"},
     }  # fmt: skip
     here, there = aggregate(table, **asked, **ROLES), aggregate(make(table), **asked, **ROLES)
-    for name in ("gains", "loses", "today_mass"):
+    for name in ("gains", "loses", "baseline_mass"):
         assert np.array_equal(getattr(here, name), getattr(there, name)), name
     assert here.gains[..., 0].sum() > 0
     assert here.loses[..., 0].sum() > 0
@@ -157,7 +157,7 @@ def test_engines_count_the_same_who_gain_and_lose(make, named):
 def test_auto_is_a_fixed_cost_for_the_score_of_two_classes_and_the_error_rate():
     """Through every door, and for nothing else: no other loss, signal, or decisions that are listed."""
     table, asked = people(1), {"happiness": "decision", **ROLES}
-    scored = asked | {"proba": "score"}
+    scored = asked | {"score": "score"}
     sums = aggregate(table, **scored)
     for found in (sums, aggregate(as_duckdb(table), **scored), sums + sums):
         assert solve(found, gap=1.0, change_cost="auto").change_cost == 0.1
@@ -177,15 +177,15 @@ def test_auto_is_a_fixed_cost_for_the_score_of_two_classes_and_the_error_rate():
 def test_a_cost_that_is_none_is_refused(bad):
     """A cost of changes is "auto" or a finite number that is not negative."""
     with pytest.raises(DataError, match=r"change_cost is .* 0 or more"):
-        solve(people(1), change_cost=bad, proba="score", happiness="decision", **ROLES)
+        solve(people(1), change_cost=bad, score="score", happiness="decision", **ROLES)
 
 
-def test_sums_that_do_not_know_today_refuse_a_cost():
-    """Where sums lost what is decided today, a cost of changes is refused, and a policy without one is not."""
-    sums = replace(aggregate(people(1), proba="score", happiness="decision", **ROLES), today_mass=None)
+def test_sums_without_a_baseline_refuse_a_cost():
+    """Where sums have no baseline, a cost of changes is refused, and a policy without one is not."""
+    sums = replace(aggregate(people(1), score="score", happiness="decision", **ROLES), baseline_mass=None)
     assert solve(sums).outcomes["proposed"].changed is None
     for door in (solve, frontier):
-        with pytest.raises(AggregatesError, match=r"do not say what is decided today.*change_cost=0"):
+        with pytest.raises(AggregatesError, match=r"have no baseline.*change_cost=0"):
             door(sums, change_cost=0.1)
 
 
@@ -193,8 +193,8 @@ def test_sums_that_do_not_know_today_refuse_a_cost():
 @given(SEEDS, st.sampled_from([0.05, 0.3]))
 def test_the_frontier_is_that_of_the_sum(seed, cost):
     """At every gap the frontier is as good as the program; its value is convex, its loss is the loss alone."""
-    table = people(seed, own_today=False)
-    sums = aggregate(table, proba="score", happiness="decision * loan", today="now", **ROLES)
+    table = people(seed, own_baseline=False)
+    sums = aggregate(table, score="score", happiness="decision * loan", baseline="now", **ROLES)
     line = frontier(sums, change_cost=cost)
     assert line.change_cost == cost
     assert (np.diff(line.value) < 0).all()
@@ -210,11 +210,11 @@ def test_a_loss_on_a_frontier_with_a_cost_is_found_exactly_or_refused():
     """The loss along such a frontier may rise again: of its policies with that loss or less, the least gap is found."""
     rising = 0
     for seed in range(40):
-        sums = aggregate(people(seed), proba="score", happiness="decision * loan", **ROLES)
+        sums = aggregate(people(seed), score="score", happiness="decision * loan", **ROLES)
         line = frontier(sums, change_cost=0.3)
         rising += bool((np.diff(line.loss) > 1e-9).any())
         fine = np.unique(np.concatenate([np.linspace(line.tau[0], line.tau[-1], 400), line.tau]))
-        losses = np.array([policy.loss for policy in line.along(fine)])
+        losses = np.array([policy.loss for policy in line.policies_at(fine)])
         for allowed in (losses.min(), (losses.min() + losses.max()) / 2, losses.max() + 0.1):
             tau = line.position(loss=float(allowed))
             assert line.at(tau=tau).loss <= allowed + 1e-9
@@ -230,7 +230,7 @@ def test_changes_alone_need_no_label():
     for seed in range(5):
         table = people(seed)
         asked = {
-            "proba": {0: "p0", 1: "score"},
+            "score": {0: "p0", 1: "score"},
             "happiness": "decision * loan",
             "loss": "changes",
             "gap": 0.3,
@@ -255,20 +255,20 @@ def test_changes_alone_need_no_label():
 def test_what_looks_at_labels_needs_them(make):
     """Without labels a loss or a happiness that looks at them is refused by name, on every engine."""
     table = make({name: column for name, column in people(1).items() if name != "repaid"})
-    asked = {"proba": "score", "today": "now", "sensitive_features": "sex"}
+    asked = {"score": "score", "baseline": "now", "sensitive_features": "sex"}
     with pytest.raises(DataError, match=r"There are no labels y, and the loss looks at them.*loss='changes'"):
         solve(table, happiness="decision", **asked)
     with pytest.raises(DataError, match=r"the happiness 'equalized_odds.*looks at them"):
         aggregate(table, happiness="equalized_odds", loss="changes", **asked)
     with pytest.raises(DataError, match=r"which classes there are\. Pass classes="):
-        aggregate(table, happiness="decision", loss="changes", proba="score", sensitive_features="sex")
+        aggregate(table, happiness="decision", loss="changes", score="score", sensitive_features="sex")
 
 
 def test_files_remember_the_cost_and_the_three_points():
-    """A policy file holds the cost and the three points; an older one, without them, is read; nonsense is refused."""
+    """A policy file holds the cost and the three points; one without them, or with nonsense, is refused."""
     policy = solve(
         people(2),
-        proba="score",
+        score="score",
         happiness="decision * loan",
         gap=0.3,
         change_cost=0.1,
@@ -285,14 +285,14 @@ def test_files_remember_the_cost_and_the_three_points():
         for part in ("loss", "means", "gaps", "changed", "gains", "loses"):
             assert np.array_equal(getattr(back.outcomes[name], part), getattr(point, part)), (name, part)
     content = read_document(text)
-    whole = content["basis"] | {}
-    for name in ("changed", "gains", "loses"):
-        del content[name]
-        del content["basis"]["today"][name]
-    del content["basis"]["unconstrained"], content["basis"]["change_cost"]
-    older = Policy.from_json(write_document(content))
-    assert (older.change_cost, list(older.outcomes), older.impact()) == (0.0, ["today", "proposed"], [])
-    assert older.outcomes["proposed"].gains is None
+    whole = content["basis"]
+    for part in ("unconstrained", "change_cost"):
+        with pytest.raises(PolicyFileError):
+            Policy.from_json(
+                write_document(
+                    content | {"basis": {name: one for name, one in whole.items() if name != part}}
+                )
+            )
     for part, wrong in (("change_cost", -1.0), ("unconstrained", {"loss": 0.0}), ("change_cost", "auto")):
         with pytest.raises(PolicyFileError):
             Policy.from_json(write_document(content | {"basis": whole | {part: wrong}}))
@@ -304,7 +304,7 @@ def test_the_words_tell_tuning_and_fairness_apart():
     """The impact speaks of tuning, of fairness, and of who gains and loses, with the numbers of the points."""
     policy = solve(
         people(2),
-        proba="score",
+        score="score",
         happiness="decision * loan",
         gap=0.3,
         change_cost=0.1,
@@ -312,8 +312,8 @@ def test_the_words_tell_tuning_and_fairness_apart():
         **ROLES,
     )
     tuning, fairness, who = policy.impact()
-    today, free, proposed = policy.outcomes.values()
-    assert f"accuracy {1 - today.loss:.2%} -> {1 - free.loss:.2%}" in tuning
+    baseline, free, proposed = policy.outcomes.values()
+    assert f"accuracy {1 - baseline.loss:.2%} -> {1 - free.loss:.2%}" in tuning
     assert f"{free.changed[0]:.2%} of group 'f'" in tuning
     assert f"accuracy {1 - free.loss:.2%} -> {1 - proposed.loss:.2%}" in fairness
     assert f"in group 'm' {proposed.gains[1, 0]:.2%} gain and {proposed.loses[1, 0]:.2%} lose" in who
@@ -322,7 +322,7 @@ def test_the_words_tell_tuning_and_fairness_apart():
 def test_no_cost_is_the_program_of_before():
     """The default of solve and frontier is a cost of 0, for which nothing is said and nothing changes."""
     table = people(4)
-    asked = {"proba": "score", "happiness": "decision * loan", "random_state": 0, **ROLES}
+    asked = {"score": "score", "happiness": "decision * loan", "random_state": 0, **ROLES}
     plain, zero = solve(table, gap=0.3, **asked), solve(table, gap=0.3, change_cost=0, **asked)
     assert np.array_equal(plain.q, zero.q)
     assert plain.change_cost == 0.0

@@ -1,6 +1,5 @@
 """Fractions: means whose among looks at the decision. Sums, the search for a level, prices, conflicts, sites, files."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from strategies import examples, small_ints
 
-from felicific import Aggregates, Budget, Floor, Gap, Happiness, Policy, Ratio, Score, aggregate, solve
-from felicific._problem.asked import requirements_of
+from felicific import Budget, Floor, Gap, Happiness, Policy, Ratio, Score, aggregate, solve
+from felicific._problem.constraints import requirements_of
 from felicific._problem.fractions import Fraction
-from felicific._problem.rows import Asked
+from felicific._problem.rows import Goal
 from felicific._problem.unions import shares_of, unions_of
-from felicific._program.aggregates_file import read_aggregates
+from felicific._program.aggregates import Aggregates
 from felicific._program.fractions import loss_spread
 from felicific._program.model import build
 from felicific._program.solution import solve_program
@@ -42,7 +41,7 @@ def people(draw, most=3):
 
 def sums_of(table, happiness=PRECISION, policy=FREE, **more):
     """Their sums."""
-    roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": happiness}
+    roles = {"score": "score", "y": "y", "sensitive_features": "group", "happiness": happiness}
     return aggregate(table, policy=policy, classes=[0, 1], **roles, **more).joined()
 
 
@@ -77,16 +76,16 @@ def naive(table, probabilities, value, counted):
 @examples
 @given(people(), st.data())
 def test_means_are_those_of_the_people(table, data):
-    """Of any policy and of today's decisions, by every person's own numbers; nobody counted is no number."""
+    """Of any policy and of the baseline's decisions, by every person's own numbers; nobody counted is no number."""
     dollars = Happiness("decision * loan + y", among="decision == 1 or loan > 30", name="dollars")
     sums = sums_of(table, [dollars, PRECISION, "negative_predictive_parity"])
     q = data.draw(small_ints(sums.mass.shape, 0, 2)) / 2.0
     means = sums.evaluate(np.stack([1 - q, q], axis=-1)).means
-    now = sums.today.means
+    now = sums.baseline.means
     codes = {z: i for i, z in enumerate(sums.groups)}
     cells = sums.signal.spread(np.stack([1 - table["score"], table["score"]], axis=1), None)[0][0]
     probabilities = q[[codes[z] for z in table["group"]], cells]
-    today = (table["score"] > 0.5).astype(float)  # of a tie, the first class
+    baseline = (table["score"] > 0.5).astype(float)  # of a tie, the first class
     loan, y = table["loan"], table["y"]
     expected = (
         (lambda d, i: d * loan[i] + y[i], lambda d, i: d == 1 or loan[i] > 30),
@@ -94,7 +93,7 @@ def test_means_are_those_of_the_people(table, data):
         (lambda d, i: y[i] != 1, lambda d, i: d != 1),
     )
     for j, parts in enumerate(expected):
-        for found, chances in ((means, probabilities), (now, today)):
+        for found, chances in ((means, probabilities), (now, baseline)):
             wanted = naive(table, chances, *parts)
             np.testing.assert_allclose(found[:, j], [wanted[z] for z in sums.groups], rtol=1e-9, atol=1e-12)
 
@@ -127,7 +126,7 @@ def at_level(sums, low, high):
 def test_search_against_a_fine_grid(table, width):
     """No level of a fine grid has less loss than the search proves; its answer keeps the gap, by the people's sums."""
     sums = sums_of(table)
-    asked = requirements_of({PRECISION: width}, (), sums.components)
+    asked = requirements_of({PRECISION: width}, (), sums.measures)
     grid = [at_level(sums, t, t + width) for t in np.linspace(0, 1, 121)]
     best = min((loss for loss in grid if loss is not None), default=None)
     try:
@@ -147,7 +146,7 @@ def test_search_against_a_fine_grid(table, width):
 def test_search_ends_within_its_tolerance():
     """A coarser search has a loss that is no further from a finer one's than it says, and asks fewer programs."""
     sums = sums_of(crowd(), [PRECISION, "equalized_odds"], Score())
-    asked = requirements_of({PRECISION: 0.01, "equalized_odds": 0.1}, (), sums.components)
+    asked = requirements_of({PRECISION: 0.01, "equalized_odds": 0.1}, (), sums.measures)
     fine, coarse = (solve_program(sums, asked, tolerance=tolerance) for tolerance in (1e-7, 1e-3))
     spread = loss_spread(build(sums, []))
     assert fine.outcome.loss - 1e-9 <= coarse.outcome.loss <= fine.outcome.loss + 1e-3 * spread
@@ -173,7 +172,7 @@ def test_prices_are_the_slopes_of_the_loss(width):
     sums = sums_of(crowd(600, seed=3), [PRECISION, "equal_opportunity"], Score(bins=32))
 
     def loss(at_most):
-        asked = requirements_of({PRECISION: at_most, "equal_opportunity": 0.1}, (), sums.components)
+        asked = requirements_of({PRECISION: at_most, "equal_opportunity": 0.1}, (), sums.measures)
         return solve_program(sums, asked, tolerance=1e-7)
 
     found, step = loss(width), 1e-3
@@ -196,7 +195,7 @@ def test_prices_count_that_the_level_moves(seed, width):
     sums = sums_of(crowd(400, seed=seed), [PRECISION, "equalized_odds"], Score(bins=12))
 
     def found(by=0.0, probabilities=0.05):
-        asked = requirements_of({PRECISION: width + by, "equalized_odds": probabilities}, (), sums.components)
+        asked = requirements_of({PRECISION: width + by, "equalized_odds": probabilities}, (), sums.measures)
         return solve_program(sums, asked, tolerance=1e-7)
 
     here, step = found(), 1e-4
@@ -229,20 +228,20 @@ def test_a_known_level_is_one_row(requirement):
     assert sum(here.prices.values()) == pytest.approx(slope, rel=1e-4)
 
 
-def test_floor_of_today():
-    """Today's precision of every group is kept; where nobody is counted today there is none to keep."""
+def test_floor_at_the_baseline():
+    """The baseline's precision of every group is kept; where it counts nobody there is none to keep."""
     table = crowd(seed=2)
     sums = sums_of(table, [PRECISION, "decision"], Score())
-    policy = solve(sums, gap={"decision": 0.0}, constraints=[Floor(PRECISION, "today")], random_state=0)
+    policy = solve(sums, gap={"decision": 0.0}, constraints=[Floor(PRECISION, "baseline")], random_state=0)
     for z, group in enumerate(sums.groups):
-        assert policy.means[PRECISION][group] >= sums.today.means[z, 0] - 1e-9
+        assert policy.means[PRECISION][group] >= sums.baseline.means[z, 0] - 1e-9
     none = sums_of(table | {"score": np.where(table["group"] == "a", 0.0, table["score"])})
-    assert np.isnan(none.today.means[0, 0])
-    assert none.today.gaps[0] == 0.0
+    assert np.isnan(none.baseline.means[0, 0])
+    assert none.baseline.gaps[0] == 0.0
     with pytest.raises(
-        ConstraintError, match="Nobody of the group 'a' is counted by 'precision_parity' today"
+        ConstraintError, match="Nobody of the group 'a' is counted by 'precision_parity' under the baseline"
     ):
-        solve(none, gap={}, constraints=[Floor(PRECISION, "today")])
+        solve(none, gap={}, constraints=[Floor(PRECISION, "baseline")])
 
 
 def test_one_level_is_searched_for():
@@ -303,20 +302,20 @@ def test_somebody_is_counted_in_every_group():
 
 
 def test_few_who_are_left_are_noted():
-    """A policy that counts less than half of today's people of a group says so, and names the Floor that helps."""
+    """A policy that counts less than half as many of a group as the baseline says so, and names a Floor that helps."""
     table = crowd(seed=4)
-    roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION}
+    roles = {"score": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION}
     asked = {"gap": 0.0, "random_state": 0, "constraints": [Floor(PRECISION, 0.93)]}
     policy = solve(table, **roles, **asked)
     noted = [sentence for sentence in policy.sentences() if sentence.startswith("Few are left")]
     assert len(noted) == 1
-    assert f"add a floor of '{COUNTED}' at today's level" in noted[0]
+    assert f"add a floor of '{COUNTED}' at its baseline" in noted[0]
     assert policy.cautions()[0] == noted[0]  # what a fit warns of
     assert " % instead of " in noted[0]
-    today = sums_of(table, policy=Score()).today.means[:, 1]
-    least = min(policy.means[COUNTED][z] / now for z, now in zip(("a", "b"), today, strict=True))
+    baseline = sums_of(table, policy=Score()).baseline.means[:, 1]
+    least = min(policy.means[COUNTED][z] / now for z, now in zip(("a", "b"), baseline, strict=True))
     assert least < 0.5
-    kept = solve(table, **roles, gap=0.05, constraints=[Floor(COUNTED, "today")], random_state=0)
+    kept = solve(table, **roles, gap=0.05, constraints=[Floor(COUNTED, "baseline")], random_state=0)
     assert not any(sentence.startswith("Few are left") for sentence in kept.sentences())
 
 
@@ -361,13 +360,13 @@ def test_sites_add(table, seed):
     groups = sorted(set(table["group"].tolist()))
     halves = [{name: column[rows] for name, column in table.items()} for rows in (part, ~part)]
     halves = [half for half in halves if len(half["y"])]
-    roles = {"proba": "score", "y": "y", "sensitive_features": "group", "groups": groups}
+    roles = {"score": "score", "y": "y", "sensitive_features": "group", "groups": groups}
     both, whole = (
         sum(aggregate(one, happiness=[dollars, PRECISION], classes=[0, 1], **roles) for one in some)
         for some in (halves, [table])
     )
-    np.testing.assert_allclose(both.today.means, whole.today.means, rtol=1e-9, atol=1e-12)
-    for name in ("value", "among", "today_value"):
+    np.testing.assert_allclose(both.baseline.means, whole.baseline.means, rtol=1e-9, atol=1e-12)
+    for name in ("value", "among", "baseline_value"):
         around = both.around(whole.origin)
         np.testing.assert_allclose(getattr(around, name), getattr(whole, name), rtol=1e-9, atol=1e-9)
 
@@ -389,11 +388,11 @@ def test_engines_agree(engine):
     )
     for happiness in (PRECISION, [dollars, "negative_predictive_parity"]):
         here, there = sums_of(table, happiness), sums_of(lazy, happiness)
-        assert there.components == here.components
+        assert there.measures == here.measures
         around = there.around(here.origin)
         np.testing.assert_allclose(around.value, here.value, rtol=1e-12, atol=1e-9)
-        np.testing.assert_allclose(there.today.means, here.today.means, rtol=1e-12)
-    roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION, "gap": 0.05}
+        np.testing.assert_allclose(there.baseline.means, here.baseline.means, rtol=1e-12)
+    roles = {"score": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION, "gap": 0.05}
     individual = [solve(one, policy="individual", random_state=0, **roles) for one in (table, lazy)]
     assert max(policy.gap for policy in individual) <= 0.05 + 1e-7
     assert individual[1].loss == pytest.approx(individual[0].loss, abs=5e-3)  # its calibration counts in bins
@@ -402,7 +401,7 @@ def test_engines_agree(engine):
 def test_individual_policies_keep_the_gap():
     """On the rows it was fitted on an individual policy keeps the gap, at no more loss than its own pool needs."""
     table = crowd(800)
-    roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION}
+    roles = {"score": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION}
     free, tight = (solve(table, policy="individual", gap=gap, random_state=0, **roles) for gap in ({}, 0.01))
     assert tight.gap <= 0.01 + 1e-7
     assert free.search.plug_in_optimum <= tight.search.plug_in_optimum + 1e-9
@@ -414,22 +413,22 @@ def test_individual_policies_keep_the_gap():
 
 
 def test_files_round_trip():
-    """Aggregates and policies of both kinds come back as they were, also where nobody is counted today."""
+    """Aggregates and policies of both kinds come back as they were, also where nobody is counted under the baseline."""
     table = crowd(200)
     table["score"] = np.where(table["group"] == "a", table["score"] * 0.49, table["score"])
     happiness = [PRECISION, Happiness("decision * loan", among="decision == 1", name="dollars", unit="$")]
     sums = sums_of(table, happiness)
-    assert np.isnan(sums.today.means[0, 0])
+    assert np.isnan(sums.baseline.means[0, 0])
     again = Aggregates.from_json(sums.to_json())
-    assert again.components == sums.components
+    assert again.measures == sums.measures
     assert np.array_equal(again.value, sums.value)
-    roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": happiness}
+    roles = {"score": "score", "y": "y", "sensitive_features": "group", "happiness": happiness}
     for kind in ("score", "individual"):
         policy = solve(table, policy=kind, gap={"dollars": 500.0}, random_state=0, **roles)
         twin = Policy.from_json(policy.to_json())
         assert twin.to_json() == policy.to_json()
-        assert twin.components == policy.components
-        assert np.isnan(twin.basis.today.means[0, 0])
+        assert twin.measures == policy.measures
+        assert np.isnan(twin.basis.baseline.means[0, 0])
         probabilities = [one.probabilities(table["score"], table["group"], table) for one in (policy, twin)]
         assert np.array_equal(*probabilities)
     wrong = replace(policy.outcome, means=np.where(np.arange(4) == 2, np.nan, policy.outcome.means))
@@ -437,16 +436,6 @@ def test_files_round_trip():
         PolicyFileError, match="means is not finite"
     ):  # of who is counted there is always a number
         Policy.from_json(replace(policy, outcome=wrong).to_json())
-
-
-def test_files_of_before_are_read():
-    """Components that do not say what they are divided by are divided by nothing."""
-    sums = sums_of(crowd(50), "decision")
-    told = json.loads(sums.to_json())
-    for component in told["components"]:
-        assert component.pop("over") == ""
-
-    assert read_aggregates(told)["components"] == sums.components
 
 
 def test_who_is_counted_is_0_or_1():
@@ -459,12 +448,12 @@ def test_who_is_counted_is_0_or_1():
 
 
 def test_the_name_of_a_denominator_is_taken():
-    """A denominator keeps the name of what it belongs to; the same name twice is the user's own component."""
+    """A denominator keeps the name of what it belongs to; the same name twice is the user's own measure."""
     table = crowd(50)
     own = Happiness("decision == 1", name=COUNTED)
     sums = sums_of(table, [PRECISION, own])
-    assert [component.name for component in sums.components] == [PRECISION, COUNTED]
-    assert sums.today.means[:, 0] == pytest.approx(sums_of(table).today.means[:, 0])
+    assert [measure.name for measure in sums.measures] == [PRECISION, COUNTED]
+    assert sums.baseline.means[:, 0] == pytest.approx(sums_of(table).baseline.means[:, 0])
 
 
 @pytest.mark.parametrize("favourable", [None, "good", "bad"])
@@ -486,8 +475,8 @@ def test_criteria_of_several_classes(favourable):
     for i, group in enumerate("ab"):
         inside = z == group
         yes, no = inside & (d == best), inside & (d != best)
-        assert sums.today.means[i, 0] == pytest.approx((y[yes] == best).mean())
-        assert sums.today.means[i, 1] == pytest.approx((y[no] != best).mean())
+        assert sums.baseline.means[i, 0] == pytest.approx((y[yes] == best).mean())
+        assert sums.baseline.means[i, 1] == pytest.approx((y[no] != best).mean())
 
 
 def test_gap_of_a_union_is_of_its_sums():
@@ -498,7 +487,7 @@ def test_gap_of_a_union_is_of_its_sums():
         unions_of(sums.groups, ())[2],
     ]
     shares = shares_of(unions, sums.counted[:, 1])
-    said = Asked("gap", 0, "gap", shares, ("ab", "c"), over=1)
+    said = Goal("gap", 0, "gap", shares, ("ab", "c"), over=1)
     fraction = Fraction.of(sums, said)
     q = np.random.default_rng(0).dirichlet((1, 1), sums.mass.shape)
     value = sums.value + sums.among[:, :, None, :] * sums.origin

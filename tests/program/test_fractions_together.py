@@ -11,12 +11,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import (
-    Aggregates,
     FairClassifier,
     Floor,
     Gap,
     Happiness,
-    Policy,
     Ratio,
     Score,
     WorseOff,
@@ -24,6 +22,7 @@ from felicific import (
     alternatives,
     audit,
     frontier,
+    load,
     solve,
 )
 from felicific.exceptions import ConstraintError
@@ -64,7 +63,7 @@ class Asked:
     @property
     def roles(self):
         return {
-            "proba": "score",
+            "score": "score",
             "y": "y",
             "sensitive_features": ["sex", "race"],
             "happiness": self.happiness,
@@ -118,12 +117,12 @@ def small_groups(asked, tmp_path):
 def a_floor_beside(asked, tmp_path):
     table = asked.table
     counted = (table["sex"] == "f") & ((table["score"] > 0.5) == asked.counts)
-    today = asked.worth(table)[counted].mean()
+    baseline = asked.worth(table)[counted].mean()
     policy = asked.solve(
-        Gap(asked.name, 4 * asked.width), Floor(asked.name, "today", ["f"]), sensitive_features="sex"
+        Gap(asked.name, 4 * asked.width), Floor(asked.name, "baseline", ["f"]), sensitive_features="sex"
     )
     found = asked.by(policy, "sex")
-    assert found[0] >= today * (1 - 1e-6)
+    assert found[0] >= baseline * (1 - 1e-6)
     assert np.ptp(found) <= 4 * asked.width * (1 + 1e-6)
 
 
@@ -212,12 +211,12 @@ def files(asked, tmp_path):
     sums = aggregate(asked.table, policy=SOME, **asked.roles)
     sums.save(tmp_path / "sums.json")
     requirement = Gap(asked.name, asked.width, between="sex")
-    policy = solve(Aggregates.load(tmp_path / "sums.json"), constraints=[requirement])
+    policy = solve(load(tmp_path / "sums.json"), constraints=[requirement])
     policy.save(tmp_path / "policy.json")
-    again = Policy.load(tmp_path / "policy.json")
+    again = load(tmp_path / "policy.json")
     assert again.reached == policy.reached
     assert np.ptp(asked.by(again, "sex")) <= asked.width * (1 + 1e-6)
-    told = {"proba": "score", "sensitive_features": ["sex", "race"], "key": "id"}
+    told = {"score": "score", "sensitive_features": ["sex", "race"], "key": "id"}
     frame = pd.DataFrame(asked.table)
     assert again.apply(frame, **told)["decision"].tolist() == policy.apply(frame, **told)["decision"].tolist()
     assert again.expected_gaps() == policy.expected_gaps()
@@ -236,7 +235,7 @@ def engines(asked, tmp_path):
 def audits(asked, tmp_path):
     policy = asked.solve(Gap(asked.name, asked.width, between="sex"))
     found = audit(
-        policy, asked.table, "y", proba="score", sensitive_features=["sex", "race"], happiness=asked.happiness
+        policy, asked.table, "y", score="score", sensitive_features=["sex", "race"], happiness=asked.happiness
     ).ratios_between("sex")[asked.name]  # fmt: skip
     means = asked.by(policy, "sex")
     assert [row.mean for row in found.rows] == pytest.approx(means.tolist(), rel=1e-9)
@@ -253,7 +252,7 @@ def classifiers(asked, tmp_path):
     ).fit(X, t["y"])  # fmt: skip
     for point, outcome in fair.outcomes_.items():
         probabilities = {
-            "today": 1.0 * (fair.estimator_.predict(X[["score"]]) == asked.counts),
+            "baseline": 1.0 * (fair.estimator_.predict(X[["score"]]) == asked.counts),
             "proposed": fair.predict_proba(X)[:, asked.counts],
         }.get(point)
         if probabilities is not None:
@@ -277,7 +276,7 @@ def refusals(asked, tmp_path):
     both = [Gap(asked.name, asked.width, between=name) for name in ("sex", "race")]
     with pytest.raises(ConstraintError, match="only one such level can be searched for"):
         asked.solve(*both)
-    candidates = {"today": asked.table["score"], "other": asked.table["score"] ** 2}
+    candidates = {"baseline": asked.table["score"], "other": asked.table["score"] ** 2}
     with pytest.raises(ConstraintError, match="no alternative is searched for"):
         alternatives(
             candidates, pd.DataFrame(asked.table), asked.table["y"], happiness=asked.happiness,

@@ -26,8 +26,8 @@ from strategies import examples
 
 from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy
 from felicific._policy.calibration import FEWEST_ROWS, Calibration, fit_calibration, fit_curve
-from felicific._problem.asked import requirements_of
-from felicific._problem.happiness import Component
+from felicific._problem.constraints import requirements_of
+from felicific._problem.happiness import Measure
 from felicific._program import crowd as crowd_module
 from felicific._program import generation as generation_module
 from felicific._program.crowd import Crowd, Ledger, Ledgers
@@ -60,7 +60,7 @@ def crowds(draw, blind=SEEING, most=30):
     crowd = Crowd(
         decisions=np.arange(K),
         groups=tuple(range(G)),
-        components=tuple(Component(f"c{j}", "", f"c{j}", looks_at_y=False, bounds=None) for j in range(J)),
+        measures=tuple(Measure(f"c{j}", "", f"c{j}", looks_at_y=False, bounds=None) for j in range(J)),
         origin=np.zeros(J),
         weight=weight,
         group=group,
@@ -85,7 +85,7 @@ def units_of(crowd, ledger):
 @st.composite
 def requirements(draw, crowd, hard=False):
     """What is asked, for the library and for the naive program."""
-    G, J = len(crowd.groups), len(crowd.components)
+    G, J = len(crowd.groups), len(crowd.measures)
     widths = st.sampled_from([0.0, 0.1, 0.3])
     gaps = {j: draw(widths) for j in range(J) if hard or draw(st.integers(0, 3))}
     levels = st.sampled_from([-0.5, -0.2, 0.0, 0.2, 0.5] if not hard else [0.2, 0.5, 0.9])
@@ -129,14 +129,14 @@ def test_generation_finds_the_optimum_of_the_full_program(data):
     """A mixture of a few deterministic policies loses what the best of all policies loses, or neither exists.
 
     The full program has one variable per person and decision; gaps, floors and budgets, weights, several
-    components and groups, whether or not the policy sees the group.
+    measures and groups, whether or not the policy sees the group.
     """
     crowd, ledger = data.draw(crowds(blind=st.booleans()))
     asked, gap, constraints = data.draw(requirements(crowd))
     units = units_of(crowd, ledger)
     best = least_loss(units, asked)
     try:
-        found = generate(Ledgers(crowd, ledger), requirements_of(gap, constraints, crowd.components))
+        found = generate(Ledgers(crowd, ledger), requirements_of(gap, constraints, crowd.measures))
     except InfeasibleError:
         assert best is None
         return
@@ -188,11 +188,11 @@ def decisions_of(crowd, ledger, mixture):
 def test_the_mixture_does_what_is_stated(data):
     """Deciding each person by the definition of the policies and their shares, the stated outcome is reached."""
     crowd, ledger = data.draw(crowds())
-    J = len(crowd.components)
+    J = len(crowd.measures)
     try:
         found = generate(
             Ledgers(crowd, ledger),
-            requirements_of(data.draw(st.sampled_from([0.0, 0.2])), (), crowd.components),
+            requirements_of(data.draw(st.sampled_from([0.0, 0.2])), (), crowd.measures),
         )
     except InfeasibleError:
         return
@@ -216,11 +216,11 @@ def test_the_bound_is_below_the_optimum_when_the_search_is_cut_short(data):
     """Stopped early, the loss is above the optimum by no more than the duality gap that is stated."""
     crowd, ledger = data.draw(crowds())
     gap = data.draw(st.sampled_from([0.0, 0.2]))
-    best = least_loss(units_of(crowd, ledger), Asked(dict.fromkeys(range(len(crowd.components)), gap)))
+    best = least_loss(units_of(crowd, ledger), Asked(dict.fromkeys(range(len(crowd.measures)), gap)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generation_module, "TOLERANCE", data.draw(st.sampled_from([1e-1, 1.0, 10.0])))
         try:
-            found = generate(Ledgers(crowd, ledger), requirements_of(gap, (), crowd.components))
+            found = generate(Ledgers(crowd, ledger), requirements_of(gap, (), crowd.measures))
         except InfeasibleError:
             return
     assert found.plug_in.loss >= best - 1e-9
@@ -232,14 +232,14 @@ def test_a_search_cut_short_is_really_short():
     rng = np.random.default_rng(1)
     n = 60
     ledger = Ledger(rng.random((n, 3)), rng.normal(size=(n, 3, 1, 2)), np.ones((n, 1, 2)))
-    components = tuple(Component(f"c{j}", "", f"c{j}", looks_at_y=False, bounds=None) for j in range(2))
+    measures = tuple(Measure(f"c{j}", "", f"c{j}", looks_at_y=False, bounds=None) for j in range(2))
     crowd = Crowd(
-        np.arange(3), (0, 1), components, np.zeros(2), np.ones(n), np.arange(n) % 2, np.zeros(n, int), True
+        np.arange(3), (0, 1), measures, np.zeros(2), np.ones(n), np.arange(n) % 2, np.zeros(n, int), True
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generation_module, "TOLERANCE", 1.0)
-        short = generate(Ledgers(crowd, ledger), requirements_of(0.0, (), crowd.components))
-    whole = generate(Ledgers(crowd, ledger), requirements_of(0.0, (), crowd.components))
+        short = generate(Ledgers(crowd, ledger), requirements_of(0.0, (), crowd.measures))
+    whole = generate(Ledgers(crowd, ledger), requirements_of(0.0, (), crowd.measures))
     assert short.passes < whole.passes
     assert short.duality_gap > 1e-4
     assert short.plug_in.loss > whole.plug_in.loss
@@ -260,7 +260,7 @@ def test_out_of_reach_is_told_as_the_full_program_tells_it(data):
     asked, gap, constraints = data.draw(requirements(crowd, hard=True))
     units = units_of(crowd, ledger)
     try:
-        generate(Ledgers(crowd, ledger), requirements_of(gap, constraints, crowd.components))
+        generate(Ledgers(crowd, ledger), requirements_of(gap, constraints, crowd.measures))
     except InfeasibleError as error:
         caught = error
     else:
@@ -290,7 +290,7 @@ def test_out_of_reach_is_told_as_the_full_program_tells_it(data):
         assert caught.least_gap == pytest.approx(least_gap(units, j), abs=1e-7)
         again = generate(
             Ledgers(crowd, ledger),
-            requirements_of({f"c{j}": caught.least_gap * (1 + 1e-6) + 1e-9}, (), crowd.components),
+            requirements_of({f"c{j}": caught.least_gap * (1 + 1e-6) + 1e-9}, (), crowd.measures),
         )
         assert again.outcome.gaps[j] <= caught.least_gap * (1 + 1e-6) + 1e-8
         return
@@ -315,9 +315,9 @@ def accuracy_ledgers(p, y, group):
     n = len(p)
     expected, real = np.column_stack([1 - p, p]), np.eye(2)[y]
     ones = np.ones((n, 1, 1))
-    component = Component("accuracy", "", "accuracy", looks_at_y=True, bounds=None)
+    measure = Measure("accuracy", "", "accuracy", looks_at_y=True, bounds=None)
     crowd = Crowd(
-        np.arange(2), (0, 1), (component,), np.zeros(1), np.full(n, 2.0), group, expected.argmax(axis=1), True
+        np.arange(2), (0, 1), (measure,), np.zeros(1), np.full(n, 2.0), group, expected.argmax(axis=1), True
     )
     return (
         crowd,
@@ -334,7 +334,7 @@ def test_three_people_whom_the_model_misjudges():
     must not call this out of reach because what it prices never decides 1.
     """
     crowd, expected, real = accuracy_ledgers([0.2, 0.2, 0.2], [0, 1, 1], [0, 0, 1])
-    found = generate(Ledgers(crowd, expected, real), requirements_of(0.0, (), crowd.components))
+    found = generate(Ledgers(crowd, expected, real), requirements_of(0.0, (), crowd.measures))
     assert found.outcome.gaps[0] <= 1e-9
 
 
@@ -346,9 +346,7 @@ def test_equal_accuracy_of_two_classes_is_never_out_of_reach():
             for y in itertools.product([0, 1], repeat=n):
                 crowd, expected, real = accuracy_ledgers(p, y, [0] + [1] * (n - 1))
                 try:
-                    found = generate(
-                        Ledgers(crowd, expected, real), requirements_of(0.0, (), crowd.components)
-                    )
+                    found = generate(Ledgers(crowd, expected, real), requirements_of(0.0, (), crowd.measures))
                 except InfeasibleError as error:
                     refused.append((p, y, error.least_gap))
                 else:
@@ -383,23 +381,23 @@ def test_equal_odds_are_never_out_of_reach(happiness, seed, n, n_classes, n_grou
     assert max(fair.gaps_.values()) <= 1e-9
 
 
-def numbers_of(table, y, n_classes, components, cost=None):
-    """Cost (n, K), value (n, K, J) and among (n, J) of components [(function(d, row, y), among(row, y))]."""
+def numbers_of(table, y, n_classes, measures, cost=None):
+    """Cost (n, K), value (n, K, J) and among (n, J) of measures [(function(d, row, y), among(row, y))]."""
     rows = list(table.itertuples(index=False))
     n = len(y)
-    value, among = np.zeros((n, n_classes, len(components))), np.zeros((n, len(components)), bool)
+    value, among = np.zeros((n, n_classes, len(measures))), np.zeros((n, len(measures)), bool)
     costs = np.zeros((n, n_classes))
     for i, row in enumerate(rows):
         for d in range(n_classes):
             costs[i, d] = float(d != y[i]) if cost is None else cost(d, row, y[i])
-        for j, (function, counted) in enumerate(components):
+        for j, (function, counted) in enumerate(measures):
             among[i, j] = counted(row, y[i])
             for d in range(n_classes):
                 value[i, d, j] = function(d, row, y[i])
     return costs, value, among
 
 
-def odds_components(n_classes):
+def odds_measures(n_classes):
     return [
         (lambda d, row, y, k=k: float(d == k), lambda row, y, label=label: y == label)
         for label in range(n_classes)
@@ -421,7 +419,7 @@ def test_realised_probabilities_are_as_asked(gap, n_classes, n_groups, calibrati
         sensitive_features="group",
         random_state=0,
     ).fit(table, y)
-    cost, value, among = numbers_of(table, y, n_classes, odds_components(n_classes))
+    cost, value, among = numbers_of(table, y, n_classes, odds_measures(n_classes))
     group = codes(table["group"])
     decided = fair.predict_proba(table)
     assert np.abs(decided.sum(axis=1) - 1).max() <= 1e-12
@@ -463,7 +461,7 @@ def test_pricing_never_sees_the_label(seed):
             crowd, expected, real = accuracy_ledgers(p, permuted, group)
             real = replace(real, cost=real.cost * 1.0)
             priced.append([])
-            found = generate(Ledgers(crowd, expected, real), requirements_of(0.0, (), crowd.components))
+            found = generate(Ledgers(crowd, expected, real), requirements_of(0.0, (), crowd.measures))
             decided = decisions_of(crowd, expected, found.mixture)
             loss, means, _ = outcome_of(
                 decided, real.cost, real.value[:, :, 0], np.ones((n, 1), bool), np.ones(n), group, 2
@@ -480,7 +478,7 @@ def test_pricing_never_sees_the_label(seed):
     priced.append(without)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crowd_module, "choose", spy)
-        generate(Ledgers(crowd, expected), requirements_of(0.0, (), crowd.components))
+        generate(Ledgers(crowd, expected), requirements_of(0.0, (), crowd.measures))
     assert without
     for run in priced[:2]:
         assert len(run) >= len(without)
@@ -524,7 +522,7 @@ def funding(decision, x):
 
 
 def test_a_happiness_that_ignores_the_label_needs_no_plug_in():
-    """Expected and realised means agree for components that ignore y, and differ for one that does not."""
+    """Expected and realised means agree for measures that ignore y, and differ for one that does not."""
     table, y = make_people(300, seed=4)
     fair = FairClassifier(
         FrozenEstimator(Told().fit(table, y)),
@@ -550,9 +548,9 @@ def test_the_stated_duality_gap_is_true_of_the_stated_plug_in_optimum():
         sensitive_features="group",
         random_state=0,
     ).fit(table, y)
-    proba, group = proba_of(table, 2), codes(table["group"])
+    score, group = proba_of(table, 2), codes(table["group"])
     value = np.stack([np.zeros(len(y)), table["loan"].to_numpy()], axis=1)[:, :, None, None]
-    units = person_units(1 - proba, value, np.ones((len(y), 1, 1)), np.ones(len(y)), group, 2)
+    units = person_units(1 - score, value, np.ones((len(y), 1, 1)), np.ones(len(y)), group, 2)
     best = least_loss(units, Asked({0: 0.0}))
     search = fair.policy_.search
     assert search.stopped == "duality gap closed"
@@ -579,10 +577,10 @@ def rich(x):
     return x["wealth"] > 0
 
 
-def expected_numbers(table, proba, cost, functions):
+def expected_numbers(table, score, cost, functions):
     """Expected cost (n, K), value (n, K, 1, J) and among (n, 1, J), person by person and label by label."""
     rows = list(table.itertuples(index=False))
-    n, K = proba.shape
+    n, K = score.shape
     costs, value, among = (
         np.zeros((n, K)),
         np.zeros((n, K, 1, len(functions))),
@@ -591,12 +589,12 @@ def expected_numbers(table, proba, cost, functions):
     for i, row in enumerate(rows):
         for label in range(K):
             for d in range(K):
-                costs[i, d] += proba[i, label] * cost(d, row, label)
+                costs[i, d] += score[i, label] * cost(d, row, label)
             for j, (function, counted) in enumerate(functions):
                 if counted(row, label):
-                    among[i, 0, j] += proba[i, label]
+                    among[i, 0, j] += score[i, label]
                     for d in range(K):
-                        value[i, d, 0, j] += proba[i, label] * function(d, row, label)
+                        value[i, d, 0, j] += score[i, label] * function(d, row, label)
     return costs, value, among
 
 
@@ -655,12 +653,12 @@ def test_weights_of_a_small_group_are_repeated_rows_too():
     n = FEWEST_ROWS - 5
     rng = np.random.default_rng(0)
     p = rng.random(n)
-    proba, labels = np.column_stack([1 - p, p]), (rng.random(n) < p).astype(int)
+    score, labels = np.column_stack([1 - p, p]), (rng.random(n) < p).astype(int)
     zero = np.zeros(n, dtype=int)
-    heavy = fit_calibration("isotonic", proba, labels, zero, 1, np.full(n, 2.0))
+    heavy = fit_calibration("isotonic", score, labels, zero, 1, np.full(n, 2.0))
     twice = np.repeat(np.arange(n), 2)
-    rows = fit_calibration("isotonic", proba[twice], labels[twice], zero[twice], 1, np.ones(2 * n))
-    assert np.abs(heavy.apply(proba, zero) - rows.apply(proba, zero)).max() <= 1e-12
+    rows = fit_calibration("isotonic", score[twice], labels[twice], zero[twice], 1, np.ones(2 * n))
+    assert np.abs(heavy.apply(score, zero) - rows.apply(score, zero)).max() <= 1e-12
 
 
 @pytest.mark.parametrize("policy", ["individual", "score", "label"])
@@ -736,15 +734,15 @@ def test_isotonic_curves_pass_through_scikit_learns(digits):
 @given(scored())
 def test_isotonic_curves_hold_the_means_of_their_blocks(people):
     """Each group's curve rises, stays from 0 to 1, and at a pooled block's mean score is the block's mean."""
-    proba, y, group, weight = people
-    found = fit_calibration("isotonic", proba, y, group, 2, weight)
+    score, y, group, weight = people
+    found = fit_calibration("isotonic", score, y, group, 2, weight)
     assert len(found.knots) == 2
     for z in range(2):
         rows = group == z
         if rows.sum() < FEWEST_ROWS:
             continue
         places, values = found.knots[z][1]
-        blocks = blocks_by_hand(proba[rows, 1], y[rows] == 1, weight[rows])
+        blocks = blocks_by_hand(score[rows, 1], y[rows] == 1, weight[rows])
         assert places == pytest.approx([b[1] / b[0] for b in blocks], abs=1e-12)
         assert values == pytest.approx([b[2] / b[0] for b in blocks], abs=1e-12)
         assert (np.diff(places) > 0).all()
@@ -752,14 +750,14 @@ def test_isotonic_curves_hold_the_means_of_their_blocks(people):
         assert values[0] >= 0
         assert values[-1] <= 1
         # Of two classes, what is not the second one is the first.
-        others = blocks_by_hand(proba[rows, 0], y[rows] == 0, weight[rows])
+        others = blocks_by_hand(score[rows, 0], y[rows] == 0, weight[rows])
         assert found.knots[z][0][0] == pytest.approx([b[1] / b[0] for b in others], abs=1e-12)
         assert found.knots[z][0][1] == pytest.approx([b[2] / b[0] for b in others], abs=1e-12)
-    applied = found.apply(proba, group)
+    applied = found.apply(score, group)
     assert (applied >= 0).all()
     assert np.abs(applied.sum(axis=1) - 1).max() <= 1e-12
     for z in range(2):
-        order = np.argsort(proba[group == z, 1])
+        order = np.argsort(score[group == z, 1])
         assert (np.diff(applied[group == z][order, 1]) >= 0).all()
 
 
@@ -768,10 +766,10 @@ def test_isotonic_curves_hold_the_means_of_their_blocks(people):
 def test_calibrated_probabilities_are_probabilities(method, n_classes):
     """Whatever the method and the number of classes, rows are from 0 to 1 and sum to one; "none" is as it was."""
     table, y = make_people(400, n_classes, 2, seed=8)
-    proba, group = proba_of(table, n_classes), codes(table["group"])
-    proba[5] = np.eye(n_classes)[0]
-    found = fit_calibration(method, proba, y, group, 2, np.ones(len(y)))
-    new = np.vstack([proba, np.eye(n_classes), np.full((1, n_classes), 1 / n_classes)])
+    score, group = proba_of(table, n_classes), codes(table["group"])
+    score[5] = np.eye(n_classes)[0]
+    found = fit_calibration(method, score, y, group, 2, np.ones(len(y)))
+    new = np.vstack([score, np.eye(n_classes), np.full((1, n_classes), 1 / n_classes)])
     applied = found.apply(new, np.concatenate([group, np.zeros(n_classes + 1, dtype=int)]))
     assert applied.shape == new.shape
     assert (applied >= 0).all()
@@ -782,7 +780,7 @@ def test_calibrated_probabilities_are_probabilities(method, n_classes):
     else:
         # On the rows it was fitted on, and group by group, it brings the expected number of hits nearer.
         mine = group == 0
-        raw, calibrated = proba[mine] ** 2, found.apply(proba[mine] ** 2, group[mine])
+        raw, calibrated = score[mine] ** 2, found.apply(score[mine] ** 2, group[mine])
         assert not np.allclose(raw, calibrated)
 
 
@@ -792,10 +790,10 @@ def test_small_groups_keep_their_probabilities(method):
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1], [FEWEST_ROWS - 1, FEWEST_ROWS])
     p = rng.random(len(group))
-    proba, y = np.column_stack([1 - p, p]), (rng.random(len(group)) < p / 2).astype(int)
-    applied = fit_calibration(method, proba, y, group, 2, np.ones(len(y))).apply(proba, group)
-    assert np.abs(applied - proba)[group == 0].max() <= 1e-15
-    assert np.abs(applied - proba)[group == 1].max() > 0.01
+    score, y = np.column_stack([1 - p, p]), (rng.random(len(group)) < p / 2).astype(int)
+    applied = fit_calibration(method, score, y, group, 2, np.ones(len(y))).apply(score, group)
+    assert np.abs(applied - score)[group == 0].max() <= 1e-15
+    assert np.abs(applied - score)[group == 1].max() > 0.01
 
 
 @pytest.mark.parametrize("labels", ["parted", "all of one class", "backwards"])

@@ -5,7 +5,7 @@ import pytest
 from plain import plain, solve_plainly
 
 from felicific import aggregate, frontier
-from felicific._problem.asked import requirements_of
+from felicific._problem.constraints import requirements_of
 from felicific._problem.rows import rows_of
 from felicific._program.model import build
 from felicific._program.one_gap import one_gap
@@ -19,7 +19,7 @@ def people(seed):
     weight = rng.random(n) + 0.5 if seed % 2 else None
     options = {} if weight is None else {"sample_weight": weight, "weight_kind": "sampling"}
     return {
-        "X": score[:, None], "proba": score, "y": (rng.random(n) < score).astype(int), "sensitive_features": group,
+        "X": score[:, None], "score": score, "y": (rng.random(n) < score).astype(int), "sensitive_features": group,
     } | options  # fmt: skip
 
 
@@ -32,9 +32,9 @@ def summed(seed, happiness):
 def test_rates_of_both_decisions_are_one_gap(seed):
     """Parity of approvals and of refusals, with two widths: the smaller one decides, as in the plain program."""
     sums = summed(seed, "statistical_parity")
-    names = [component.name for component in sums.components]
+    names = [measure.name for measure in sums.measures]
     widths = np.random.default_rng(seed).random(2) * 0.1
-    asked = requirements_of(dict(zip(names, widths, strict=True)), (), sums.components)
+    asked = requirements_of(dict(zip(names, widths, strict=True)), (), sums.measures)
     program = build(sums, rows_of(asked, sums))
     assert one_gap(program, program.rows) is not None
     found, known = solve_program(sums, asked), solve_plainly(sums, asked)
@@ -52,6 +52,6 @@ def test_others_are_not():
         {"rate": lambda decision: decision, "amount": lambda decision, x: decision * x[:, 0]},
     ):
         sums = summed(0, happiness)
-        asked = requirements_of(0.01, (), sums.components)
+        asked = requirements_of(0.01, (), sums.measures)
         program = build(sums, rows_of(asked, sums))
         assert one_gap(program, program.rows) is None

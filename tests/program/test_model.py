@@ -10,11 +10,11 @@ from helpers import as_if_changed
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles import (
+    BaselineAtLeast,
     Exact,
     GapAtMost,
     MeanAtLeast,
     Rows,
-    TodayAtLeast,
     TotalBetween,
     UncertifiedError,
     assert_irreducible,
@@ -38,9 +38,10 @@ from strategies import (
     small_ints,
 )
 
-from felicific import Aggregates, Budget, Floor, aggregate, solve
-from felicific._problem.asked import requirements_of
+from felicific import Budget, Floor, aggregate, solve
+from felicific._problem.constraints import requirements_of
 from felicific._problem.rows import rows_of
+from felicific._program.aggregates import Aggregates
 from felicific.exceptions import InfeasibleError
 
 
@@ -48,15 +49,15 @@ def some_rows(seed, n=40, K=2, G=2, J=1, soft=False):
     """Generic people: every group, label and prediction occurs, and deciding 0 everywhere closes every gap."""
     rng = np.random.default_rng(seed)
     label = rng.integers(0, K, n)
-    proba = rng.dirichlet(np.ones(K), n) + np.eye(K)[label]
-    proba /= proba.sum(axis=1, keepdims=True)
+    score = rng.dirichlet(np.ones(K), n) + np.eye(K)[label]
+    score /= score.sum(axis=1, keepdims=True)
     return Rows(
         n_classes=K,
         n_groups=G,
         group=np.arange(n) % G,
         label=label,
-        predicted=proba.argmax(axis=1),
-        proba=proba,
+        predicted=score.argmax(axis=1),
+        score=score,
         weight=np.ones(n),
         eta=(1 + rng.random((n, K, J)) + (np.arange(n) % G)[:, None, None]) * np.arange(K)[:, None],
         among=np.ones((n, J), bool),
@@ -154,7 +155,7 @@ def test_the_oracle_on_a_program_solved_by_hand():
         group=np.array([0, 1]),
         label=np.array([1, 0]),
         predicted=np.array([1, 0]),
-        proba=np.array([[0.0, 1.0], [1.0, 0.0]]),
+        score=np.array([[0.0, 1.0], [1.0, 0.0]]),
         weight=np.ones(2),
         eta=np.array([[[0.0], [1.0]]] * 2),
         among=np.ones((2, 1), bool),
@@ -165,13 +166,13 @@ def test_the_oracle_on_a_program_solved_by_hand():
     assert exact.loss_swing == 1
     assert exact.least_loss == 0
     assert [float(gap) for gap in exact.gaps_of(exact.cheapest())] == [1.0]
-    assert exact.today == [[1], [0]]
+    assert exact.baseline == [[1], [0]]
     for wanted, loss in (
         ([GapAtMost(0, 0.25)], 0.375),
         ([GapAtMost(0, 0.5), MeanAtLeast(0, 1, 0.75)], 0.375),
         ([TotalBetween(0, upper=0.25)], 0.25),
         ([TotalBetween(0, lower=750.0, people=1000)], 0.25),
-        ([TodayAtLeast(0, 0)], 0.0),
+        ([BaselineAtLeast(0, 0)], 0.0),
         ([MeanAtLeast(0, 0, 1.5)], None),
     ):
         assert best_regret(exact, wanted) == (None if loss is None else pytest.approx(loss, abs=1e-12))
@@ -186,7 +187,7 @@ def test_the_oracle_on_a_program_solved_by_hand():
 
 @st.composite
 def gap_problems(draw, **kinds):
-    """A population, and a gap for each component as a fraction of the cheapest policy's."""
+    """A population, and a gap for each measure as a fraction of the cheapest policy's."""
     rows, loss = draw(populations(**kinds))
     exact = Exact(rows)
     reached = exact.gaps_of(exact.cheapest())
@@ -254,7 +255,7 @@ def test_optimum_with_a_gap_of_almost_or_exactly_the_least(problem, data):
 
 @pytest.mark.parametrize("soft", [False, True])
 def test_optimum_of_a_larger_program(soft):
-    """Six groups, five classes, three components and 600 people: still the optimum."""
+    """Six groups, five classes, three measures and 600 people: still the optimum."""
     rows = some_rows(3, n=600, K=5, G=6, J=3, soft=soft)
     exact = Exact(rows)
     widths = [0.3 * float(gap) for gap in exact.gaps_of(exact.cheapest())]
@@ -271,13 +272,13 @@ def test_groups_of_very_different_means(problem, data):
     shift = data.draw(small_ints(rows.n_groups, -1000, 1000))
     rows = replace(rows, eta=rows.eta + shift[rows.group][:, None, None])
     exact = Exact(rows)
-    lowest = [least_gap_by_oracle(exact, j) for j in range(rows.n_components)]
+    lowest = [least_gap_by_oracle(exact, j) for j in range(rows.n_measures)]
     widths = [low + data.draw(FRACTIONS) * float(exact.swing[j]) for j, low in enumerate(lowest)]
     check_gap_problem(rows, loss, exact, widths)
 
 
 @examples
-@given(gap_problems(n_components=st.just(1)), st.data())
+@given(gap_problems(n_measures=st.just(1)), st.data())
 def test_groups_of_very_different_stakes(problem, data):
     """Stakes a thousand times larger in one group than in another cost no optimality."""
     rows, loss, _, _ = problem
@@ -300,7 +301,7 @@ def test_constant_and_unit_change_nothing(problem, offset, unit):
     after = solve(aggregates_of(changed, loss), gap=by_name([unit * width for width in widths]))
     assert after.loss == pytest.approx(before.loss, rel=0, abs=1e-12 * float(exact.loss_swing) + 1e-15)
     reached = aggregates_of(changed, loss).evaluate(before.q)
-    for j in range(rows.n_components):
+    for j in range(rows.n_measures):
         slack = 1e-12 * float(exact.swing[j] + 1)
         assert reached.gaps[j] / unit == pytest.approx(before.outcome.gaps[j], rel=0, abs=slack)
 
@@ -323,7 +324,7 @@ def test_tiny_weights_and_a_perfect_model(factor):
         rows = some_rows(seed)
         rng = np.random.default_rng(seed)
         weight = rng.random(40)
-        rows = replace(rows, predicted=rows.label, proba=np.eye(2)[rows.label], weight=weight)
+        rows = replace(rows, predicted=rows.label, score=np.eye(2)[rows.label], weight=weight)
         one = solve(aggregates_of(rows), gap=0.01)
         other = solve(aggregates_of(replace(rows, weight=weight * factor)), gap=0.01)
         assert other.loss == pytest.approx(one.loss, rel=1e-12)
@@ -355,11 +356,11 @@ def test_constant_in_the_loss_changes_no_decision(offset):
 @examples
 @given(gap_problems())
 def test_few_people_face_a_lottery(problem):
-    """The optimum is a vertex: at most one extra decision for each group but one, and each component."""
+    """The optimum is a vertex: at most one extra decision for each group but one, and each measure."""
     rows, loss, exact, widths = problem
     assume(feasible_by_oracle(exact, [GapAtMost(j, width) for j, width in enumerate(widths)]))
     q = solve(aggregates_of(rows, loss), gap=by_name(widths)).q
-    assert ((q > 0).sum(axis=2) - 1).sum() <= rows.n_components * (rows.n_groups - 1)
+    assert ((q > 0).sum(axis=2) - 1).sum() <= rows.n_measures * (rows.n_groups - 1)
 
 
 def test_the_same_aggregates_give_the_same_policy_to_the_last_bit():
@@ -416,15 +417,15 @@ def test_the_price_check_fails_on_wrong_prices():
 def test_gap_prices_are_the_slope_of_the_least_loss(problem, data):
     """Prices are at least 0, lie between the two slopes of the optimum in eps, and are 0 where the gap is slack.
 
-    The least loss is convex and piecewise linear in one component's eps, so that where it is smooth the two
+    The least loss is convex and piecewise linear in one measure's eps, so that where it is smooth the two
     slopes agree and the price is their common value.
     """
     rows, loss, exact, widths = problem
     assume(feasible_by_oracle(exact, [GapAtMost(j, width) for j, width in enumerate(widths)]))
     computed = aggregates_of(rows, loss)
     policy = solve(computed, gap=by_name(widths))
-    assert set(policy.prices) == {f"eta{j}" for j in range(rows.n_components)}
-    j = data.draw(st.integers(0, rows.n_components - 1))
+    assert set(policy.prices) == {f"eta{j}" for j in range(rows.n_measures)}
+    j = data.draw(st.integers(0, rows.n_measures - 1))
     swing, name = float(exact.swing[j]) or 1.0, f"eta{j}"
     unit = float(exact.loss_swing) / swing
     price = policy.prices[name]
@@ -505,9 +506,7 @@ def test_prices_of_requirements_that_read_alike_are_not_lost():
     level = solve(computed, gap={}).outcome.means[0, 0] + 0.1
     alone = solve(computed, gap={}, constraints=[Floor("eta0", level, groups=[0])])
     twins = [Floor("eta0", level, groups=[0]), Floor("eta0", level - 1e-7, groups=[0])]
-    assert (
-        len({row.words for row in rows_of(requirements_of(None, twins, computed.components), computed)}) == 1
-    )
+    assert len({row.words for row in rows_of(requirements_of(None, twins, computed.measures), computed)}) == 1
     both = solve(computed, gap={}, constraints=twins)
     assert sum(both.prices.values()) == pytest.approx(sum(alone.prices.values()), rel=1e-9)
 
@@ -517,7 +516,7 @@ def test_prices_of_requirements_that_read_alike_are_not_lost():
 
 
 def reach(exact, j, z):
-    """Least and largest mean of group z in component j over all policies."""
+    """Least and largest mean of group z in measure j over all policies."""
     cells = exact.coefficient[j][z]
     return exact.base[z][j] + sum(map(min, cells)), exact.base[z][j] + sum(map(max, cells))
 
@@ -531,13 +530,13 @@ def requirements(draw, rows, exact, beyond=False):
     places = st.sampled_from([-0.25, 0.0, 0.2, 0.5, 0.8, 1.0, 1.25] if beyond else [0.0, 0.2, 0.5, 0.8])
     constraints, oracle = [], []
     for _ in range(draw(st.integers(1, 3))):
-        j = draw(st.integers(0, rows.n_components - 1))
-        kind = draw(st.sampled_from(["floor", "today", "at_most", "at_least", "exactly", "between"]))
+        j = draw(st.integers(0, rows.n_measures - 1))
+        kind = draw(st.sampled_from(["floor", "baseline", "at_most", "at_least", "exactly", "between"]))
         chosen = sorted(draw(st.sets(st.integers(0, rows.n_groups - 1), min_size=1)))
         groups = None if len(chosen) == rows.n_groups else chosen
-        if kind == "today":
-            constraints.append(Floor(f"eta{j}", "today", groups))
-            oracle += [TodayAtLeast(j, z) for z in chosen]
+        if kind == "baseline":
+            constraints.append(Floor(f"eta{j}", "baseline", groups))
+            oracle += [BaselineAtLeast(j, z) for z in chosen]
             continue
         sides = [reach(exact, j, z) for z in range(rows.n_groups)]
         if kind == "floor":
@@ -588,13 +587,13 @@ def test_floors_and_budgets_against_the_naive_program(problem, data):
 
 @examples
 @given(gap_problems(soft=st.just(False), unit=UNITS, offset=OFFSETS))
-def test_todays_decisions_meet_todays_floors(problem):
-    """A label policy can always leave everybody as well off as today, on average per group, at no higher loss."""
+def test_the_baseline_meets_floors_at_the_baseline(problem):
+    """A label policy can always leave every group as well off on average as the baseline does, at no higher loss."""
     rows, loss, exact, _ = problem
-    floors = [Floor(f"eta{j}", "today") for j in range(rows.n_components)]
+    floors = [Floor(f"eta{j}", "baseline") for j in range(rows.n_measures)]
     policy = solve(aggregates_of(rows, loss), gap={}, constraints=floors)
-    assert policy.loss <= float(exact.today_loss) + 1e-9 * float(exact.loss_swing) + 1e-14
-    floors = [TodayAtLeast(j, z) for j in range(rows.n_components) for z in range(rows.n_groups)]
+    assert policy.loss <= float(exact.baseline_loss) + 1e-9 * float(exact.loss_swing) + 1e-14
+    floors = [BaselineAtLeast(j, z) for j in range(rows.n_measures) for z in range(rows.n_groups)]
     assert excess(exact, floors, policy.q) <= 1e-9
 
 
@@ -613,7 +612,7 @@ def test_a_floor_binds_at_the_stakes_of_its_own_group():
 
 
 def test_a_budget_of_its_own_limits_without_a_gap():
-    """A component that only a budget speaks of is limited in total, and its groups may differ."""
+    """A measure that only a budget speaks of is limited in total, and its groups may differ."""
     rows = some_rows(7, J=2)
     exact = Exact(rows)
     computed = aggregates_of(rows)
@@ -642,7 +641,7 @@ def number_in(message):
 def test_least_gap_is_the_oracles_and_asking_for_it_succeeds(problem, data):
     """Asked for less than can be reached, the error names the least gap, and that number can then be asked for."""
     rows, loss, _, _ = problem
-    j = data.draw(st.integers(0, rows.n_components - 1))
+    j = data.draw(st.integers(0, rows.n_measures - 1))
     # Push one group away, by more than its decisions can make up for.
     away = rows.eta + np.where(rows.group == 0, 1, 0)[:, None, None] * 7 * np.ptp(rows.eta, axis=(0, 1))
     rows = replace(rows, eta=away)
@@ -738,7 +737,7 @@ def test_conflicts_are_irreducible(problem, data):
     constraints, wanted = constraints + constraints2, wanted + wanted2
     wanted = [GapAtMost(j, width) for j, width in enumerate(widths)] + wanted
     computed = aggregates_of(rows, loss)
-    asked = requirements_of(by_name(widths), constraints, computed.components)
+    asked = requirements_of(by_name(widths), constraints, computed.measures)
     words = [row.words for row in rows_of(asked, computed)]
     assert len(words) == len(wanted)
     assume(len(set(words)) == len(words))
@@ -792,15 +791,15 @@ def test_a_conflict_is_told_in_words_and_units():
 
 @examples
 @given(gap_problems(), st.data())
-def test_an_empty_cell_gets_todays_decision(problem, data):
+def test_an_empty_cell_gets_the_baselines_decision(problem, data):
     """A (group, label) that nobody shows is decided as the label says, exactly, whatever the rest needs."""
     rows, loss, _, _ = problem
     z, s = data.draw(st.integers(0, rows.n_groups - 1)), data.draw(st.integers(0, rows.n_classes - 1))
-    proba = rows.proba.copy()
-    proba[np.ix_(rows.group == z, [s])] = 0.0
-    proba[proba.sum(axis=1) == 0, s - 1] = 1.0
-    proba /= proba.sum(axis=1, keepdims=True)
-    rows = replace(rows, proba=proba, predicted=proba.argmax(axis=1))
+    score = rows.score.copy()
+    score[np.ix_(rows.group == z, [s])] = 0.0
+    score[score.sum(axis=1) == 0, s - 1] = 1.0
+    score /= score.sum(axis=1, keepdims=True)
+    rows = replace(rows, score=score, predicted=score.argmax(axis=1))
     exact = Exact(rows)
     widths = [0.5 * float(gap) for gap in exact.gaps_of(exact.cheapest())]
     wanted = [GapAtMost(j, width) for j, width in enumerate(widths)]
@@ -830,7 +829,7 @@ def test_losses_written_in_three_ways_agree():
     exact = Exact(rows)
     for loss in (lopsided, lambda decision, y: lopsided[y, decision], None):
         computed = aggregates_of(rows, loss)
-        assert computed.today.loss == pytest.approx(float(exact.today_loss), abs=1e-13)
+        assert computed.baseline.loss == pytest.approx(float(exact.baseline_loss), abs=1e-13)
         assert_optimal(exact, [GapAtMost(0, 0.2)], solve(computed, gap=0.2))
 
 
@@ -852,4 +851,4 @@ def test_a_loss_may_look_at_everything():
     )
     naive = [(rows.label[i] != rows.predicted[i]) * (1 + rows.group[i]) * table["loan"][i] for i in range(40)]
     assert isinstance(computed, Aggregates)
-    assert computed.today.loss == pytest.approx(sum(naive) / 40, rel=1e-14)
+    assert computed.baseline.loss == pytest.approx(sum(naive) / 40, rel=1e-14)

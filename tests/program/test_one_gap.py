@@ -9,7 +9,7 @@ import pytest
 from plain import distances, plain, solve_plainly, world
 
 from felicific import Floor, Gap, Score, aggregate, frontier, solve
-from felicific._problem.asked import requirements_of
+from felicific._problem.constraints import requirements_of
 from felicific._problem.rows import rows_of
 from felicific._program.model import build
 from felicific._program.one_gap import one_gap
@@ -25,12 +25,12 @@ def far(sums):
 
 
 def floors_of(sums, rng, means):
-    """No floor, today's means, or a level under some groups."""
-    name, kind = sums.components[0].name, rng.random()
+    """No floor, the baseline's means, or a level under some groups."""
+    name, kind = sums.measures[0].name, rng.random()
     if kind < 0.6 or far(sums):
         return ()
     if kind < 0.8:
-        return (Floor(name, "today"),)
+        return (Floor(name, "baseline"),)
     some = [group for group in sums.groups if rng.random() < 0.5] or [sums.groups[0]]
     return (Floor(name, float(np.quantile(means, rng.random())), groups=some),)
 
@@ -45,15 +45,15 @@ def answer(ask, *arguments, **options):
 
 @pytest.mark.parametrize("seeds", SEEDS, ids=str)
 def test_the_policy_is_that_of_the_plain_program(seeds):
-    """Loss, nearness to today's decisions and what cannot be met agree; prices lie between the two slopes."""
+    """Loss, nearness to the baseline's decisions and what cannot be met agree; prices lie between the two slopes."""
     for seed in seeds:
         sums, rng = world(seed), np.random.default_rng([seed, 1])
         cost = {"change_cost": float(rng.choice([0.0, 0.0, 0.05]))}
-        name, free = sums.components[0].name, solve_program(sums, (), **cost)
+        name, free = sums.measures[0].name, solve_program(sums, (), **cost)
         floors = floors_of(sums, rng, free.outcome.means)
         for share in (0.0, rng.random(), 1.0, 1.5):
             gap = share * float(free.outcome.gaps[0])
-            asked = requirements_of({name: gap}, floors, sums.components)
+            asked = requirements_of({name: gap}, floors, sums.measures)
             found, known = (
                 answer(solve_program, sums, asked, **cost),
                 answer(solve_plainly, sums, asked, **cost),
@@ -75,7 +75,7 @@ def _between_slopes(sums, name, gap, step, found, **cost):
         return  # nothing but rounding is between the groups
 
     def value(at):
-        there = answer(solve_plainly, sums, requirements_of({name: at}, (), sums.components), **cost)
+        there = answer(solve_plainly, sums, requirements_of({name: at}, (), sums.measures), **cost)
         return math.inf if isinstance(there, InfeasibleError) else distances(sums, there, **cost)[0]
 
     here, price, noise = value(gap), found.prices[name] / unit, 1e-9 / step
@@ -106,7 +106,7 @@ def test_the_price_is_that_of_tightening():
     """At a breakpoint there are two slopes; a policy that is asked for states the steeper one."""
     sums = world(3, monotone=True)
     line = frontier(sums)
-    name = sums.components[0].name
+    name = sums.measures[0].name
     for i in range(1, len(line)):
         gap = float(line.tau[i]) * (1 - 1e-6) + float(line.tau[i - 1]) * 1e-6
         assert solve(sums, gap=gap).prices[name] == pytest.approx(line.prices[i, 1], rel=1e-6)
@@ -114,7 +114,7 @@ def test_the_price_is_that_of_tightening():
 
 @pytest.mark.parametrize("n", [5, 9, 12])
 def test_a_gap_of_rounding_alone_has_no_price(n):
-    """Where everybody can be decided about as they like, nothing is to be closed: one point, and it costs nothing."""
+    """Where everybody can be decided on as they like, nothing is to be closed: one point, and it costs nothing."""
     people = {
         "score": (np.arange(n) + 0.5) / n,
         "y": np.arange(n) % 3 % 2,
@@ -125,7 +125,7 @@ def test_a_gap_of_rounding_alone_has_no_price(n):
         return 1.0 * (decision == y)
 
     sums = aggregate(
-        people, proba="score", y="y", sensitive_features="g", happiness=right, policy=Score(monotone=False)
+        people, score="score", y="y", sensitive_features="g", happiness=right, policy=Score(monotone=False)
     )
     line = frontier(sums)
     assert len(line) == 1
@@ -134,9 +134,9 @@ def test_a_gap_of_rounding_alone_has_no_price(n):
 
 
 def test_a_group_that_is_not_compared_decides_as_if_alone():
-    """A gap of large groups leaves a small one at its own least loss, nearest to today's decisions."""
+    """A gap of large groups leaves a small one at its own least loss, nearest to the baseline's decisions."""
     sums = world(6, monotone=True)
-    name, people = sums.components[0].name, sums.people
+    name, people = sums.measures[0].name, sums.people
     least = float(people.min()) + 0.5
     asked = (Gap(name, 0.0, min_people=least),)
     found, known, free = solve_program(sums, asked), solve_plainly(sums, asked), solve_program(sums, ())
@@ -165,12 +165,12 @@ def test_who_is_approved_is_who_is_not_refused():
         group, score = rng.integers(0, 4, 300), np.round(rng.random(300), 2)
         y = (rng.random(300) < score).astype(int)
         sums = aggregate(
-            score[:, None], proba=score, y=y, sensitive_features=group, happiness="statistical_parity"
+            score[:, None], score=score, y=y, sensitive_features=group, happiness="statistical_parity"
         ).joined()
         free = solve_program(sums, ())
         for share in (0.0, 0.4):
-            gaps = dict.fromkeys((part.name for part in sums.components), share * free.outcome.gaps[0])
-            asked = requirements_of(gaps, (), sums.components)
+            gaps = dict.fromkeys((part.name for part in sums.measures), share * free.outcome.gaps[0])
+            asked = requirements_of(gaps, (), sums.measures)
             assert one_gap(build(sums, rows_of(asked, sums)), rows_of(asked, sums)) is not None
             found, known = solve_program(sums, asked), solve_plainly(sums, asked)
             assert found.outcome.loss == pytest.approx(known.outcome.loss, abs=1e-12)
@@ -183,7 +183,7 @@ def test_gaps_of_other_groups_are_not_one():
     """A gap of large groups and one of all groups are two, and so are gaps of different happiness."""
     sums = world(6, 2, monotone=True)
     least = float(np.sort(sums.people)[1])
-    first, second = (part.name for part in sums.components)
+    first, second = (part.name for part in sums.measures)
     for asked in ((Gap(first, 0.1), Gap(first, 0.2, min_people=least)), (Gap(first, 0.1), Gap(second, 0.1))):
         rows = rows_of(asked, sums)
         assert one_gap(build(sums, rows), rows) is None
@@ -196,7 +196,7 @@ def test_a_thousand_groups_take_little_memory():
     score = np.clip(rng.beta(2.2, 2.8, n) * (1 - 0.1 * np.sin(group)), 0, 1)
     sums = aggregate(
         {"amount": rng.lognormal(0, 0.5, n) * (1 + 0.3 * np.cos(group))},
-        proba=score,
+        score=score,
         y=(rng.random(n) < score).astype(int),
         sensitive_features=group,
         happiness="decision * amount",
@@ -221,7 +221,7 @@ def test_a_gap_that_is_wide_enough_changes_nothing(seeds):
         free = solve_program(sums, ())
         for wide in (1.0, 1e3, 1e9, 1e15):
             gap = wide * float(2.0 * np.abs(free.outcome.means).max() + 1.0)
-            found = solve_program(sums, requirements_of({sums.components[0].name: gap}, (), sums.components))
+            found = solve_program(sums, requirements_of({sums.measures[0].name: gap}, (), sums.measures))
             assert not ((found.q > 0.0) & (found.q < 1.0)).any(), (seed, wide)
             assert distances(sums, found) == pytest.approx(distances(sums, free), rel=1e-12), (seed, wide)
-            assert found.prices[sums.components[0].name] == 0.0
+            assert found.prices[sums.measures[0].name] == 0.0

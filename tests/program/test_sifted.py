@@ -8,7 +8,7 @@ from plain import distances, plain, solve_plainly, world
 
 from felicific import Budget, Exploration, Floor, Ratio, frontier
 from felicific._fit.alternatives import least_gap_at
-from felicific._problem.asked import requirements_of
+from felicific._problem.constraints import requirements_of
 from felicific._program.solution import solve_program
 from felicific.exceptions import ConstraintError, InfeasibleError
 
@@ -18,12 +18,12 @@ SEEDS = [range(first, first + 20) for first in range(0, 500, 20)]
 def further(sums, rng, means, sees_group):
     """Nothing, a floor, a budget, chances or a ratio beside the gaps."""
     j, kind = (
-        int(rng.integers(len(sums.components))),
+        int(rng.integers(len(sums.measures))),
         rng.choice(["none", "floor", "budget", "chance", "ratio"]),
     )
-    name = sums.components[j].name
+    name = sums.measures[j].name
     if kind == "floor":
-        return (Floor(name, "today"),)
+        return (Floor(name, "baseline"),)
     if kind == "budget":
         total = float(sums.counted[:, j] @ means[:, j] / sums.counted[:, j].sum())
         far = 0.2 * rng.random() * float(np.ptp([sums.least[:, j], sums.most[:, j]]))
@@ -46,7 +46,7 @@ def answer(ask, sums, requirements, **options):
 
 @pytest.mark.parametrize("seeds", SEEDS, ids=str)
 def test_the_policy_is_that_of_the_plain_program(seeds):
-    """With several components, floors, budgets, chances, ratios, seen groups or none: loss and nearness agree."""
+    """With several measures, floors, budgets, chances, ratios, seen groups or none: loss and nearness agree."""
     for seed in seeds:
         rng = np.random.default_rng([seed, 2])
         sums, sees_group = world(seed, int(rng.integers(1, 5)), monotone=True), bool(rng.random() < 0.7)
@@ -54,9 +54,9 @@ def test_the_policy_is_that_of_the_plain_program(seeds):
         free = solve_program(sums, (), **options)
         more = further(sums, rng, free.outcome.means, sees_group)
         for share in (0.1, rng.random()):
-            asked = zip(sums.components, free.outcome.gaps.tolist(), strict=True)
-            gaps = {component.name: share * gap for component, gap in asked if rng.random() < 0.8}
-            requirements = requirements_of(gaps, more, sums.components)
+            asked = zip(sums.measures, free.outcome.gaps.tolist(), strict=True)
+            gaps = {measure.name: share * gap for measure, gap in asked if rng.random() < 0.8}
+            requirements = requirements_of(gaps, more, sums.measures)
             try:
                 known = answer(solve_plainly, sums, requirements, **options)
             except ConstraintError:
@@ -73,11 +73,11 @@ def test_the_policy_is_that_of_the_plain_program(seeds):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_frontier_is_that_of_the_plain_program(seed):
-    """With several components, losses agree along the whole ray, and so do policies between breakpoints."""
+    """With several measures, losses agree along the whole ray, and so do policies between breakpoints."""
     sums = world(seed, 2 + seed % 2, monotone=True)
     seen = {"sees_group": seed % 3 > 0}
     # Where several policies are best without a requirement, their gaps differ: both go the same way.
-    names = [component.name for component in sums.components]
+    names = [measure.name for measure in sums.measures]
     free = solve_program(sums, (), sees_group=seen["sees_group"]).outcome.gaps.tolist()
     asked = seen | {"gap": dict(zip(names, free, strict=True))}
     line, known = frontier(sums, **asked), plain(lambda: (found := frontier(sums, **asked), len(found))[0])

@@ -66,9 +66,9 @@ def funding(decision, x):
     return decision * x["loan"]
 
 
-def not_today(decision, x):
-    """A loss that only today's decisions avoid."""
-    return (x["today"] != decision).astype(float)
+def not_baseline(decision, x):
+    """A loss that only the baseline's decisions avoid."""
+    return (x["baseline"] != decision).astype(float)
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def test_fine_bins_are_the_exact_ones(scores, boundary):
     assert found.tolist() == [fine_bin(p, boundary) for p in scores]
     assert found.min() >= 0
     assert found.max() < BINS
-    assert (Score(boundary=boundary).today(2)[found] == (scores > boundary)).all()
+    assert (Score(boundary=boundary).baseline(2)[found] == (scores > boundary)).all()
     order = np.argsort(scores, kind="stable")
     assert (np.diff(found[order]) >= 0).all()
 
@@ -111,12 +111,12 @@ def test_aggregates_over_bins_are_sums_person_by_person(dtype):
     """Mass, loss and value of every fine bin are those of a loop over people, in single precision too."""
     table, y = make_people(500, seed=3, coarse=64)
     table.loc[:3, "p1"] = [0.0, 0.5, 1.0, 0.3]
-    proba = np.column_stack([1 - table["p1"], table["p1"]]).astype(dtype)
+    score = np.column_stack([1 - table["p1"], table["p1"]]).astype(dtype)
     weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     group = codes(table["group"])
     found = aggregate(
         {"loan": table["loan"].to_numpy()},
-        proba=proba,
+        score=score,
         y=y,
         sensitive_features=group,
         happiness=funding,
@@ -124,7 +124,7 @@ def test_aggregates_over_bins_are_sums_person_by_person(dtype):
         sample_weight=weight,
     )
     mass, loss, value = np.zeros((2, BINS)), np.zeros((2, BINS, 2)), np.zeros((2, BINS, 2))
-    for i, (p0, p1) in enumerate(proba.tolist()):
+    for i, (p0, p1) in enumerate(score.tolist()):
         s = fine_bin(p1 / (p0 + p1), 0.5)
         mass[group[i], s] += weight[i]
         for d in range(2):
@@ -134,20 +134,20 @@ def test_aggregates_over_bins_are_sums_person_by_person(dtype):
     assert (found.loss == loss).all()
     shifted = found.value[..., 0] + found.origin[0] * found.among
     assert np.abs(shifted - value).max() <= 1e-9
-    assert found.today_loss.sum() == (weight * (proba.argmax(axis=1) != y)).sum()
+    assert found.baseline_loss.sum() == (weight * (score.argmax(axis=1) != y)).sum()
 
 
 @pytest.mark.parametrize("n_classes", [3, 4, 5])
 def test_bins_of_many_classes_are_those_of_a_loop(n_classes):
     """With more classes a bin is the likeliest class and a range of its probability, ties to the first class."""
     table, _ = make_people(300, n_classes, seed=n_classes, coarse=12)
-    proba = proba_of(table, n_classes)
-    proba[0], proba[1] = np.eye(n_classes)[1], np.full(n_classes, 1 / n_classes)
-    proba[2] = np.eye(n_classes)[n_classes - 1]
-    found = fine_bins(proba, 0.5)
-    assert found.tolist() == bins_of(proba).tolist()
+    score = proba_of(table, n_classes)
+    score[0], score[1] = np.eye(n_classes)[1], np.full(n_classes, 1 / n_classes)
+    score[2] = np.eye(n_classes)[n_classes - 1]
+    found = fine_bins(score, 0.5)
+    assert found.tolist() == bins_of(score).tolist()
     assert found.max() < Score().size(n_classes)
-    assert (Score().today(n_classes)[found] == proba.argmax(axis=1)).all()
+    assert (Score().baseline(n_classes)[found] == score.argmax(axis=1)).all()
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -177,10 +177,10 @@ def test_cells_are_few_alike_and_parted_by_the_boundary(mass, cells, boundary):
     assert of_bins[-1] == size - 1
     assert set(np.diff(of_bins)) <= {0, 1}
     assert (np.flatnonzero(np.diff(of_bins)) + 1).tolist() == list(signal.cuts)
-    today = Score(boundary=boundary).today(2)
+    baseline = Score(boundary=boundary).baseline(2)
     for s in range(size):
-        assert len(set(today[of_bins == s])) == 1
-    assert (signal.today(2)[of_bins] == today).all()
+        assert len(set(baseline[of_bins == s])) == 1
+    assert (signal.baseline(2)[of_bins] == baseline).all()
     # Every group has the same say, so a cell's share is the average of its shares of the groups.
     share = (mass / mass.sum(axis=1, keepdims=True)).mean(axis=0)
     heaviest = max(share[of_bins == s].sum() for s in range(size))
@@ -205,20 +205,20 @@ def test_cells_of_many_classes(n_classes, seed, cells, n):
     assert signal.size(n_classes) <= cells
     assert signal.size(n_classes) == cells or (held > 0).sum() == scores
     assert signal.least == 0
-    assert (signal.today(n_classes)[of_bins] == Score().today(n_classes)).all()
+    assert (signal.baseline(n_classes)[of_bins] == Score().baseline(n_classes)).all()
     runs = [list(run) for run in signal.runs(n_classes)]
     assert [s for run in runs for s in run] == list(range(signal.size(n_classes)))
     for k, run in enumerate(runs):
-        assert (Score().today(n_classes)[np.isin(of_bins, run)] == k).all()
+        assert (Score().baseline(n_classes)[np.isin(of_bins, run)] == k).all()
 
 
 def three_classes(n=4000, small=160, seed=0):
     """Probabilities of three classes, labels drawn from them, and groups of which one is small."""
     rng = np.random.default_rng(seed)
-    proba = rng.dirichlet([2.0, 2.0, 2.0], n + small)
-    y = (rng.random(n + small)[:, None] > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    score = rng.dirichlet([2.0, 2.0, 2.0], n + small)
+    y = (rng.random(n + small)[:, None] > score.cumsum(axis=1)[:, :-1]).sum(axis=1)
     group = np.repeat(["large", "small"], [n, small])
-    return {"proba": proba, "y": y, "sensitive_features": group, "happiness": "equalized_odds"}
+    return {"score": score, "y": y, "sensitive_features": group, "happiness": "equalized_odds"}
 
 
 def test_a_number_of_cells_is_kept_whatever_the_smallest_group_holds():
@@ -291,10 +291,10 @@ def test_cells_treated_alike_share_what_is_known_of_them_when_recalibrated(sees_
     """On the very people it was fitted on, recalibrating changes nothing; with more people it learns no noise."""
     people = three_classes()
     found = aggregate({"i": people["y"]}, policy=Score(), **people).joined()
-    same = reweighted(found, replace(found, components=()), sees_group=sees_group)
+    same = reweighted(found, replace(found, measures=()), sees_group=sees_group)
     asked = {"gap": 0.1, "random_state": 0, "sees_group": sees_group}
     assert solve(same, **asked).loss == pytest.approx(solve(found, **asked).loss, abs=1e-12)
-    many = reweighted(found, replace(found, components=(), mass=found.mass * 1000), sees_group=sees_group)
+    many = reweighted(found, replace(found, measures=(), mass=found.mass * 1000), sees_group=sees_group)
     mass = found.mass if sees_group else found.mass.sum(axis=0, keepdims=True)
     place = naive_stretches(mass, found.signal.runs(3), 50)
     for z in range(2):
@@ -318,7 +318,7 @@ def test_nobody_is_an_error_and_not_a_warning():
     """Aggregates of no people at all say so when they are solved."""
     nobody = aggregate(
         {"loan": np.empty(0)},
-        proba=np.empty((0, 2)),
+        score=np.empty((0, 2)),
         y=np.empty(0, int),
         classes=[0, 1],
         groups=["a", "b"],
@@ -330,36 +330,36 @@ def test_nobody_is_an_error_and_not_a_warning():
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Today's decisions are one of the policies
+# The baseline's decisions are one of the policies
 
 
-def check_today(fair, table, y):
+def check_baseline(fair, table, y):
     """The policy that changes nothing costs what the model costs, and can be found."""
     found = fair.aggregates_
     n_classes = len(fair.classes_)
-    identity = np.eye(n_classes)[found.signal.today(n_classes)]
+    identity = np.eye(n_classes)[found.signal.baseline(n_classes)]
     q = np.tile(identity, (len(found.groups), 1, 1))
     own = np.asarray(fair.estimator_.predict(table[list(fair.estimator_.feature_names_in_)]))
-    assert found.today.loss == pytest.approx(np.mean(own != y), abs=1e-12)
+    assert found.baseline.loss == pytest.approx(np.mean(own != y), abs=1e-12)
     assert found.evaluate(q).loss == pytest.approx(np.mean(own != y), abs=1e-12)
     again = FairClassifier(
         fair.estimator,
         happiness="statistical_parity",
         gap={},
         policy=fair.policy,
-        loss=not_today,
+        loss=not_baseline,
         sensitive_features="group",
         random_state=0,
-    ).fit(table.assign(today=own), y)
+    ).fit(table.assign(baseline=own), y)
     assert again.loss_ == 0.0
     assert again.share_randomized_ == 0.0
-    assert (again.predict(table.assign(today=own)) == own).all()
+    assert (again.predict(table.assign(baseline=own)) == own).all()
 
 
 @pytest.mark.parametrize("cells", [2, 5, 256])
 @pytest.mark.parametrize("threshold", [0.02, 0.3, 0.5, 0.61, 0.97])
 def test_a_threshold_of_the_models_own_is_kept(threshold, cells):
-    """With FixedThresholdClassifier at any threshold, today's decisions are among the policies."""
+    """With FixedThresholdClassifier at any threshold, the baseline's decisions are among the policies."""
     table, y = make_people(600, seed=5)
     features = ["loan", "wealth", "p1"]
     model = FixedThresholdClassifier(LogisticRegression(max_iter=1000), threshold=threshold)
@@ -372,7 +372,7 @@ def test_a_threshold_of_the_models_own_is_kept(threshold, cells):
         sensitive_features="group",
         random_state=0,
     ).fit(table, y)
-    check_today(fair, table, y)
+    check_baseline(fair, table, y)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -386,7 +386,7 @@ def test_ties_at_the_threshold_are_kept(threshold, dtype):
     fair = FairClassifier(
         FrozenEstimator(model), happiness=funding, gap={}, sensitive_features="group", random_state=0
     ).fit(table, y)
-    check_today(fair, table, y)
+    check_baseline(fair, table, y)
 
 
 @examples
@@ -409,10 +409,10 @@ def test_single_precision_thresholds_are_found_among_normalised_scores():
     Raw, the second score is above the first; their sums differ, and normalised it is below. A boundary between
     the raw scores would swap the two people.
     """
-    proba = np.array([[0.69999999, 0.29999998], [0.70000008, 0.3], [0.9, 0.1], [0.2, 0.8]], dtype=np.float32)
-    normal = proba.astype(float) / proba.astype(float).sum(axis=1, keepdims=True)
+    score = np.array([[0.69999999, 0.29999998], [0.70000008, 0.3], [0.9, 0.1], [0.2, 0.8]], dtype=np.float32)
+    normal = score.astype(float) / score.astype(float).sum(axis=1, keepdims=True)
     assert normal[0, 1] > normal[1, 1]
-    table = pd.DataFrame(proba, columns=["p0", "p1"]).loc[[0, 1, 2, 3] * 20].reset_index(drop=True)
+    table = pd.DataFrame(score, columns=["p0", "p1"]).loc[[0, 1, 2, 3] * 20].reset_index(drop=True)
     table["group"] = ["a", "b"] * 40
     table["loan"] = 1.0
     threshold = float(normal[0, 1])
@@ -429,12 +429,12 @@ def test_single_precision_thresholds_are_found_among_normalised_scores():
     fair = FairClassifier(
         FrozenEstimator(model), happiness=funding, gap={}, sensitive_features="group", random_state=0
     ).fit(table, y.astype(int))
-    check_today(fair, table, y.astype(int))
+    check_baseline(fair, table, y.astype(int))
 
 
 @pytest.mark.parametrize("n_classes", [3, 4, 5])
 @pytest.mark.parametrize("monotone", [True, False])
-def test_today_is_among_the_policies_of_many_classes(n_classes, monotone):
+def test_the_baseline_is_among_the_policies_of_many_classes(n_classes, monotone):
     """With more classes too, ties included, the model's own decisions can be had."""
     table, y = make_people(500, n_classes, seed=7, coarse=10)
     fair = FairClassifier(
@@ -445,7 +445,7 @@ def test_today_is_among_the_policies_of_many_classes(n_classes, monotone):
         sensitive_features="group",
         random_state=0,
     ).fit(table, y)
-    check_today(fair, table, y)
+    check_baseline(fair, table, y)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -463,7 +463,7 @@ def populations(draw, n_classes=TWO, most=120):
     rng = np.random.default_rng(seed)
     n = draw(st.integers(4 * G, most))
     table, y = make_people(n, K, G, seed=seed, coarse=draw(st.sampled_from([0, 0, 8, 100])))
-    proba = proba_of(table, K)
+    score = proba_of(table, K)
     weight = rng.integers(1, 4, n).astype(float) if draw(st.booleans()) else np.ones(n)
     eta = (
         rng.integers(-8, 9, (n, K, J)) / 4
@@ -475,7 +475,7 @@ def populations(draw, n_classes=TWO, most=120):
     cost = (
         rng.integers(0, 9, (n, K)) / 4 if draw(st.booleans()) else (np.arange(K) != y[:, None]).astype(float)
     )
-    return {"y": y, "group": codes(table["group"]), "proba": proba, "weight": weight} | {
+    return {"y": y, "group": codes(table["group"]), "score": score, "weight": weight} | {
         "eta": eta,
         "among": among,
         "cost": cost,
@@ -491,7 +491,7 @@ def aggregates_of(people, policy, rows=slice(None), **more):
     happiness = [Happiness(Written(f"eta{j}"), among=Counted(f"among{j}")) for j in range(J)]
     return aggregate(
         x,
-        proba=people["proba"][rows],
+        score=people["score"][rows],
         y=people["y"][rows],
         classes=range(K),
         groups=range(int(people["group"].max()) + 1),
@@ -506,8 +506,8 @@ def aggregates_of(people, policy, rows=slice(None), **more):
 
 def units_of(people, signal, monotone, blind=False):
     """The naive program over the cells of a signal, some of them treated alike."""
-    K = people["proba"].shape[1]
-    cell, group = cells_of(people["proba"], signal.cuts, signal.boundary), people["group"]
+    K = people["score"].shape[1]
+    cell, group = cells_of(people["score"], signal.cuts, signal.boundary), people["group"]
     if signal.least:
         mass = np.zeros((1 if blind else int(group.max()) + 1, len(signal.cuts) + 1))
         np.add.at(mass, (0 * group if blind else group, cell), people["weight"])
@@ -555,7 +555,7 @@ def check_optimum(people, policy, fraction, sees_group=True):
     assert policy.loss == pytest.approx(least_loss(units, asked), abs=1e-9)
     for j, width in asked.gaps.items():
         assert policy.outcome.gaps[j] <= width + 1e-9
-    decisions = policy.probabilities(people["proba"], people["group"])
+    decisions = policy.probabilities(people["score"], people["group"])
     loss, means, gaps = outcome_of(
         decisions,
         people["cost"],
@@ -605,7 +605,7 @@ def test_the_optimum_of_many_classes(people, cells, monotone, fraction, sees_gro
     with least_together(4):
         policy = check_optimum(people, Score(bins=cells, monotone=monotone), fraction, sees_group)
     if policy is not None and monotone:
-        check_monotone(policy.q, policy.signal, people["proba"].shape[1])
+        check_monotone(policy.q, policy.signal, people["score"].shape[1])
 
 
 @examples
@@ -636,10 +636,10 @@ def test_swapping_the_classes_changes_nothing(people, fraction, monotone):
     """
     rng = np.random.default_rng(0)
     inside = (rng.permutation(4096)[: len(people["y"])] + 0.5) / 4096
-    people["proba"] = np.column_stack([1 - inside, inside])
+    people["score"] = np.column_stack([1 - inside, inside])
     swapped = people | {
         "y": 1 - people["y"],
-        "proba": people["proba"][:, ::-1],
+        "score": people["score"][:, ::-1],
         "eta": people["eta"][:, ::-1],
         "cost": people["cost"][:, ::-1],
     }
@@ -679,12 +679,14 @@ def test_the_favourable_class_is_only_a_name():
 
 @examples
 @given(st.integers(0, 10**6), st.integers(3, 12), st.booleans(), st.sampled_from([2, 3]))
-def test_empty_cells_keep_todays_decision_within_the_monotone_bounds(seed, n_groups, monotone, n_classes):
-    """Few people in many groups: a cell with nobody is decided as today, moved only as far as order demands."""
+def test_empty_cells_keep_the_baselines_decision_within_the_monotone_bounds(
+    seed, n_groups, monotone, n_classes
+):
+    """Few people in many groups: a cell with nobody is decided as by the baseline, moved only as order demands."""
     table, y = make_people(8 * n_groups, n_classes, n_groups, seed=seed)
     found = aggregate(
         {"loan": table["loan"].to_numpy()},
-        proba=proba_of(table, n_classes),
+        score=proba_of(table, n_classes),
         y=y,
         classes=range(n_classes),
         sensitive_features=table["group"].to_numpy(),
@@ -693,11 +695,11 @@ def test_empty_cells_keep_todays_decision_within_the_monotone_bounds(seed, n_gro
     )
     policy = solve(found, gap=0.05)
     signal, q = policy.signal, policy.q
-    today = signal.today(n_classes)
+    baseline = signal.baseline(n_classes)
     empty = policy.mass == 0
     assert empty.sum() > policy.mass.size / 4
     if not monotone:
-        assert (q[empty] == np.eye(n_classes)[np.tile(today, (n_groups, 1))[empty]]).all()
+        assert (q[empty] == np.eye(n_classes)[np.tile(baseline, (n_groups, 1))[empty]]).all()
         return
     check_monotone(q, signal, n_classes)
     for line, d in chains_of(signal.cuts, n_classes):
@@ -707,18 +709,18 @@ def test_empty_cells_keep_todays_decision_within_the_monotone_bounds(seed, n_gro
                     continue
                 low = max([q[z, t, d] for t in line[:place] if not empty[z, t]], default=0.0)
                 high = min([q[z, t, d] for t in line[place + 1 :] if not empty[z, t]], default=1.0)
-                wanted = float(today[s] == d)
+                wanted = float(baseline[s] == d)
                 assert q[z, s, d] == pytest.approx(min(max(wanted, low), high), abs=1e-12)
 
 
 @examples
 @given(st.integers(0, 10**6), st.integers(3, 6))
 def test_empty_cells_decide_nothing_that_their_neighbours_do_not(seed, n_groups):
-    """When order keeps an empty cell from today's decision, the rest goes where occupied cells send it."""
+    """When order keeps an empty cell from the baseline's decision, the rest goes where occupied cells send it."""
     table, y = make_people(8 * n_groups, 3, n_groups, seed=seed)
     found = aggregate(
         {"loan": table["loan"].to_numpy()},
-        proba=proba_of(table, 3),
+        score=proba_of(table, 3),
         y=y,
         classes=range(3),
         sensitive_features=table["group"].to_numpy(),
@@ -767,7 +769,7 @@ def test_other_cells_refuse_to_add(other):
     """Aggregates over other cells, another boundary or another kind of signal do not add; nor do cut ones."""
     table, y = make_people(80, seed=1)
     common = {
-        "proba": proba_of(table, 2),
+        "score": proba_of(table, 2),
         "y": y,
         "sensitive_features": table["group"].to_numpy(),
         "happiness": "statistical_parity",
@@ -792,7 +794,7 @@ def test_weight_two_is_the_row_twice(n_classes):
         return solve(
             aggregate(
                 {"loan": table["loan"].to_numpy()[rows]},
-                proba=proba_of(table, n_classes)[rows],
+                score=proba_of(table, n_classes)[rows],
                 y=y[rows],
                 sensitive_features=table["group"].to_numpy()[rows],
                 happiness="statistical_parity",
@@ -930,10 +932,10 @@ def test_sentences_of_many_classes():
         random_state=0,
     ).fit(table, y)
     rules = rules_of(fair.policy_)
-    done, proba = fair.predict_proba(table), proba_of(table, 3)
+    done, score = fair.predict_proba(table), proba_of(table, 3)
     named = np.array([side for rule in rules for side in rule[2:4] if math.isfinite(side)])
     assert len(named)
-    for line, group, decided in zip(proba, table["group"], done, strict=True):
+    for line, group, decided in zip(score, table["group"], done, strict=True):
         k = int(line.argmax())
         if np.abs(named - line[k]).min() > 1e-4:
             probabilities = said(rules, group, line[k], k)
@@ -971,7 +973,7 @@ def test_both_least_gaps_are_named_and_can_be_had():
     def found(**kind):
         return aggregate(
             x,
-            proba=np.column_stack([1 - score, score]),
+            score=np.column_stack([1 - score, score]),
             y=(score > 0.5).astype(int),
             sensitive_features=group,
             happiness=Happiness(crossed, unit="$"),
@@ -1000,7 +1002,7 @@ def test_one_least_gap_is_named_when_order_does_not_matter():
     x["gain"] = np.where(group == "b", 0.0, 0.25)
     found = aggregate(
         x,
-        proba=np.column_stack([1 - score, score]),
+        score=np.column_stack([1 - score, score]),
         y=(score > 0.5).astype(int),
         sensitive_features=group,
         happiness=crossed,

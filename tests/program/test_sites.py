@@ -9,18 +9,19 @@ import numpy as np
 import pytest
 from functions import as_pandas, asked, assert_same, people
 
-from felicific import Aggregates, Happiness, Score, aggregate, solve
+from felicific import Happiness, Score, aggregate, load, solve
+from felicific._program.aggregates import Aggregates
 from felicific._program.signals import Label, SoftLabel
-from felicific.exceptions import AggregatesError, GroupError
+from felicific.exceptions import AggregatesError, GroupError, PolicyFileError
 
 SUMS = (
     "mass",
     "loss",
     "value",
     "among",
-    "today_loss",
-    "today_value",
-    "today_mass",
+    "baseline_loss",
+    "baseline_value",
+    "baseline_mass",
     "square",
     "gains",
     "loses",
@@ -41,7 +42,7 @@ def test_files_give_back_the_same_aggregates(tmp_path, policy, classes):
     found = aggregate(as_pandas(table), **asked(classes, policy=policy, happiness="statistical_parity"))
     for kept in (found, found.joined()):
         kept.save(tmp_path / "m.json")
-        back = Aggregates.load(tmp_path / "m.json")
+        back = load(tmp_path / "m.json")
         assert_same(back, kept, 0.0)
         assert all(
             np.array_equal(getattr(back, name), getattr(kept, name)) for name in (*SUMS, "origin", "rows")
@@ -55,8 +56,8 @@ def test_the_file_holds_sums_only(tmp_path, some):
     """The file is strict JSON of sums: no row, no key, no function; and it is smaller than the rows."""
     content = json.loads(some.to_json())
     assert set(content) == {
-        *SUMS, "format", "version", "sha256", "classes", "groups", "components", "signal", "loss_name", "origin",
-        "rows", "weight_kind", "whole", "changed", "cells", "attributes", "unknown",
+        *SUMS, "format", "version", "sha256", "classes", "groups", "measures", "signal", "loss_name", "origin",
+        "rows", "weight_kind", "whole", "changed", "cells", "attributes", "unknown", "baseline_given",
     }  # fmt: skip
     assert "lambda" not in some.to_json()
 
@@ -68,7 +69,7 @@ SPOILED = {
     "a list": lambda text: "[]",
     "a number that is none": lambda text: text.replace('"origin": [', '"origin": [NaN, '),
     "a policy": lambda text: text.replace("felicific aggregates", "felicific policy"),
-    "another version": lambda text: text.replace('"version": 3', '"version": 4'),
+    "another version": lambda text: text.replace('"version": 2', '"version": 3'),
 }
 
 
@@ -89,7 +90,7 @@ FORGED = {
     "too few sums": lambda content: content["mass"].pop(),
     "no groups": lambda content: content.update(groups="abc"),
     "unknown signal": lambda content: content["signal"].update(kind="horoscope"),
-    "half a component": lambda content: content["components"][0].pop("unit"),
+    "half a measure": lambda content: content["measures"][0].pop("unit"),
 }
 
 
@@ -128,21 +129,21 @@ NAMED = {
         lambda content: content["loss"][0].__setitem__(0, 1e6),
         "loss holds 1e+06",
     ),
-    "negative loss today": (
-        lambda content: content["today_loss"].__setitem__(0, -1.0),
-        "today_loss holds -1",
+    "negative loss of the baseline": (
+        lambda content: content["baseline_loss"].__setitem__(0, -1.0),
+        "baseline_loss holds -1",
     ),
     "a rate beyond 1": (lambda content: content["value"][0][0].__setitem__(1, 1e6), "value holds"),
     "no classes": (lambda content: content["classes"].update(values=[]), "list of classes is empty"),
     "no group": (nothing("groups"), "list of groups is empty"),
-    "no component": (nothing("components"), "list of components is empty"),
+    "no measure": (nothing("measures"), "list of measures is empty"),
     "a class twice": (
         lambda content: content["classes"].update(values=[content["classes"]["values"][0]] * 2),
         "twice among its classes",
     ),
     "bounds the wrong way round": (
-        lambda content: content["components"][1].update(bounds=[1.0, 0.0]),
-        "bounds of a component are 1 and 0",
+        lambda content: content["measures"][1].update(bounds=[1.0, 0.0]),
+        "bounds of a measure are 1 and 0",
     ),
     "no boundary": (lambda content: content["signal"].update(boundary=2.0), "boundary of the score is 2.0"),
 }
@@ -175,8 +176,8 @@ def test_a_loss_that_may_be_negative_is_read(loss):
 @pytest.mark.parametrize("version", ["true", "1.0", '"1"', "null"])
 def test_a_version_is_a_number(some, version):
     """Python takes true and 1.0 for 1; other readers do not."""
-    with pytest.raises(AggregatesError, match="has version"):
-        Aggregates.from_json(some.to_json().replace('"version": 3', f'"version": {version}'))
+    with pytest.raises(AggregatesError, match="has format"):
+        Aggregates.from_json(some.to_json().replace('"version": 2', f'"version": {version}'))
 
 
 def test_doubled_names_are_refused_in_aggregates(some):
@@ -188,8 +189,8 @@ def test_doubled_names_are_refused_in_aggregates(some):
 def test_no_text_is_refused(tmp_path, refuses):
     """Bytes that are no text are named as such."""
     (tmp_path / "m.json").write_bytes(b"\xff\xfe\x00")
-    with refuses(AggregatesError, "m.json", "not text"):
-        Aggregates.load(tmp_path / "m.json")
+    with refuses(PolicyFileError, "m.json", "not a file that felicific wrote"):
+        load(tmp_path / "m.json")
 
 
 def one_for_all(sums):
@@ -200,7 +201,7 @@ def one_for_all(sums):
 
 
 def test_no_number_of_a_merged_file_is_one_persons():
-    """The origin of sums may be a value of one person; a merged file holds the mean of today's decisions instead."""
+    """The origin of sums may be a value of one person; a merged file holds the baseline's mean instead."""
     table = people(301)
     sums = aggregate(
         as_pandas(table),
@@ -223,14 +224,14 @@ def test_merged_cells_hold_enough_people_and_lose_nobody(least, classes):
     after = before.merged(least)
     assert after.mass[after.mass > 0].min() >= least
     assert (before.mass[before.mass > 0] < least).any()
-    for name in ("mass", "loss", "among", "today_loss"):
+    for name in ("mass", "loss", "among", "baseline_loss"):
         assert np.allclose(
             getattr(after, name).sum(axis=1), getattr(before, name).sum(axis=1), rtol=1e-12, atol=1e-9
         )
     each = np.stack([before.evaluate(q).means for q in one_for_all(before)])
     assert np.allclose(np.stack([after.evaluate(q).means for q in one_for_all(before)]), each, rtol=1e-12)
     assert np.array_equal(after.rows, before.rows)
-    assert np.allclose(after.today.means, before.today.means, rtol=1e-12)
+    assert np.allclose(after.baseline.means, before.baseline.means, rtol=1e-12)
     assert_same(after.merged(least), after, 1e-12)
 
 
@@ -238,10 +239,10 @@ def test_merged_cells_stay_on_their_side_of_the_boundary():
     """Where both sides of the model's boundary have enough people, nobody is moved across it."""
     before = aggregate(as_pandas(people(1200, classes=2)), **asked(2, happiness="statistical_parity"))
     after = before.merged(15)
-    today = before.signal.today(2)
+    baseline = before.signal.baseline(2)
     for side in (0, 1):
         assert np.array_equal(
-            after.mass[:, today == side].sum(axis=1), before.mass[:, today == side].sum(axis=1)
+            after.mass[:, baseline == side].sum(axis=1), before.mass[:, baseline == side].sum(axis=1)
         )
 
 
@@ -268,7 +269,7 @@ def test_what_cannot_be_merged(some, refuses):
     few["own"] = np.where(np.arange(300) < 3, 1, 0)
     labels = aggregate(
         as_pandas(few),
-        **asked(proba=None, predicted="own", classes=3, happiness="statistical_parity")
+        **asked(score=None, predicted="own", classes=3, happiness="statistical_parity")
         | {"classes": [0, 1, 2]},
     )
     with refuses(AggregatesError, "fewer than 10", remedy="policy='score'"):

@@ -15,7 +15,7 @@ from felicific._program.slopes import MOVED
 from felicific.exceptions import PolicyFileError
 
 ASKED = {
-    "proba": "score",
+    "score": "score",
     "y": "y",
     "sensitive_features": "sex",
     "happiness": "decision * loan",
@@ -81,7 +81,7 @@ def test_engines_find_the_same_slopes():
 
 
 def test_where_nobody_could_steer_there_are_no_slopes():
-    """Labels, fractions, chances that people keep, no group, several components: nothing is stored, or looked for."""
+    """Labels, fractions, chances that people keep, no group, several measures: nothing is stored, or looked for."""
     rows = people(600)
     assert fitted(rows, happiness="equal_opportunity", gap=0.1).slopes is None
     assert fitted(rows, happiness=["decision", "decision * loan"]).slopes is None
@@ -91,7 +91,7 @@ def test_where_nobody_could_steer_there_are_no_slopes():
     assert frontier(rows, policy="individual", **ASKED).at(gap=0.5).slopes is None
 
 
-def test_a_component_that_weighs_nothing_is_no_hindrance():
+def test_a_measure_that_weighs_nothing_is_no_hindrance():
     """What is measured beside, and not required, leaves the slopes of the other."""
     rows = people(600)
     found = fitted(
@@ -119,8 +119,8 @@ def test_slopes_that_cannot_be_are_refused():
     good = content["slopes"]
     wrong = [
         {},
-        good | {"component": 1},
-        good | {"component": True},
+        good | {"measure": 1},
+        good | {"measure": True},
         good | {"slope": [-1.0, 1.0]},
         good | {"slope": [0.0, 0.0]},
         good | {"share": [0.5, 0.6]},

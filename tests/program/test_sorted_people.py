@@ -5,8 +5,8 @@ import pytest
 
 from felicific import Floor
 from felicific._policy.individual import search_of
-from felicific._problem.asked import requirements_of
-from felicific._problem.happiness import Component
+from felicific._problem.constraints import requirements_of
+from felicific._problem.happiness import Measure
 from felicific._problem.rows import Chance
 from felicific._program import crowd as crowd_module
 from felicific._program import sorted_people as sorted_module
@@ -19,14 +19,14 @@ from felicific.exceptions import InfeasibleError
 KINDS = ("fine", "coarse", "constant", "one decision", "tiny", "nearly tied")
 
 
-def people_of(seed, n=60, *, real=None, change_cost=0.0, chances=(), components=1, sees_group=True):
+def people_of(seed, n=60, *, real=None, change_cost=0.0, chances=(), measures=1, sees_group=True):
     """Random people of 2 to 4 classes and 2 to 6 groups, of one kind after the other."""
     rng = np.random.default_rng(seed)
     k, g, kind = 2 + seed % 3, int(rng.integers(2, 7)), KINDS[seed // 3 % len(KINDS)]
     group = np.concatenate([np.arange(g), np.arange(g), rng.integers(0, g, n)])
     n = len(group)
     slots = 1 if sees_group else g
-    shape = (n, k, slots, components)
+    shape = (n, k, slots, measures)
     cost = rng.integers(0, 5, (n, k)) / 4 if kind == "coarse" else rng.random((n, k))
     value = rng.normal(size=shape) - 0.5
     if kind == "coarse":
@@ -42,17 +42,15 @@ def people_of(seed, n=60, *, real=None, change_cost=0.0, chances=(), components=
         value = rng.integers(1, 3, shape) + 1e-13 * rng.integers(0, 2, shape) * rng.integers(
             0, 2, (n, 1, 1, 1)
         )
-    among = np.ones((n, slots, components))
+    among = np.ones((n, slots, measures))
     if rng.random() < 0.3:
-        among[2 * g :] = rng.integers(0, 3, (n - 2 * g, slots, components)) / 2
+        among[2 * g :] = rng.integers(0, 3, (n - 2 * g, slots, measures)) / 2
     weight = rng.integers(1, 4, n).astype(float) if rng.random() < 0.5 else np.ones(n)
     crowd = Crowd(
         decisions=np.arange(k),
         groups=tuple(range(g)),
-        components=tuple(
-            Component(f"c{j}", "", f"c{j}", looks_at_y=False, bounds=None) for j in range(components)
-        ),
-        origin=np.zeros(components),
+        measures=tuple(Measure(f"c{j}", "", f"c{j}", looks_at_y=False, bounds=None) for j in range(measures)),
+        origin=np.zeros(measures),
         weight=weight,
         group=group,
         own=cost.argmin(axis=1),
@@ -139,7 +137,7 @@ def test_generation_finds_the_same_policies(first):
         people = people_of(seed, 30, real=seed % 2 or None)
         rng = np.random.default_rng(seed)
         floors = [Floor("c0", float(rng.normal() - 0.5), groups=[0])] if seed % 3 == 1 else []
-        asked = requirements_of(float(rng.choice([0.0, 0.1, 0.5])), floors, people.crowd.components)
+        asked = requirements_of(float(rng.choice([0.0, 0.1, 0.5])), floors, people.crowd.measures)
         (mine, refusal), (theirs, refused) = found_by(by_price(people), asked), found_by(people, asked)
         if theirs is None:
             assert refusal is not None
@@ -156,9 +154,9 @@ def test_generation_finds_the_same_policies(first):
 
 
 @pytest.mark.parametrize(
-    ("components", "sees_group", "here"), [(1, True, True), (2, True, False), (1, False, False)]
+    ("measures", "sees_group", "here"), [(1, True, True), (2, True, False), (1, False, False)]
 )
-def test_who_is_sorted(components, sees_group, here):
-    """Only where one component weighs alone and the group is seen; others are summed."""
-    people = people_of(0, components=components, sees_group=sees_group)
+def test_who_is_sorted(measures, sees_group, here):
+    """Only where one measure weighs alone and the group is seen; others are summed."""
+    people = people_of(0, measures=measures, sees_group=sees_group)
     assert isinstance(by_price(people), SortedPeople) == here

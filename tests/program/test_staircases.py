@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from felicific import Aggregates, Budget, Floor, Ratio, Score, aggregate, frontier, solve
+from felicific import Budget, Floor, Ratio, Score, aggregate, frontier, solve
 from felicific._problem.rows import rows_of
+from felicific._program.aggregates import Aggregates
 from felicific._program.highs import run_model
 from felicific._program.model import build
 from felicific._program.solution import solve_program
@@ -21,7 +22,7 @@ CELLS, GROUPS = 12, 2
 
 
 def people(rng, n, decisions, unit=1.0):
-    """A table in which nothing is regular: scores that say little, amounts, and decisions of today."""
+    """A table in which nothing is regular: scores that say little, amounts, and maybe present decisions."""
     score = rng.beta(1.0, 1.0, n).round(2)
     table = {
         "sex": np.where(np.arange(n) < 4, np.arange(n) % 2, rng.integers(0, 2, n)).astype(str),
@@ -30,7 +31,7 @@ def people(rng, n, decisions, unit=1.0):
         "amount": unit * rng.lognormal(0.0, 0.7, n),
     }
     if rng.random() < 0.5:
-        table["today"] = np.array(decisions)[rng.integers(0, len(decisions), n)]
+        table["baseline"] = np.array(decisions)[rng.integers(0, len(decisions), n)]
     return table
 
 
@@ -51,14 +52,14 @@ def summed(seed, n, n_decisions, *, monotone=True, favourable=1, unit=1.0):
     table = people(rng, n, decisions, unit)
     return aggregate(
         table,
-        proba="score",
+        score="score",
         y="y",
         sensitive_features="sex",
         decisions=decisions,
         loss=rng.normal(size=(2, n_decisions)).round(3),
         favourable=favourable,
         happiness={"worth": Worth(decisions)},
-        today="today" if "today" in table else None,
+        baseline="baseline" if "baseline" in table else None,
         policy=Score(bins=CELLS, monotone=monotone),
     ).joined()
 
@@ -224,11 +225,11 @@ def test_sums_that_disagree_on_decisions_do_not_add(refuses):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_files_of_sums_hold_the_decisions(seed):
-    """Sums come back from a file with their decisions, and whether today's are known."""
+    """Sums come back from a file with their decisions, and whether the baseline is known."""
     sums = summed(seed, 60, 3)
     back = Aggregates.from_json(sums.to_json())
     assert back.decisions.tolist() == sums.decisions.tolist()
-    assert (back.rising, back.knows_today) == (sums.rising, sums.knows_today)
+    assert (back.rising, back.knows_baseline) == (sums.rising, sums.knows_baseline)
     assert (back + back).total == 2 * sums.total
     again, first = (solve(one, gap=0.1, random_state=0) for one in (back, sums))
     assert again.loss == pytest.approx(first.loss, abs=1e-12)
@@ -243,7 +244,7 @@ def test_an_empty_cell_gets_what_its_neighbour_gets():
     }
     policy = solve(
         table,
-        proba="score",
+        score="score",
         y="y",
         sensitive_features="sex",
         decisions=["no", "later", "yes"],

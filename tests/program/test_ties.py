@@ -1,4 +1,4 @@
-"""Of several optimal policies, the one nearest to today's decisions: against a second naive program."""
+"""Of several optimal policies, the one nearest to the baseline's decisions: against a second naive program."""
 
 from itertools import pairwise
 
@@ -21,15 +21,15 @@ def sums(seed, policy, K=2):
     group = rng.integers(0, 2, n)
     if K == 2:
         score = rng.choice([0.1, 0.2, 0.4, 0.6, 0.7, 0.9], n)
-        proba = np.column_stack([1 - score, score])
+        score = np.column_stack([1 - score, score])
     else:
-        proba = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8], [0.5, 0.25, 0.25]])[
+        score = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8], [0.5, 0.25, 0.25]])[
             rng.integers(0, 4, n)
         ]
     y = rng.integers(0, K, n)
     return aggregate(
         np.zeros((n, 1)),
-        proba=proba,
+        score=score,
         y=y,
         sensitive_features=group,
         happiness="equalized_odds",
@@ -38,20 +38,20 @@ def sums(seed, policy, K=2):
 
 
 def naive_distance(computed):
-    """Cost of every change, cell by cell in plain loops: people, times the share of the group up to today's turn."""
+    """Cost of every change, cell by cell in loops: people, times the share of the group up to the baseline's turn."""
     G, S, K = computed.loss.shape
-    today = computed.signal.today(K).tolist()
+    baseline = computed.signal.baseline(K).tolist()
     cost = np.zeros((G, S, K))
     runs = [list(run) for run in computed.signal.runs(K)]
     for z in range(G):
         for run in runs:
             people = [float(computed.mass[z, s]) for s in run]
-            turns = [i for i in range(1, len(run)) if today[run[i]] != today[run[i - 1]]] or [0]
+            turns = [i for i in range(1, len(run)) if baseline[run[i]] != baseline[run[i - 1]]] or [0]
             for i, s in enumerate(run):
                 middle = sum(people[:i]) + people[i] / 2
                 far = min(abs(middle - sum(people[:turn])) for turn in turns) / max(sum(people), 1e-300)
                 for d in range(K):
-                    if d != today[s]:
+                    if d != baseline[s]:
                         cost[z, s, d] = people[i] * (far if len(run) > 1 else 1.0)
     return cost
 
@@ -69,7 +69,7 @@ def two_programs(computed, distance, gap):
     for row, cell in enumerate(position.reshape(-1, K)):
         sums_to_one[row, cell] = 1
     upper, limits = [], []
-    for j in range(len(computed.components)):
+    for j in range(len(computed.measures)):
         means = np.zeros((G, n))
         for z in range(G):
             means[z, position[z].ravel()] = (computed.value[z, :, :, j] / computed.counted[z, j]).ravel()
@@ -95,7 +95,7 @@ def two_programs(computed, distance, gap):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("seed", range(6))
 def test_solution_is_the_nearest_of_the_optimal_ones(policy, seed):
-    """Nothing that is optimal changes today's decisions less."""
+    """Nothing that is optimal changes the baseline's decisions less."""
     computed = sums(seed, POLICIES[policy])
     changed = (naive_distance(computed) * solve(computed, gap=0.05).q).sum()
     assert changed == pytest.approx(naive_nearest(computed, 0.05), abs=1e-5)
@@ -119,23 +119,23 @@ def test_many_classes():
 
 
 def test_who_is_indifferent_keeps_the_decision():
-    """Where the loss does not care and nothing is asked, today's decisions stay."""
+    """Where the loss does not care and nothing is asked, the baseline's decisions stay."""
     score = np.repeat([0.2, 0.4, 0.6, 0.8], 10)
     computed = aggregate(
         np.zeros((40, 1)),
-        proba=np.column_stack([1 - score, score]),
+        score=np.column_stack([1 - score, score]),
         y=np.arange(40) % 2,
         sensitive_features=np.repeat([0, 1], 20)[np.argsort(np.tile(np.arange(2), 20), kind="stable")],
         happiness="statistical_parity",
     ).joined()
     q = solve(computed, gap={}).q
     held = computed.mass > 0
-    today = np.eye(2)[computed.signal.today(2)]
-    assert (q[held] == np.broadcast_to(today, q.shape)[held]).all()
+    baseline = np.eye(2)[computed.signal.baseline(2)]
+    assert (q[held] == np.broadcast_to(baseline, q.shape)[held]).all()
 
 
 def test_individual_mixtures_change_least():
-    """Of the mixtures of its columns that are optimal on the real labels, the one that changes today least."""
+    """Of the mixtures of its columns that are optimal on the real labels, the one that changes the baseline least."""
     rng = np.random.default_rng(5)
     n = 300
     group = rng.integers(0, 2, n)
@@ -189,7 +189,7 @@ class Told(ClassifierMixin, BaseEstimator):
 def test_the_frontier_has_the_least_gap_of_the_optimal_ones(policy, seed):
     """A gap that leaves room: the solution is the nearest, the frontier's policy as good and of no larger gap."""
     computed = sums(seed, POLICIES[policy])
-    most = {component.name: 1.0 for component in computed.components}
+    most = {measure.name: 1.0 for measure in computed.measures}
     solved, there = solve(computed, gap=most), frontier(computed, gap=most).at(gap=most)
     assert there.loss == pytest.approx(solved.loss, abs=1e-9)
     assert max(there.gaps.values()) <= max(solved.gaps.values()) + 1e-9

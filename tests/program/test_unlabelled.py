@@ -11,7 +11,6 @@ from naive import LAZY
 from scipy.optimize import minimize
 
 from felicific import (
-    Aggregates,
     Budget,
     Floor,
     Gap,
@@ -25,6 +24,7 @@ from felicific import (
     frontier,
     solve,
 )
+from felicific._program.aggregates import Aggregates
 from felicific._statistics.labels import (
     fit_curve,
     fit_label_curve,
@@ -45,8 +45,8 @@ def world(n=900, classes=2, seed=0, known=True):
     group = rng.integers(0, 2, n)
     base = rng.normal(size=(n, classes))
     base[:, -1] += 0.4 - 0.3 * group
-    proba = np.exp(base) / np.exp(base).sum(axis=1, keepdims=True)
-    truth = np.array([rng.choice(classes, p=row) for row in proba])
+    score = np.exp(base) / np.exp(base).sum(axis=1, keepdims=True)
+    truth = np.array([rng.choice(classes, p=row) for row in score])
     probabilities = 1.0 / (1.0 + np.exp(-0.6 * (base[:, -1] - base[:, 0] - 0.5 * group + 0.6)))
     seen = rng.random(n) < probabilities
     table = pd.DataFrame(
@@ -57,23 +57,23 @@ def world(n=900, classes=2, seed=0, known=True):
             "truth": truth,
             "y": np.where(seen, truth, np.nan),
             "w": rng.integers(1, 4, n).astype(float),
-            **{f"p{k}": proba[:, k] for k in range(classes)},
+            **{f"p{k}": score[:, k] for k in range(classes)},
         }
     )
     return table
 
 
 def roles(classes=2, **more):
-    return {"proba": {k: f"p{k}" for k in range(classes)}, "y": "y", "sensitive_features": "g", **more}
+    return {"score": {k: f"p{k}" for k in range(classes)}, "y": "y", "sensitive_features": "g", **more}
 
 
 def bins_of(table, classes):
     """The fine bin of everybody, as the documentation of Score says it."""
     if classes == 2:
         return np.ceil(4096 * table["p1"]).astype(int) + (table["p1"] > 0.5)
-    proba = table[[f"p{k}" for k in range(classes)]].to_numpy()
+    score = table[[f"p{k}" for k in range(classes)]].to_numpy()
     fine = max(32, 4096 // classes)
-    return proba.argmax(axis=1) * (fine + 1) + np.ceil(fine * proba.max(axis=1)).astype(int)
+    return score.argmax(axis=1) * (fine + 1) + np.ceil(fine * score.max(axis=1)).astype(int)
 
 
 def expanded(table, classes, probabilities=None, weight=None):
@@ -81,8 +81,8 @@ def expanded(table, classes, probabilities=None, weight=None):
     columns = [f"p{k}" for k in range(classes)]
     weight = np.ones(len(table)) if weight is None else table[weight].to_numpy()
     place = table["g"].astype(str) + " " + bins_of(table, classes).astype(str)
-    proba = table[columns].to_numpy()
-    mean = pd.DataFrame(proba * weight[:, None]).groupby(place.to_numpy()).transform("sum").to_numpy()
+    score = table[columns].to_numpy()
+    mean = pd.DataFrame(score * weight[:, None]).groupby(place.to_numpy()).transform("sum").to_numpy()
     mean = mean / pd.Series(weight).groupby(place.to_numpy()).transform("sum").to_numpy()[:, None]
     labelled = table["y"].notna().to_numpy()
     chances = np.zeros((len(table), classes))
@@ -256,7 +256,16 @@ def test_parts_add_to_the_whole(said, happiness):
     asked = roles(happiness=happiness, missing_labels=said)
     parts = [aggregate(part, **asked) for part in (table[:101], table[101:500], table[500:])]
     one, other = sum(parts).completed(), aggregate(table, **asked).completed()
-    for name in ("mass", "loss", "value", "among", "today_loss", "today_value", "today_mass", "least_loss"):
+    for name in (
+        "mass",
+        "loss",
+        "value",
+        "among",
+        "baseline_loss",
+        "baseline_value",
+        "baseline_mass",
+        "least_loss",
+    ):
         left, right = getattr(one.around(other.origin), name), getattr(other, name)
         assert (left is None) == (right is None)
         if left is not None:
@@ -328,18 +337,18 @@ def test_a_table_without_missing_labels_is_as_it_was():
 def test_the_curve_has_the_greatest_likelihood_and_no_bias(k):
     """Newton's method finds what a general optimiser does, and the chances of every label sum to what was seen."""
     rng = np.random.default_rng(k)
-    proba = rng.dirichlet(np.ones(k), 300)
-    counts = np.eye(k)[[rng.choice(k, p=row**0.7 / (row**0.7).sum()) for row in proba]] * rng.exponential(
+    score = rng.dirichlet(np.ones(k), 300)
+    counts = np.eye(k)[[rng.choice(k, p=row**0.7 / (row**0.7).sum()) for row in score]] * rng.exponential(
         size=(300, 1)
     )
-    curve = fit_curve(proba, counts, 100.0)
-    chances = curve.chances(proba)
+    curve = fit_curve(score, counts, 100.0)
+    chances = curve.chances(score)
     np.testing.assert_allclose(
         (counts.sum(axis=1)[:, None] * chances).sum(axis=0), counts.sum(axis=0), rtol=1e-9
     )
 
     def minus(place):
-        scores = np.append(0.0, place[:-1]) + place[-1] * log_shares(proba)
+        scores = np.append(0.0, place[:-1]) + place[-1] * log_shares(score)
         scores = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
         return -(counts * scores).sum() * 100.0 / counts.sum() + (place[-1] - 1.0) ** 2 / 2
 
@@ -354,12 +363,12 @@ def test_the_curve_has_the_greatest_likelihood_and_no_bias(k):
 
 def test_a_label_nobody_has_stays_without_chance():
     """A class that no labelled person has gets no chance; one class alone gets all."""
-    proba = np.random.default_rng(0).dirichlet(np.ones(3), 50)
+    score = np.random.default_rng(0).dirichlet(np.ones(3), 50)
     counts = np.zeros((50, 3))
     counts[:, 0] = counts[:, 2] = 1.0
-    assert (fit_curve(proba, counts, 50.0).chances(proba)[:, 1] == 0).all()
+    assert (fit_curve(score, counts, 50.0).chances(score)[:, 1] == 0).all()
     counts[:, 2] = 0.0
-    assert (fit_curve(proba, counts, 50.0).chances(proba)[:, 0] == 1).all()
+    assert (fit_curve(score, counts, 50.0).chances(score)[:, 0] == 1).all()
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -434,10 +443,10 @@ def test_ends_close_as_nothing_is_hidden():
         plain, near = raw.completed(), raw.completed(1 + 1e-9)
         np.testing.assert_allclose(near.loss, plain.loss, atol=1e-6)
         np.testing.assert_allclose(near.least_loss, plain.loss, atol=1e-6)
-        np.testing.assert_allclose(near.today_loss, plain.today_loss, atol=1e-6)
+        np.testing.assert_allclose(near.baseline_loss, plain.baseline_loss, atol=1e-6)
         for j in range(near.value.shape[3]):
             np.testing.assert_allclose(near.value[..., j], plain.value[..., 0], atol=1e-6)
-            np.testing.assert_allclose(near.today_value[..., j], plain.today_value[..., 0], atol=1e-6)
+            np.testing.assert_allclose(near.baseline_value[..., j], plain.baseline_value[..., 0], atol=1e-6)
 
 
 def test_ends_of_happiness_hold_every_truth():
@@ -451,7 +460,7 @@ def test_ends_of_happiness_hold_every_truth():
         )
         sums = raw.completed(max_odds_ratio)
         policy = solve(raw, max_odds_ratio=max_odds_ratio, gap=0.4, random_state=0)
-        names = [component.name for component in policy.components]
+        names = [measure.name for measure in policy.measures]
         low, high = (policy.outcome.means[:, names.index(f"h, at {end}")] for end in ("least", "most"))
         assert policy.gap <= 0.4 + 1e-9
         assert policy.gap == pytest.approx(max(high[0] - low[1], high[1] - low[0], 0.0), abs=1e-9)
@@ -478,7 +487,7 @@ def test_ends_of_happiness_hold_every_truth():
             assert (low - 1e-9 <= mean).all()
             assert (mean <= high + 1e-9).all()
             assert abs(mean[0] - mean[1]) <= policy.gap + 1e-9
-        assert sums.components[0].ends == ("h, at least", "h, at most")
+        assert sums.measures[0].ends == ("h, at least", "h, at most")
 
 
 def test_floors_and_budgets_hold_at_the_end_that_matters():
@@ -497,12 +506,17 @@ def test_floors_and_budgets_hold_at_the_end_that_matters():
         constraints=[Floor("h", 0.3), Budget("h", at_most=0.5), WorseOff(0.1)],
         random_state=0,
     )
-    names = [component.name for component in policy.components]
+    names = [measure.name for measure in policy.measures]
     low, high = (policy.outcome.means[:, names.index(f"h, at {end}")] for end in ("least", "most"))
     assert (low >= 0.3 - 1e-9).all()
     share = table["g"].value_counts(normalize=True)[["a", "b"]].to_numpy()
     assert share @ high <= 0.5 + 1e-9
-    for asked in (Ratio("h", 0.8), Floor("h", "today"), Budget("h", exactly=0.4), Gap("h", 0.1, between="g")):
+    for asked in (
+        Ratio("h", 0.8),
+        Floor("h", "baseline"),
+        Budget("h", exactly=0.4),
+        Gap("h", 0.1, between="g"),
+    ):
         with pytest.raises(ConstraintError, match="hidden reasons leave open"):
             solve(raw, max_odds_ratio=2.0, gap={}, constraints=[asked])
 

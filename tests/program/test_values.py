@@ -32,7 +32,7 @@ def people(values, predicted=None, group=None, weight=None):
     predicted = (values > 0).astype(int) if predicted is None else np.asarray(predicted)
     group = np.where(np.arange(len(values)) % 2, "b", "a") if group is None else np.asarray(group)
     return People.of(
-        np.empty((len(values), 0)), PROBLEM, group=group, proba=values, predicted=predicted, weight=weight
+        np.empty((len(values), 0)), PROBLEM, group=group, score=values, predicted=predicted, weight=weight
     )
 
 
@@ -63,7 +63,7 @@ def test_a_value_is_in_the_cell_that_its_cuts_say(values, others):
     assert cells(signal, some).tolist() == naive_cells(signal, some).tolist()
     assert len(set(cells(signal, values).tolist())) == len(set(values))
     assert signal.boundary == 0.0
-    assert ((np.array(values) > 0) == signal.today(2)[cells(signal, values)]).all()
+    assert ((np.array(values) > 0) == signal.baseline(2)[cells(signal, values)]).all()
     signal.check(2)
 
 

@@ -3,7 +3,7 @@
 import math
 
 KINDS = {
-    "takes": ("everybody", "It shrinks the gap by taking from everybody."),
+    "levels-down": ("everybody", "It shrinks the gap by leveling everybody down."),
     "unclear": ("chance", "We cannot tell."),
     "leave": ("met", "Leave it as it is."),
     "certified": ("held-out test", "It shrinks the gap, and that is certified."),
@@ -13,7 +13,7 @@ KINDS = {
 FLAGS = {
     "asked-missed": (3, "Misses what was asked", "Asked: at most 0. Found: more, and that is shown."),
     "others-grow": (2, "Other gaps grow", "By other measures the groups move apart: approved."),
-    "lots": (1, "Lots are drawn", "23 of 19,536 people (0.12 %) are decided by lot."),
+    "randomized": (1, "People are randomized", "23 of 19,536 people (0.12 %) are decided at random."),
     "sees-group": (1, "Decides by group", "For some purposes, in some places, that is unlawful. Ask first."),
 }
 
@@ -24,7 +24,7 @@ def interval(estimate, half=None, **more):
     return {"estimate": estimate, "low": ends[0], "high": ends[1], **more}
 
 
-def component(name, unit="$", step=100.0, **more):
+def measure(name, unit="$", step=100.0, **more):
     """What is measured."""
     return {
         "name": name,
@@ -49,10 +49,10 @@ class Choice:
     def __init__(
         self,
         groups=("Female", "Male"),
-        components=None,
+        measures=None,
         decisions=("declined", "approved"),
         places=12,
-        verdict="takes",
+        verdict="levels-down",
         scores=True,
         certified=False,
         size=1.0,
@@ -63,7 +63,7 @@ class Choice:
         **more,
     ):
         self.groups = list(groups)
-        self.components = components or [component("funding")]
+        self.measures = measures or [measure("funding")]
         self.decisions, self.places, self.verdict = list(decisions), places, verdict
         self.scores, self.certified, self.size, self.accuracy = scores, certified, size, accuracy
         self.band, self.limits, self.flags, self.more = band, limits, flags, more
@@ -75,14 +75,14 @@ class Choice:
         return size if self.limits else None
 
     def scale(self, j):
-        """A gap of the size of one, in the unit of a component."""
-        return (0.1 if self.components[j]["unit"] == "share" else 10_000.0) * self.size
+        """A gap of the size of one, in the unit of a measure."""
+        return (0.1 if self.measures[j]["unit"] == "share" else 10_000.0) * self.size
 
     def mean(self, j, z, t):
-        """Group z has the mean ``t`` of the way from the least gap (0) to today's (1)."""
-        base = (0.5 if self.components[j]["unit"] == "share" else 258_000.0 * self.size) + 0.1 * j
+        """Group z has the mean ``t`` of the way from the least gap (0) to the baseline's (1)."""
+        base = (0.5 if self.measures[j]["unit"] == "share" else 258_000.0 * self.size) + 0.1 * j
         spread = (z - (len(self.groups) - 1) / 2) / max(len(self.groups) - 1, 1)
-        taken = 0.0 if self.verdict != "takes" else -0.6 * (1 - t)
+        taken = 0.0 if self.verdict != "levels-down" else -0.6 * (1 - t)
         return base + self.scale(j) * (-1.86 * spread * (0.6 + 0.4 * t) + taken)
 
     def gap(self, j, t):
@@ -106,7 +106,7 @@ class Choice:
                 {"name": name, "people": self.people[z], "compared": True, "scores": self.bins(z)}
                 for z, name in enumerate(self.groups)
             ],
-            "components": self.components,
+            "measures": self.measures,
             "loss": {
                 "name": "error" if self.accuracy else "cost",
                 "accuracy": self.accuracy,
@@ -123,11 +123,11 @@ class Choice:
                 "boundary": 0.5 if self.scores else None,
                 "blindness": None,
             },
-            "today": self.today(),
-            "best": {"tau": 0.9, "loss": 0.0252, "gaps": [0.0] * len(self.components)},
+            "baseline": self.baseline(),
+            "best": {"tau": 0.9, "loss": 0.0252, "gaps": [0.0] * len(self.measures)},
             "positions": [self.position(i) for i in range(self.places)],
             "proposed": min(1, self.places - 1),
-            "nobody_worse": self.verdict != "takes",
+            "nobody_worse": self.verdict != "levels-down",
             "certificate": self.certificate(),
             "certified": min(1, self.places - 1) if self.certified else None,
             "also": [self.also("approved", True), self.also("decided rightly", False)],
@@ -139,7 +139,7 @@ class Choice:
             "impact": [],
             "methods": ["Intervals: t (large sample) for means, Welch's t (large sample) for gaps."],
             "caveats": ["Means of groups are compared, not lives."],
-            "fitted_today": [0.34 * self.gap(j, 1.0) for j in range(len(self.components))],
+            "fitted_baseline": [0.34 * self.gap(j, 1.0) for j in range(len(self.measures))],
             "premises": [],
             "outlook": "",
             "fingerprints": {"people": "ec9509a1" * 8},
@@ -153,10 +153,10 @@ class Choice:
             return None
         return [self.people[z] / 60 * (1 + 0.8 * math.sin(0.2 * b + z)) for b in range(60)]
 
-    def today(self):
+    def baseline(self):
         return {
             "loss": interval(0.0252, self.half(0.002)),
-            "components": [
+            "measures": [
                 {
                     "means": [
                         interval(
@@ -173,33 +173,33 @@ class Choice:
                     "gap_method": "Welch's t (large sample)",
                     "bias": 0.0,
                 }
-                for j, part in enumerate(self.components)
+                for j, part in enumerate(self.measures)
             ],
         }
 
     def position(self, i):
         last = self.places - 1
         t = i / last if last else 1.0
-        today, proposed = i == last, i == min(1, last)
+        baseline, proposed = i == last, i == min(1, last)
         tau = 6300.0 * self.size * t
         names = [
-            *(["least gap"] if i == 0 and not today else []),
+            *(["least gap"] if i == 0 and not baseline else []),
             *(["proposed"] if proposed else []),
-            *(["half of today's"] if i == last // 2 and 0 < i < last else []),
-            *(["today"] if today else []),
+            *(["half of the model's gap"] if i == last // 2 and 0 < i < last else []),
+            *(["baseline"] if baseline else []),
         ]
         cost = 0.0032 * (1 - t) if self.accuracy else 3.2 * (1 - t)
         n = len(self.groups)
         return {
             "tau": tau,
             "names": names,
-            "today": today,
+            "baseline": baseline,
             "proposed": proposed,
-            "hash": "today" if today else f"gap={tau!r}",
-            "aimed": [tau * (1 + j) if part["closed"] else None for j, part in enumerate(self.components)],
-            "python": None if today else f"fair.at(gap={tau!r}).policy_",
+            "hash": "baseline" if baseline else f"gap={tau!r}",
+            "aimed": [tau * (1 + j) if part["closed"] else None for j, part in enumerate(self.measures)],
+            "python": None if baseline else f"fair.at(gap={tau!r}).policy_",
             "loss": 0.0252 + cost,
-            "cost_today": interval(cost, self.half(0.0 if today else 0.0018 if self.accuracy else 1.8)),
+            "cost_baseline": interval(cost, self.half(0.0 if baseline else 0.0018 if self.accuracy else 1.8)),
             "cost_best": interval(cost, self.half(0.0023 if self.accuracy else 2.3)),
             "every": {
                 "cost": [cost - 0.003 * (1 - t / 2), cost + 0.003 * (1 - t / 2)],
@@ -210,18 +210,18 @@ class Choice:
                     ]
                     if part["has_gap"]
                     else None
-                    for j, part in enumerate(self.components)
+                    for j, part in enumerate(self.measures)
                 ],
             }
             if self.band
             else None,
-            "components": [self.effect(j, t, today) for j in range(len(self.components))],
+            "measures": [self.effect(j, t, baseline) for j in range(len(self.measures))],
             "moves": [self.moves(z, t) for z in range(n)],
             "changed": [150 * (1 - t)] * n,
-            "lots": [11.5 * (1 - t)] * n,
-            "better": [0.0 if self.verdict == "takes" else 40 * (1 - t) * z for z in range(n)],
+            "randomized": [11.5 * (1 - t)] * n,
+            "better": [0.0 if self.verdict == "levels-down" else 40 * (1 - t) * z for z in range(n)],
             "worse": [109 * (1 - t)] * n,
-            "price": None if i == 0 or today else (2.7e-7 if self.accuracy else 1e-4),
+            "price": None if i == 0 or baseline else (2.7e-7 if self.accuracy else 1e-4),
             "steps": [[[0.0, 0.5 + 0.06 * (1 - t), 0.0], [0.5 + 0.06 * (1 - t), 1.0, 1.0]] for _ in range(n)]
             if self.scores
             else None,
@@ -230,31 +230,31 @@ class Choice:
             if self.scores
             else None,
             "person": None
-            if today or not self.scores
+            if baseline or not self.scores
             else {
                 "group": 0,
                 "low": 0.54,
                 "high": 0.55,
                 "people": 27,
-                "today": len(self.decisions) - 1,
+                "baseline": len(self.decisions) - 1,
                 "then": 0,
                 "drawn": len(self.decisions) - 1,
                 "chance": 0.0,
                 "other": {"group": n - 1, "then": None, "drawn": len(self.decisions) - 1, "chance": 0.25}
                 if n > 1
                 else None,
-                "changes": [-550_900.0 * self.size] * len(self.components),
+                "changes": [-550_900.0 * self.size] * len(self.measures),
             },
-            "policy_sha256": None if today else f"{i:02d}" * 32,
-            "verdict": self.said(today, tau),
+            "policy_sha256": None if baseline else f"{i:02d}" * 32,
+            "verdict": self.said(baseline, tau),
             "rules": [
                 f"In group {name}, a person with a score of at most {0.5 + 0.06 * (1 - t):.4f} is always decided 0."
                 for name in self.groups
             ],
         }
 
-    def effect(self, j, t, today):
-        part, small = self.components[j], 0.0 if today else 0.24 * self.scale(j)
+    def effect(self, j, t, baseline):
+        part, small = self.measures[j], 0.0 if baseline else 0.24 * self.scale(j)
         change = self.gap(j, t) - self.gap(j, 1.0)
         return {
             "means": [
@@ -262,7 +262,7 @@ class Choice:
                     self.mean(j, z, t),
                     self.half(0.6 * self.scale(j)),
                     change=interval(self.mean(j, z, t) - self.mean(j, z, 1.0), self.half(small / 2)),
-                    gain=0.0 if self.verdict == "takes" else 40 * (1 - t) * z,
+                    gain=0.0 if self.verdict == "levels-down" else 40 * (1 - t) * z,
                     lose=109 * (1 - t),
                 )
                 for z in range(len(self.groups))
@@ -287,18 +287,18 @@ class Choice:
             for a in range(n)
         ]
 
-    def said(self, today, tau):
-        kind = "leave" if today else self.verdict
-        reason, headline = ("same", "Nothing changes.") if today else KINDS[kind]
-        flags = () if today else self.flags
+    def said(self, baseline, tau):
+        kind = "leave" if baseline else self.verdict
+        reason, headline = ("same", "Nothing changes.") if baseline else KINDS[kind]
+        flags = () if baseline else self.flags
         return {
             "kind": kind,
             "reason": reason,
             "headline": headline,
             "sentence": f"The gap goes from $18,600 to $11,400, aimed at {tau:,.0f}. Per person: Female -$9,400.",
             "remedy": ""
-            if today
-            else "To close it without taking, fit again with a floor of 'funding' at today's level.",
+            if baseline
+            else "To close it without leveling down, fit again with a floor of 'funding' at its baseline.",
             "flags": [
                 {"kind": name, "level": FLAGS[name][0], "name": FLAGS[name][1], "sentence": FLAGS[name][2]}
                 for name in flags
@@ -311,7 +311,7 @@ class Choice:
         return {
             "confidence": 0.95,
             "basis": "held-out test",
-            "gaps": {part["name"]: 16_000.0 * self.size for part in self.components},
+            "gaps": {part["name"]: 16_000.0 * self.size for part in self.measures},
             "loss": 0.1,
             "smallest": 5203,
             "large_samples": [],
@@ -324,7 +324,7 @@ class Choice:
             "name": name,
             "unit": "share",
             "step": 0.001,
-            "today": interval(0.012, 0.004),
+            "baseline": interval(0.012, 0.004),
             "then": interval(0.025 if grows else 0.008, 0.004),
             "change": interval(0.013 if grows else -0.004, 0.006),
             "groups": [interval(-0.017 + 0.013 * z, 0.001) for z in range(len(self.groups))],
@@ -342,7 +342,7 @@ def audit(n_groups=2, kind="unclear", **more):
     made = Choice(groups=["Female", "Male", "a", "b", "c", "d", "e", "f"][:n_groups], flags=())
     heads = {"unclear": "We cannot tell.", "within": "Shown to be within what is allowed."}
     whole = made.content()
-    kept = ("format", "version", "title", "period", "date", "confidence", "loss", "today", "components")
+    kept = ("format", "version", "title", "period", "date", "confidence", "loss", "baseline", "measures")
     return {
         **{name: whole[name] for name in kept},
         "kind": "audit",

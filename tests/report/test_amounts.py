@@ -12,8 +12,8 @@ from report.test_report import check_page
 from reported import HOSTILE, amounts_world, fitted_amounts
 
 from felicific import Floor, Happiness, audit, compare
+from felicific._report.document import Report
 from felicific.exceptions import DataError, FittedRowsWarning
-from felicific.report import Report
 
 PEOPLE = 2_000
 
@@ -35,8 +35,8 @@ def found(fair, others):
 
 
 def part_of(content, name):
-    """The position of a component."""
-    return [part["name"] for part in content["components"]].index(name)
+    """The position of a measure."""
+    return [part["name"] for part in content["measures"]].index(name)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -47,9 +47,12 @@ def test_the_numbers_are_those_of_an_audit_of_the_same_rows(fair, others, found)
     """Distance, where it is reached, mean amounts and loss, with their intervals, are those of ``audit``."""
     X, y, group = others
     asked = {"happiness": "distributional_parity", "sensitive_features": group, "gap": 0.05}
-    for name, amounts in (("today", fair.estimator_.predict(X)), ("proposed", found_amounts(fair, others))):
+    for name, amounts in (
+        ("baseline", fair.estimator_.predict(X)),
+        ("proposed", found_amounts(fair, others)),
+    ):
         one, point = audit(amounts, X, y, **asked), found.content["points"][name]
-        parity = point["components"][part_of(found.content, "distributional_parity")]
+        parity = point["measures"][part_of(found.content, "distributional_parity")]
         gap = one["distributional_parity"].gap
         assert [parity["gap"][end] for end in ("estimate", "low", "high")] == [
             gap.estimate,
@@ -57,7 +60,7 @@ def test_the_numbers_are_those_of_an_audit_of_the_same_rows(fair, others, found)
             gap.high,
         ]
         assert parity["at"] == one["distributional_parity"].at
-        means = point["components"][part_of(found.content, "mean amount")]["means"]
+        means = point["measures"][part_of(found.content, "mean amount")]["means"]
         for mean, said in zip(one["mean amount"].means.values(), means, strict=True):
             assert [said[end] for end in ("estimate", "low", "high")] == [mean.estimate, mean.low, mean.high]
         assert point["loss"]["estimate"] == one.loss.estimate
@@ -74,19 +77,22 @@ def test_changes_are_those_of_the_same_people(fair, others, found):
     """Paired changes of the distance and of the loss are those of ``compare``; of the root they follow its slope."""
     X, y, group = others
     asked = {"happiness": "distributional_parity", "sensitive_features": group}
-    today, then = fair.estimator_.predict(X), found_amounts(fair, others)
-    change, said = compare(audit(today, X, y, **asked), audit(then, X, y, **asked)), found.content["changes"]
+    baseline, then = fair.estimator_.predict(X), found_amounts(fair, others)
+    change, said = (
+        compare(audit(baseline, X, y, **asked), audit(then, X, y, **asked)),
+        found.content["changes"],
+    )
     for one, other in (
         (change.loss, said["cost"]),
         (
             change["distributional_parity"].gap,
-            said["components"][part_of(found.content, "distributional_parity")]["gap"],
+            said["measures"][part_of(found.content, "distributional_parity")]["gap"],
         ),
     ):
         assert [other[end] for end in ("estimate", "low", "high")] == [one.estimate, one.low, one.high]
-    roots = [math.sqrt(np.mean((amounts - y) ** 2)) for amounts in (today, then)]
+    roots = [math.sqrt(np.mean((amounts - y) ** 2)) for amounts in (baseline, then)]
     assert said["root_cost"]["estimate"] == pytest.approx(roots[1] - roots[0], abs=1e-12)
-    slopes = (then - y) ** 2 / (2 * roots[1]) - (today - y) ** 2 / (2 * roots[0])
+    slopes = (then - y) ** 2 / (2 * roots[1]) - (baseline - y) ** 2 / (2 * roots[0])
     half = 1.96 * slopes.std() / math.sqrt(PEOPLE)
     for end, sign in (("low", -1), ("high", 1)):
         distance = sign * (said["root_cost"][end] - said["root_cost"]["estimate"])
@@ -94,16 +100,16 @@ def test_changes_are_those_of_the_same_people(fair, others, found):
 
 
 def test_who_gets_more_is_counted_one_by_one(fair, others, found):
-    """People of every group who get more and less than today, and the shares above amounts, as loops count them."""
+    """Who gets more and who less than from the baseline, and shares above amounts, of every group, as loops count."""
     X, _, group = others
-    today, then = fair.estimator_.predict(X), found_amounts(fair, others)
+    baseline, then = fair.estimator_.predict(X), found_amounts(fair, others)
     for told in found.content["groups"]:
         rows = np.flatnonzero(group == told["name"])
         assert told["people"] == len(rows)
-        assert told["more"] == sum(then[i] > today[i] + 1e-7 for i in rows)
-        assert told["less"] == sum(then[i] < today[i] - 1e-7 for i in rows)
+        assert told["more"] == sum(then[i] > baseline[i] + 1e-7 for i in rows)
+        assert told["less"] == sum(then[i] < baseline[i] - 1e-7 for i in rows)
     spread = found.content["distributions"]
-    for name, amounts in (("today", today), ("proposed", then)):
+    for name, amounts in (("baseline", baseline), ("proposed", then)):
         for z, told in enumerate(found.content["groups"]):
             own = amounts[group == told["name"]]
             for k in (0, 17, 80, len(spread["amounts"]) - 1):
@@ -118,9 +124,9 @@ def test_on_the_fitted_people_it_is_what_the_policy_states(fair):
         report = fair.report(X, y, sensitive_features=group)
     points, outcomes = report.content["points"], fair.outcomes_
     j = part_of(report.content, "distributional_parity")
-    for name, other in (("today", "today"), ("free", "unconstrained"), ("proposed", "proposed")):
+    for name, other in (("baseline", "baseline"), ("free", "unconstrained"), ("proposed", "proposed")):
         assert points[name]["loss"]["estimate"] == pytest.approx(outcomes[other].loss, rel=1e-9)
-        distance = points[name]["components"][j]["gap"]["estimate"]
+        distance = points[name]["measures"][j]["gap"]["estimate"]
         assert distance == pytest.approx(outcomes[other].distance.value, abs=1e-9)
     assert (report.verdict.kind, report.verdict.reason) == ("unclear", "in-sample")
     assert report.verdict.flags[0].kind == "in-sample"
@@ -134,9 +140,9 @@ def test_weights_are_repetitions(fair, others):
     weighted = fair.report(X, y, sensitive_features=group, sample_weight=weight).content
     repeated = fair.report(X.iloc[rows], y[rows], sensitive_features=group[rows]).content
     assert [one["people"] for one in weighted["groups"]] == [one["people"] for one in repeated["groups"]]
-    for name in ("today", "free", "proposed"):
+    for name in ("baseline", "free", "proposed"):
         for one, other in zip(
-            weighted["points"][name]["components"], repeated["points"][name]["components"], strict=True
+            weighted["points"][name]["measures"], repeated["points"][name]["measures"], strict=True
         ):
             for end in ("estimate", "low", "high"):
                 assert one["gap"][end] == pytest.approx(other["gap"][end], rel=1e-9)
@@ -158,7 +164,7 @@ def test_the_frontier_is_that_of_the_policy_on_these_people(fair, others, found)
     assert line["loss"][k] == pytest.approx(np.mean((amounts - y) ** 2), rel=1e-9)
     assert line["gaps"][k][j] == pytest.approx(
         audit(amounts, X, happiness="distributional_parity", sensitive_features=group)
-        .components[-1]
+        .measures[-1]
         .gap.estimate,
         abs=1e-9,
     )
@@ -183,19 +189,19 @@ def test_the_verdict_says_who_gets_more_and_what_it_costs(found):
     assert found.content["verdict"] == verdict.to_dict()
 
 
-def test_what_holds_today_is_left_as_it_is(fair, others):
-    """Where the distance that is allowed is shown to hold today, there is nothing to repair."""
+def test_what_holds_already_is_left_as_it_is(fair, others):
+    """Where the distance that is allowed is shown to hold under the baseline, there is nothing to repair."""
     X, y, group = others
     report = fair.at(gap=0.9).report(X, y, sensitive_features=group)
     assert (report.verdict.kind, report.verdict.reason) == ("leave", "met")
 
 
-def test_taking_from_a_group_alone_is_called_taking(others):
-    """Where amounts may not rise above the lower group's, a gap of what people want closes by taking."""
+def test_taking_from_a_group_alone_is_called_levelling_down(others):
+    """Where amounts may not rise above the lower group's, a gap of what people want closes by levelling down."""
     X, y, group = others
     taking = fitted_amounts(happiness="decision", gap=0.5, decisions=(0.0, 40.5))
     verdict = taking.report(X, y, sensitive_features=group).verdict
-    assert verdict.kind == "takes"
+    assert verdict.kind == "levels-down"
     neutral = fitted_amounts(gap=0.05, decisions=(0.0, 40.5)).report(X, y, sensitive_features=group)
     assert neutral.verdict.kind == "unpromised"  # of distributions nobody said that people want more
     assert any(flag.kind == "every-group-less" for flag in neutral.verdict.flags)
@@ -213,34 +219,35 @@ def test_a_certificate_is_on_the_page(others):
 
 
 def test_other_requirements_are_held_against_these_people(others):
-    """A floor that was met where the policy was fitted is measured here, against today's means of these people."""
+    """A floor that was met at the fit is measured here, against the baseline's means of these people."""
     X, y, group = others
-    kept = fitted_amounts(happiness="decision", gap=1.0, constraints=[Floor("decision", at_least="today")])
+    kept = fitted_amounts(happiness="decision", gap=1.0, constraints=[Floor("decision", at_least="baseline")])
     report = kept.report(X, y, sensitive_features=group)
     rows = report.content["requirements"]
     assert [row["words"] for row in rows] == [
-        f"mean 'decision' of group {name!r} at least today's" for name in ("Female", "Male")
+        f"mean 'decision' of group {name!r} at least the baseline's" for name in ("Female", "Male")
     ]
     means = [kept.predict(X, sensitive_features=group)[group == name].mean() for name in ("Female", "Male")]
     assert [row["estimate"] for row in rows] == pytest.approx(means)
     assert "whether these people meet it" in check_page(report.to_html()).words
 
 
-def test_lots_are_counted(others):
-    """Of predictions that many share, those who draw their amount are counted, and drawn on the page."""
+def test_who_faces_a_lottery_is_counted(others):
+    """Of predictions that many share, those who draw their amount are counted, and shown on the page."""
     X, y, group = amounts_world(1_000, 2, steps=8)
     drawn = fitted_amounts(steps=8, gap=0.0)
     report = drawn.report(X, y, sensitive_features=group)
     lucky = drawn.policy_.drawing(
         drawn.estimator_.predict(X), np.array([drawn.groups_.index(one) for one in group])
     )
-    assert report.content["lots"] == len(lucky) > 0
+    assert report.content["randomized"] == len(lucky) > 0
     j = part_of(report.content, "distributional_parity")
-    with_lots, without = (
-        one.report(X, y, sensitive_features=group).content["points"]["proposed"]["components"][j]["gap"]
+    with_lottery, without = (
+        one.report(X, y, sensitive_features=group).content["points"]["proposed"]["measures"][j]["gap"]
         for one in (drawn, fitted_amounts(steps=8, gap=0.0, randomize=False))
     )
-    assert with_lots["estimate"] < without["estimate"] / 2  # people who are alike draw each for themselves
+    # People who are alike draw each for themselves.
+    assert with_lottery["estimate"] < without["estimate"] / 2
     assert 'class="apart"' in report.to_html()
 
 
@@ -307,7 +314,7 @@ def test_many_groups_and_many_measures(others):
 
 
 def test_hostile_names_stay_text():
-    """Groups, components, units, titles and commands of any content appear as text, and as nothing else."""
+    """Groups, measures, units, titles and commands of any content appear as text, and as nothing else."""
     happiness = {HOSTILE[0]: Happiness("decision", unit=HOSTILE[1]), HOSTILE[4]: "distributional_parity"}
     X, y, group = amounts_world(500, 2, HOSTILE)
     bad = fitted_amounts(HOSTILE, 500, happiness=happiness, gap={HOSTILE[0]: 2.0, HOSTILE[4]: 0.3})
@@ -339,11 +346,11 @@ def test_it_is_saved_whole_or_not_at_all(found, tmp_path):
         ({"unit": 3}, "unit is 3"),
         ({"confidence": 1.5}, "confidence"),
         ({"title": 7}, "title is 7"),
-        ({"today": [1.0, 2.0]}, "2"),
+        ({"baseline": [1.0, 2.0]}, "2"),
     ],
 )
 def test_what_makes_no_sense_is_refused(fair, others, told, words):
-    """No labels, units and titles that are no text, a confidence that is none, too few of today's amounts."""
+    """No labels, units and titles that are no text, a confidence that is none, too few of the baseline's amounts."""
     X, y, group = others
     given = {"y": y, "sensitive_features": group} | told
     with pytest.raises(DataError, match=words):
@@ -375,9 +382,9 @@ def double(decision, x):
                 "happiness": {"pay": double},
                 "gap": 2.0,
                 "policy": "score",
-                "constraints": [Floor("pay", at_least="today")],
+                "constraints": [Floor("pay", at_least="baseline")],
             },
-            "at least today's",
+            "at least the baseline's",
         ),
         (
             {"happiness": "decision", "gap": 2.0, "policy": "score", "sees_group": False},

@@ -10,8 +10,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Happiness, audit, compare
+from felicific._report.stops import PLACES, mark, round_step, spread
 from felicific.exceptions import DataError, FelicificError, FittedRowsWarning
-from felicific.report.stops import PLACES, mark, round_step, spread
 
 FUNDING = Happiness("decision * loan", name="funding", unit="$")
 
@@ -55,14 +55,14 @@ def three(content):
 
 
 def test_positions_are_those_of_fair_at(fair, others, content):
-    """Means, gap, loss, moves, lots, who gains and who loses at three positions are those of ``fair.at``, by loops."""
+    """Means, gap, loss, moves, lotteries, who gains and loses at three positions are those of ``fair.at``, by loops."""
     X, y = others
-    today, group, loan = fair.estimator_.predict(X[["x"]]), X["g"].to_numpy(), X["loan"].to_numpy()
+    baseline, group, loan = fair.estimator_.predict(X[["x"]]), X["g"].to_numpy(), X["loan"].to_numpy()
     for place in three(content):
         moved = fair if place["proposed"] else fair.at(gap=place["aimed"][0])
         assert moved.policy_.sha256 == place["policy_sha256"]
         probabilities = moved.predict_proba(X)
-        part = place["components"][0]
+        part = place["measures"][0]
         means = [np.mean((probabilities[:, 1] * loan)[group == who]) for who in fair.groups_]
         assert [mean["estimate"] for mean in part["means"]] == pytest.approx(means)
         assert part["gap"]["estimate"] == pytest.approx(abs(means[0] - means[1]))
@@ -71,7 +71,7 @@ def test_positions_are_those_of_fair_at(fair, others, content):
         )
         for z, who in enumerate(fair.groups_):
             here = group == who
-            up, down = (here & (today == d) for d in (0, 1))
+            up, down = (here & (baseline == d) for d in (0, 1))
             assert part["means"][z]["gain"] == pytest.approx(probabilities[up, 1].sum(), abs=1e-6)
             assert part["means"][z]["lose"] == pytest.approx(probabilities[down, 0].sum(), abs=1e-6)
             assert place["moves"][z][0][1] == pytest.approx(probabilities[up, 1].sum(), abs=1e-6)
@@ -80,7 +80,7 @@ def test_positions_are_those_of_fair_at(fair, others, content):
             assert place["changed"][z] == pytest.approx(
                 probabilities[up, 1].sum() + probabilities[down, 0].sum(), abs=1e-6
             )
-            assert place["lots"][z] == ((probabilities[here] > 0).sum(axis=1) > 1).sum()
+            assert place["randomized"][z] == ((probabilities[here] > 0).sum(axis=1) > 1).sum()
 
 
 def test_positions_are_as_sure_as_audits_and_comparisons(fair, others, content):
@@ -88,19 +88,19 @@ def test_positions_are_as_sure_as_audits_and_comparisons(fair, others, content):
     X, y = others
     asked = {"happiness": FUNDING, "sensitive_features": "g"}
     before = audit(fair.estimator_.predict(X[["x"]]), X, y, **asked)
-    assert content["today"]["components"][0]["gap"]["high"] == pytest.approx(before["funding"].gap.high)
+    assert content["baseline"]["measures"][0]["gap"]["high"] == pytest.approx(before["funding"].gap.high)
     positions, groups = len(content["positions"]) - 1, len(fair.groups_)
     for place in three(content):
         moved = fair if place["proposed"] else fair.at(gap=place["aimed"][0])
         alpha = 0.05 if place["proposed"] else 0.05 / positions
         after = audit(moved, X, y)
-        part = place["components"][0]
+        part = place["measures"][0]
         gap = compare(before, after, confidence=1 - alpha)["funding"].gap
         assert limits(part["gap"]["change"]) == pytest.approx([gap.estimate, gap.low, gap.high])
         means = compare(before, after, confidence=1 - alpha / groups)["funding"].means.values()
         for mine, theirs in zip(part["means"], means, strict=True):
             assert limits(mine["change"]) == pytest.approx([theirs.estimate, theirs.low, theirs.high])
-        assert place["cost_today"]["estimate"] == pytest.approx(after.loss.estimate - before.loss.estimate)
+        assert place["cost_baseline"]["estimate"] == pytest.approx(after.loss.estimate - before.loss.estimate)
         every = compare(before, after, confidence=1 - 0.05 / positions)["funding"].gap
         assert place["every"]["gaps"][0] == pytest.approx([every.low, every.high])
         assert part["bound"] >= part["gap"]["estimate"]
@@ -109,7 +109,7 @@ def test_positions_are_as_sure_as_audits_and_comparisons(fair, others, content):
                 [after["funding"].gap.low, after["funding"].gap.high]
             )
             loss = compare(before, after).loss
-            assert limits(place["cost_today"]) == pytest.approx([loss.estimate, loss.low, loss.high])
+            assert limits(place["cost_baseline"]) == pytest.approx([loss.estimate, loss.low, loss.high])
 
 
 def limits(interval):
@@ -146,8 +146,8 @@ def test_the_worked_person_is_a_cell_of_many(fair, others, content):
     """At least ten people of one group at one score, half of whom move; the most of all such cells."""
     X, _ = others
     score, probabilities = fair.estimator_.predict_proba(X[["x"]])[:, 1], fair.predict_proba(X)
-    today = (score > 0.5).astype(int)
-    moved = 1 - probabilities[np.arange(len(X)), today]
+    baseline = (score > 0.5).astype(int)
+    moved = 1 - probabilities[np.arange(len(X)), baseline]
     cells = pd.DataFrame(
         {
             "cell": np.floor(score * 100),
@@ -174,7 +174,7 @@ def test_the_worked_person_is_a_cell_of_many(fair, others, content):
     best = (apart if len(apart) else able)["moved"].max()
     assert able.loc[(group, cell), "moved"] == pytest.approx(best)
     here = (cells["g"] == group) & (cells["cell"] == cell)
-    change = ((cells["proba"] - today) * cells["loan"])[here].mean()
+    change = ((cells["proba"] - baseline) * cells["loan"])[here].mean()
     assert person["changes"] == pytest.approx([change])
 
 
@@ -185,7 +185,7 @@ def test_other_measures_are_audits(fair, others, content):
         asked = {"happiness": {part["name"]: happiness}, "sensitive_features": "g"}
         before = audit(fair.estimator_.predict(X[["x"]]), X, y, **asked)
         after = audit(fair, X, y, happiness={part["name"]: happiness}, gap={})
-        assert part["today"]["estimate"] == pytest.approx(before.gap)
+        assert part["baseline"]["estimate"] == pytest.approx(before.gap)
         assert part["then"]["estimate"] == pytest.approx(after.gap)
         change = compare(before, after, confidence=1 - 0.05 / 2)[part["name"]].gap
         assert limits(part["change"]) == pytest.approx([change.estimate, change.low, change.high])
@@ -193,18 +193,18 @@ def test_other_measures_are_audits(fair, others, content):
         assert part["unit"] == "share"
 
 
-def test_positions_end_with_today(fair, content):
-    """From the least gap to today's own decisions; at most 40; none but the proposed has a larger gap than today."""
+def test_positions_end_with_the_baseline(fair, content):
+    """From the least gap to the baseline; at most 40; none but the proposed has a larger gap."""
     places = content["positions"]
     assert 20 < len(places) <= PLACES
-    now = float(fair.frontier_.today.gaps[0])
+    now = float(fair.frontier_.baseline.gaps[0])
     assert [place["tau"] for place in places] == sorted(place["tau"] for place in places)
     assert all(place["tau"] < now for place in places[:-1])
     last = places[-1]
-    assert (last["names"], last["today"], last["hash"], last["policy_sha256"]) == (
-        ["today"],
+    assert (last["names"], last["baseline"], last["hash"], last["policy_sha256"]) == (
+        ["under the model"],
         True,
-        "today",
+        "baseline",
         None,
     )
     assert sum(last["changed"]) == 0
@@ -212,7 +212,7 @@ def test_positions_end_with_today(fair, content):
     named = {name: place for place in places for name in place["names"]}
     assert named["proposed"]["aimed"] == [2_000.0]
     assert named["proposed"]["python"] == "fair.policy_"
-    assert named["half of today's"]["aimed"][0] == pytest.approx(now / 2)
+    assert named["half of the model's gap"]["aimed"][0] == pytest.approx(now / 2)
     assert len({place["hash"] for place in places}) == len(places)
     for place in places[:-1]:
         assert place["hash"] == f"gap={place['aimed'][0]!r}"
@@ -226,42 +226,42 @@ def test_an_aim_of_rounding_is_zero():
 
 
 @pytest.mark.parametrize(
-    ("least", "most", "today", "policy"),
+    ("least", "most", "baseline", "policy"),
     [(0.0, 9e4, 21_273.0, 0.0), (0.03, 1.0, 0.031, 0.0305), (1e-9, 1.0, 0.8, 0.4), (5.0, 5.0, 5.0, 5.0),
      (0.0, 0.0, 0.0, 0.0), (0.2, 0.5, 0.1, 0.3), (0.1, 0.3, 0.6, 0.3)],
 )  # fmt: skip
-def test_places_are_round_numbers(least, most, today, policy):
-    """Between the named ones lie round numbers, few enough; where the least gap is today's there is nothing between."""
-    marked = mark(least, most, today, policy)
+def test_places_are_round_numbers(least, most, baseline, policy):
+    """Between the named ones lie round numbers, few enough, and nothing where the least gap is the baseline's."""
+    marked = mark(least, most, baseline, policy)
     assert marked["proposed"] == pytest.approx(policy)
-    found = spread(marked, today)
+    found = spread(marked, baseline)
     assert found == sorted(set(found))
     assert set(marked.values()) <= set(found)
     assert len(found) < PLACES
-    assert all(tau < today or tau == marked["proposed"] for tau in found)
-    if today - min(marked.values()) > 1e-6:
-        step = round_step((today - min(marked.values())) / 33)
+    assert all(tau < baseline or tau == marked["proposed"] for tau in found)
+    if baseline - min(marked.values()) > 1e-6:
+        step = round_step((baseline - min(marked.values())) / 33)
         rest = [tau for tau in found if tau not in marked.values()]
         assert all(abs(tau / step - round(tau / step)) < 1e-6 for tau in rest)
         assert len(found) >= 15
 
 
 def test_nobody_worse_off_is_a_place_or_none(others):
-    """A policy that gives is found where no group has less than today; one that takes has no such place."""
+    """A policy that gives has a place where no group has less than from the baseline; one that levels down has none."""
     from felicific import Floor
 
-    giving = classifier(constraints=[Floor("funding", at_least="today")]).report(*others).content
+    giving = classifier(constraints=[Floor("funding", at_least="baseline")]).report(*others).content
     named = [place for place in giving["positions"] if "no group worse off here" in place["names"]]
     assert giving["nobody_worse"] == bool(named)
     for place in named:
-        assert min(mean["change"]["estimate"] for mean in place["components"][0]["means"]) >= 0
+        assert min(mean["change"]["estimate"] for mean in place["measures"][0]["means"]) >= 0
     taking = classifier(sees_group=False, policy="score", gap=15_000.0).report(*others).content
     assert not taking["nobody_worse"]
-    assert taking["positions"][taking["proposed"]]["verdict"]["kind"] == "takes"
+    assert taking["positions"][taking["proposed"]]["verdict"]["kind"] == "levels-down"
 
 
 def test_fitted_people_are_no_evidence(fair):
-    """On the rows that it was fitted on every verdict but today's is that we cannot tell."""
+    """On the rows that it was fitted on every verdict but the baseline's is that we cannot tell."""
     with pytest.warns(match="fitted on"):
         found = fair.report(*world(3_000, 1))
     assert found.verdict.reason == "in-sample"
@@ -361,19 +361,19 @@ def test_the_favourable_decision_may_be_the_first():
 
 
 def test_the_baseline_of_the_fit_is_remembered(others):
-    """A column that was named as today's at the fit is looked at again; where the two differ, a note says so."""
+    """A column that was named as the baseline at the fit is looked at again; where the two differ, a note says so."""
     X, y = world(3_000, 1)
     train, labels = world(500, 5)
     model = FrozenEstimator(LogisticRegression().fit(train[["x"]], labels))
     told = {"happiness": FUNDING, "gap": 2_000.0, "sensitive_features": "g", "random_state": 0}
-    fitted_beside = FairClassifier(model, **told).fit(X.assign(now=1), y, today="now")
+    fitted_beside = FairClassifier(model, **told).fit(X.assign(now=1), y, baseline="now")
     table, truth = others
     found = fitted_beside.report(table.assign(now=1), truth).content
     assert found["positions"][-1]["loss"] == pytest.approx(1 - truth.mean())
-    again = fitted_beside.report(table.assign(now=1), truth, today="now").content
+    again = fitted_beside.report(table.assign(now=1), truth, baseline="now").content
     assert again["positions"] == found["positions"]
     plain = FairClassifier(model, **told).fit(X, y)
-    caveats = plain.report(table.assign(now=1), truth, today="now").content["caveats"]
+    caveats = plain.report(table.assign(now=1), truth, baseline="now").content["caveats"]
     assert any("fitted beside what the model predicts" in text for text in caveats)
 
 
@@ -383,27 +383,27 @@ def test_a_report_without_labels_is_refused(fair, others, refuses):
         fair.report(others[0], None)
 
 
-def test_flags_of_a_policy_are_not_those_of_today(content):
-    """Today's own decisions do not decide by group because a policy would."""
+def test_flags_of_a_policy_are_not_those_of_the_baseline(content):
+    """The baseline does not decide by group because a policy would."""
     assert "sees-group" not in [flag["kind"] for flag in content["positions"][-1]["verdict"]["flags"]]
 
 
-def test_a_floor_of_today_is_that_of_these_people(others):
-    """What was asked for is today's mean of whoever is looked at, and not the number of the fitted people."""
+def test_a_floor_at_the_baseline_is_that_of_these_people(others):
+    """What was asked for is the baseline's mean of whoever is looked at, and not the number of the fitted people."""
     from felicific import Floor
 
-    found = classifier(constraints=[Floor("funding", at_least="today")]).report(*others).content
-    rows = [row for row in found["requirements"] if row["measure"] == "mean"]
+    found = classifier(constraints=[Floor("funding", at_least="baseline")]).report(*others).content
+    rows = [row for row in found["requirements"] if row["statistic"] == "mean"]
     assert rows
-    assert all(row["words"].endswith("at least today's") for row in rows)
-    assert all("today's mean of these people is" in row["note"] for row in rows)
+    assert all(row["words"].endswith("at least the baseline's") for row in rows)
+    assert all("the baseline mean of these people is" in row["note"] for row in rows)
     assert not found["best"]["free"]
 
 
-def test_other_decisions_of_today_are_the_baseline(fair, others):
-    """With ``today=`` changes are against that system, and unchanged groups are not known to be."""
+def test_other_decisions_may_be_the_baseline(fair, others):
+    """With ``baseline=`` changes are against that system, and unchanged groups are not known to be."""
     X, y = others
-    found = fair.report(X.assign(now=1), y, today="now").content
+    found = fair.report(X.assign(now=1), y, baseline="now").content
     assert found["positions"][-1]["loss"] == pytest.approx(1 - y.mean())
     place = found["positions"][found["proposed"]]
     assert sum(place["better"]) == 0

@@ -16,7 +16,7 @@ from strategies import examples
 from felicific._people.people import People
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
-from felicific.report.fingerprint import people_sha256
+from felicific._report.fingerprint import people_sha256
 
 DAY = dt.date(2024, 2, 29)
 NOON = dt.datetime(2024, 2, 29, 12)
@@ -140,8 +140,8 @@ def test_sparse_matrices_are_told_by_what_they_hold():
 
 def test_what_is_decided_is_no_part_of_it():
     """Neither is what a model says: those are not the people."""
-    x, proba = {"c": [1, 2, 3, 4]}, np.array([0.1, 0.9, 0.2, 0.8])
-    decided = {"today": np.array([0, 1, 1, 1]), "proba": proba, "decided": np.array([1, 1, 1, 1])}
+    x, score = {"c": [1, 2, 3, 4]}, np.array([0.1, 0.9, 0.2, 0.8])
+    decided = {"baseline": np.array([0, 1, 1, 1]), "score": score, "decided": np.array([1, 1, 1, 1])}
     assert sha(x) == sha(x, **decided) == sha(x, weight=np.ones(4))
 
 

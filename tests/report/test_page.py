@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from report.contents import KINDS, audit, choice, component
+from report.contents import KINDS, audit, choice, measure
 from reported import HOSTILE
 
-from felicific.report.page import render
-from felicific.report.slider import Moving, Told, embedded, track
-from felicific.report.view import choice_view
+from felicific._report.page import render
+from felicific._report.slider import Moving, Told, embedded, track
+from felicific._report.view import choice_view
 
 
 def data_of(page):
@@ -38,11 +38,11 @@ def column(data, key):
     return [told(data, place) for place in places]
 
 
-def many(n_groups, n_components, places=40):
-    """Many groups and components, and sentences that differ everywhere."""
+def many(n_groups, n_measures, places=40):
+    """Many groups and measures, and sentences that differ everywhere."""
     content = choice(
         groups=[f"group {z}" for z in range(n_groups)],
-        components=[component(f"measure {j}", "days", 0.01) for j in range(n_components)],
+        measures=[measure(f"measure {j}", "days", 0.01) for j in range(n_measures)],
         places=places,
         certified=True,
         verdict="certified",
@@ -50,7 +50,7 @@ def many(n_groups, n_components, places=40):
     for i, place in enumerate(content["positions"]):
         place["rules"] = [
             f"In group {z}, a person with a score above 0.{i:02d}{z:02d} and at most 0.{i:02d}{z:02d}9 "
-            f"({z + i / 7:.1f}% of the group) is decided 0 by lot, {80 - i / 3:.2f}% to {20 + i / 3:.2f}%."
+            f"({z + i / 7:.1f}% of the group) is decided 0 at random, {80 - i / 3:.2f}% to {20 + i / 3:.2f}%."
             for z in range(n_groups)
             for _ in range(2)
         ]
@@ -64,7 +64,7 @@ def many(n_groups, n_components, places=40):
 def hostile():
     content = choice(
         groups=HOSTILE,
-        components=[component(HOSTILE[1], HOSTILE[0]), component(HOSTILE[3], HOSTILE[4])],
+        measures=[measure(HOSTILE[1], HOSTILE[0]), measure(HOSTILE[3], HOSTILE[4])],
         decisions=HOSTILE[2:4],
         places=5,
         title=HOSTILE[0],
@@ -91,8 +91,8 @@ def test_names_stay_text(make):
 
 
 def test_a_lone_surrogate_comes_back_from_the_data():
-    """What is saved names a component exactly as its owner does."""
-    data = data_of(render(choice(components=[component(HOSTILE[4])], places=3)))
+    """What is saved names a measure exactly as its owner does."""
+    data = data_of(render(choice(measures=[measure(HOSTILE[4])], places=3)))
     assert data["gaps"] == [HOSTILE[4]]
 
 
@@ -120,7 +120,7 @@ def test_no_page_asks_for_anything():
 def test_a_page_is_made_without_altair():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from report.contents import choice;"
-        "from felicific.report.page import render; render(choice());"
+        "from felicific._report.page import render; render(choice());"
         "sys.exit('altair' in sys.modules or 'matplotlib' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(Path(__file__).parents[1])], check=True)
@@ -155,7 +155,7 @@ def test_positions_have_an_address_and_a_place():
     content = choice(places=12)
     data = data_of(render(content))
     assert data["hashes"] == [place["hash"] for place in content["positions"]]
-    assert data["hashes"][-1] == "today"
+    assert data["hashes"][-1] == "baseline"
     assert data["at"][0] == 0
     assert data["at"][-1] == 1
     assert data["at"] == sorted(set(data["at"]))
@@ -170,11 +170,11 @@ def test_positions_at_one_gap_can_be_told_apart():
 
 
 def test_what_is_saved_is_what_python_wrote():
-    """Every position's verdict, sentence, flags and fingerprint reach the script as they are; today has no policy."""
+    """Every position's verdict, sentence, flags and fingerprint reach the script as is; the baseline has no policy."""
     content = choice(places=9)
     data = data_of(render(content))
     assert data["decision"]["format"] == "felicific decision"
-    assert data["decision"]["version"] == 1
+    assert data["decision"]["version"] == 2
     assert [*data["decision"]][-3:] == ["people_sha256", "model", "felicific"]
     for i, place in enumerate(content["positions"]):
         verdict = place["verdict"]
@@ -186,7 +186,7 @@ def test_what_is_saved_is_what_python_wrote():
         ]
         kinds = [told(data, entry[1]) for entry in data["lists"]["flags"][i]]
         assert kinds == [flag["kind"] for flag in verdict["flags"]]
-        assert data["aimed"][i] == (None if place["today"] else place["aimed"])
+        assert data["aimed"][i] == (None if place["baseline"] else place["aimed"])
 
 
 def test_texts_are_told_once_and_come_back():
@@ -228,18 +228,18 @@ def test_a_certificate_holds_at_its_own_position_only():
 
 
 def test_a_certificate_that_promises_nothing_is_not_said_to_be_of_another_position():
-    """Where it is no less than today's gap, its own position says that, and the others still strike it through."""
+    """Where it is no less than the model's gap, its own position says so, and the others still strike it through."""
     content = choice(certified=True, verdict="unpromised") | {"certified": None}
     data = data_of(render(content))
     assert column(data, "certificate")[content["proposed"]] == "none"
-    assert "no less than today's gap" in column(data, "certificate-for")[content["proposed"]]
+    assert "no less than the model's gap" in column(data, "certificate-for")[content["proposed"]]
     assert column(data, "certificate")[-1] == "off"
     assert column(data, "certificate-for")[-1].startswith("another position")
 
 
 def test_the_first_sentence_names_every_measure():
     """Also those that are folded further down, with what was asked of each."""
-    content = choice(components=[component(f"measure {j}", "days", 0.1) for j in range(5)])
+    content = choice(measures=[measure(f"measure {j}", "days", 0.1) for j in range(5)])
     lead = "".join(str(part) for sentence in choice_view(content)["lead"] for part in sentence)
     assert "measure 3 and measure 4." in lead
     assert "0 days in measure 3 and 0 days in measure 4." in lead.replace("\N{NO-BREAK SPACE}", " ")
@@ -260,8 +260,8 @@ def test_without_a_band_the_page_says_so():
 
 
 def test_complements_and_more_than_three_measures_are_folded():
-    parts = [component(f"rate {j}", "share", 0.001, complement=j == 0) for j in range(6)]
-    view = choice_view(choice(components=parts))
+    parts = [measure(f"rate {j}", "share", 0.001, complement=j == 0) for j in range(6)]
+    view = choice_view(choice(measures=parts))
     assert view["names"].shown == [1, 2, 3]
     assert view["names"].folded == [0, 4, 5]
     assert [str(table["name"]) for table in view["who"]["folded"]] == ["rate 0", "rate 4", "rate 5"]
@@ -279,8 +279,8 @@ def test_of_many_groups_the_card_shows_the_largest():
 
 
 def test_who_is_told_to_lose_has_bars_and_no_gap():
-    loses = component("loses", "share", 0.001, has_gap=False, tells_who=True, closed=False, asked=None)
-    view = choice_view(choice(components=[component("funding"), loses]))
+    loses = measure("loses", "share", 0.001, has_gap=False, tells_who=True, closed=False, asked=None)
+    view = choice_view(choice(measures=[measure("funding"), loses]))
     assert [str(part["name"]) for part in view["who"]["aside"]] == ["loses"]
     assert view["names"].own == [0]
 
@@ -294,7 +294,7 @@ def test_without_a_line_of_scores_moves_are_a_table(options):
 
 def test_several_gaps_are_aimed_at_together():
     content = choice(
-        components=[component("money", asked=6300.0), component("waiting", "days", 0.1, asked=12600.0)]
+        measures=[measure("money", asked=6300.0), measure("waiting", "days", 0.1, asked=12600.0)]
     )
     for place in content["positions"]:
         place["tau"] /= 6300.0

@@ -13,7 +13,7 @@ from reported import fitted_amounts, long_line
 from felicific import FairClassifier, Happiness, Score, alternatives, frontier, plots
 from felicific._audit.names import labels
 from felicific._frontier import picture
-from felicific._frontier.breakpoints import Places
+from felicific._frontier.breakpoints import RayPolicies
 from felicific.exceptions import DataError
 
 HOSTILE = (
@@ -73,13 +73,13 @@ def words(chart):
 
 
 def test_the_frontier_is_drawn_as_it_is(people):
-    """Every breakpoint and today's point are in the chart, accuracy being one minus the error rate."""
+    """Every breakpoint and the baseline's point are in the chart, accuracy being one minus the error rate."""
     found = frontier(fitted(people).aggregates_)
     drawn = values(found.plot())
     for tau, loss in zip(found.tau, found.loss, strict=True):
         assert {"gap": tau, "loss": 1 - loss} in drawn
-    today = [row for row in drawn if row.get("text") == "today"]
-    assert today == [{"gap": found.today.gaps[0], "loss": 1 - found.today.loss, "text": "today"}]
+    baseline = [row for row in drawn if row.get("text") == "baseline"]
+    assert baseline == [{"gap": found.baseline.gaps[0], "loss": 1 - found.baseline.loss, "text": "baseline"}]
 
 
 def test_a_long_frontier_is_drawn_by_some_of_its_points(monkeypatch):
@@ -87,8 +87,8 @@ def test_a_long_frontier_is_drawn_by_some_of_its_points(monkeypatch):
 
     No policy is looked for, and a notebook looks for no more than it has rows.
     """
-    asked, find = [], Places.at
-    monkeypatch.setattr(Places, "at", lambda places, tau: asked.append(tau) or find(places, tau))
+    asked, find = [], RayPolicies.at
+    monkeypatch.setattr(RayPolicies, "at", lambda places, tau: asked.append(tau) or find(places, tau))
     line = long_line()
     assert len(line) > 1_000
     drawn = values(line.plot())
@@ -119,20 +119,20 @@ def test_a_loss_that_is_no_error_rate_is_drawn_as_a_loss(people):
     fair = fitted(people, loss=[[0, 3], [1, 0]])
     found = frontier(fair.aggregates_)
     chart = plots.frontier(found)
-    assert found.today.loss in [row["loss"] for row in values(chart)]
+    assert found.baseline.loss in [row["loss"] for row in values(chart)]
     assert "loss per person" in words(chart)
 
 
-def test_the_frontier_of_several_components(people):
-    """By default along the ray; in a component's unit when it is named; a wrong name is an error."""
+def test_the_frontier_of_several_measures(people):
+    """By default along the ray; in a measure's unit when it is named; a wrong name is an error."""
     happiness = {"money": Happiness(loan, unit="k$"), "rate": "statistical_parity"}
     found = frontier(fitted(people, happiness=happiness).aggregates_)
     assert found.tau[-1] in [row["gap"] for row in values(plots.frontier(found))]
-    chart = plots.frontier(found, component="money")
+    chart = plots.frontier(found, measure="money")
     assert found.tau[-1] * found.ray[0] in [row["gap"] for row in values(chart)]
     assert "allowed gap in money (k$)" in words(chart)
-    with pytest.raises(DataError, match="no component 'many'"):
-        plots.frontier(found, component="many")
+    with pytest.raises(DataError, match="no measure 'many'"):
+        plots.frontier(found, measure="many")
 
 
 def test_the_policy_chart_steps_where_the_policy_does(people):
@@ -180,7 +180,7 @@ def test_an_individual_policy_has_no_chart(people):
 
 
 def test_hostile_names_stay_text():
-    """Whatever a group or a component is called, every chart is drawn, and shows the names apart."""
+    """Whatever a group or a measure is called, every chart is drawn, and shows the names apart."""
     fair = classes_and_groups(
         2, HOSTILE, happiness={name: lambda decision: float(decision) for name in HOSTILE[:3]}
     )
@@ -193,7 +193,7 @@ def test_hostile_names_stay_text():
     ]
     charts = [
         plots.policy(fair.policy_),
-        *(plots.frontier(found, component=name) for name in HOSTILE[:3]),
+        *(plots.frontier(found, measure=name) for name in HOSTILE[:3]),
         plots.means(rows, title=HOSTILE[1] + HOSTILE[2]),
     ]
     for chart in charts:
@@ -254,8 +254,8 @@ def test_alternatives_are_drawn_as_they_are():
     assert (row["loss"], row["loss high"]) == (change.loss_change.estimate, change.loss_change.high)
     assert {"loss": 0.01} in values(found.plot())
     assert "script" not in "".join(word for word in words(found.plot()) if word.startswith("<s"))
-    with pytest.raises(DataError, match="no component 'many'"):
-        found.plot(component="many")
+    with pytest.raises(DataError, match="no measure 'many'"):
+        found.plot(measure="many")
     nothing = replace(found, rows=(found["bad"],))
     with pytest.raises(DataError, match="nothing to draw"):
         nothing.plot()
@@ -282,7 +282,7 @@ def test_charts_say_what_they_need(tmp_path):
     code = (
         "from felicific import audit, frontier\n"
         "people = {'sex': ['f', 'm'] * 8, 'score': [.2, .7, .6, .4] * 4, 'y': [0, 1, 1, 0] * 4}\n"
-        "line = frontier(people, proba='score', y='y', sensitive_features='sex', happiness='decision')\n"
+        "line = frontier(people, score='score', y='y', sensitive_features='sex', happiness='decision')\n"
         "found = audit('y', people, 'y', sensitive_features='sex', happiness='decision')\n"
         "for draw in (line.plot, found.plot, lambda: __import__('felicific.plots')):\n"
         "    try:\n"
@@ -298,12 +298,12 @@ def test_charts_say_what_they_need(tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("frontier scores.csv --proba score {} --out f.csv --chart f.svg", INSTALL),
-        ("alternatives scores.csv --proba today=score {} --out a.csv --chart a.png", INSTALL),
+        ("frontier scores.csv --score score {} --out f.csv --chart f.svg", INSTALL),
+        ("alternatives scores.csv --score baseline=score {} --out a.csv --chart a.png", INSTALL),
     ],
     ids=lambda part: part.split()[0],
 )
-def test_the_shell_says_what_charts_need(tmp_path, line, words):
+def test_the_command_line_says_what_charts_need(tmp_path, line, words):
     """Exit code 1 and one line, before any work is done: nothing is written."""
     (tmp_path / "scores.csv").write_text("sex,score,y\n" + "f,0.2,0\nm,0.7,1\nf,0.6,1\nm,0.4,0\n" * 20)
     line = line.format("--label y --group sex --happiness decision")
@@ -320,7 +320,7 @@ def test_a_report_needs_no_charts(tmp_path):
     """Jinja alone makes the page, and the demo too: neither looks for Altair."""
     (tmp_path / "scores.csv").write_text("sex,score,y\n" + "f,0.2,0\nm,0.7,1\nf,0.6,1\nm,0.4,0\n" * 50)
     line = (
-        "report scores.csv --proba score --label y --group sex --happiness decision --gap .1 --out page.html"
+        "report scores.csv --score score --label y --group sex --happiness decision --gap .1 --out page.html"
     )
     for command in (line, "demo --rows 1000 --out demo.html"):
         code, _, err = without_charts(

@@ -17,11 +17,11 @@ from reported import HOSTILE, fitted, loan, long_line, many
 from felicific import FairClassifier, Floor, Happiness, audit
 from felicific._audit.names import labels
 from felicific._fit.assessment import Assessment
-from felicific._frontier.breakpoints import Places
+from felicific._frontier.breakpoints import RayPolicies
+from felicific._report.document import Report
+from felicific._report.page import embedded
+from felicific._report.stops import PLACES, find_places
 from felicific.exceptions import DataError
-from felicific.report import Report
-from felicific.report.page import embedded
-from felicific.report.stops import PLACES, find_places
 
 # Numbers are compared on the very rows that were fitted on, which is warned about.
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -75,16 +75,16 @@ def test_weights_are_repetitions(fair, people):
     rows = np.repeat(np.arange(len(y)), weight)
     weighted = fair.report(X, y, sample_weight=weight).content
     repeated = fair.report(X.iloc[rows], y[rows]).content
-    for name in ("groups", "today", "best", "also"):
+    for name in ("groups", "baseline", "best", "also"):
         check_alike(weighted[name], repeated[name])
     for one, other in zip(weighted["positions"], repeated["positions"], strict=True):
         for name in (
             "loss",
-            "cost_today",
+            "cost_baseline",
             "cost_best",
-            "components",
+            "measures",
             "moves",
-            "lots",
+            "randomized",
             "better",
             "worse",
             "every",
@@ -109,7 +109,7 @@ def check_alike(one, other):
 
 
 def test_the_price_is_that_of_a_smaller_gap(fair, people, found):
-    """What a little less of the gap costs, at every position; below the least gap, and at today's, none is for sale."""
+    """What a little less of the gap costs, at every position; below the least gap and at the baseline none is sold."""
     places, line = found.content["positions"], fair.frontier_
     assert places[0]["price"] is None
     assert places[-1]["price"] is None
@@ -123,7 +123,7 @@ def test_the_price_is_that_of_a_smaller_gap(fair, people, found):
 
 
 def test_the_slider_stands_where_policies_were_solved_for(people):
-    """Where neighbours do not mix, a position is one that was solved for, the policy, or today."""
+    """Where neighbours do not mix, a position is one that was solved for, the policy, or the baseline."""
     fair = fitted(people, happiness="precision_parity", favourable=1, gap=0.013)
     line = fair.frontier_
     assert not line.mixes
@@ -150,7 +150,7 @@ def test_people_of_no_known_group_are_not_compared():
     found = audit(fair, x, y, sensitive_features=group)
     assert [one["name"] for one in content["groups"] if not one["compared"]] == ["unknown"]
     place = content["positions"][content["proposed"]]
-    for mine, theirs in zip(place["components"], found.components, strict=True):
+    for mine, theirs in zip(place["measures"], found.measures, strict=True):
         assert mine["gap"]["estimate"] == pytest.approx(theirs.gap.estimate, abs=1e-12)
         assert mine["gap"]["high"] == pytest.approx(theirs.gap.high, abs=1e-9)
     assert content["policy"]["requirements"] == []
@@ -178,7 +178,7 @@ def test_the_page_says_the_numbers(found):
         content["fingerprints"]["people"],
         "Thousands lent.",
         "felicific demo",
-        "half of today",
+        "half of the model's gap",
         *place["rules"],
     ):
         assert " ".join(text.split()) in words
@@ -324,7 +324,7 @@ def test_the_embedded_data_cannot_end_its_element():
 
 
 def test_hostile_names_stay_text():
-    """Groups, components, units, titles and commands of any content appear as text, and as nothing else."""
+    """Groups, measures, units, titles and commands of any content appear as text, and as nothing else."""
     happiness = {name: Happiness(lambda decision: float(decision), unit=name) for name in HOSTILE[::2]}
     fair, x, y, group = many(5, 2, happiness, HOSTILE, gap=dict.fromkeys(happiness, 0.1))
     for page in (
@@ -346,20 +346,20 @@ def test_a_frontier_of_a_thousand_breakpoints_has_few_places(monkeypatch):
 
     So is the policy of the least loss, which the proposed one is compared with.
     """
-    asked, find = set(), Places.at
-    monkeypatch.setattr(Places, "at", lambda places, tau: asked.add(tau) or find(places, tau))
+    asked, find = set(), RayPolicies.at
+    monkeypatch.setattr(RayPolicies, "at", lambda places, tau: asked.add(tau) or find(places, tau))
     line = long_line()
     assert len(line) > 1_000
     policy = line.at(tau=line.tau[500])
-    assert len(find_places(line, policy, line.along)) <= PLACES + 1
+    assert len(find_places(line, policy, line.policies_at)) <= PLACES + 1
     best = Assessment.of(None, line, policy).best
     assert best.loss == pytest.approx(line.loss[-1], abs=1e-9)
     assert 0 < len(asked) <= 2 * PLACES + 2
 
 
 @pytest.mark.slow
-def test_many_groups_classes_and_components():
-    """Twelve groups, five classes and six components make a page of bounded size."""
+def test_many_groups_classes_and_measures():
+    """Twelve groups, five classes and six measures make a page of bounded size."""
     happiness = {
         f"measure {j}": Happiness(lambda decision, j=j: float((decision + j) % 5), unit="years")
         for j in range(6)
@@ -387,7 +387,7 @@ def hardly(decision, x):
         {"gap": {}},
         {"loss": [[0, 3], [1, 0]]},
         {"randomize": False},
-        {"constraints": [Floor("loan", at_least="today")]},
+        {"constraints": [Floor("loan", at_least="baseline")]},
         {"happiness": {"money": loan, "rate": "equal_opportunity"}, "gap": {"money": 3.0, "rate": 0.1}},
         {"happiness": "equalized_odds"},
         {"happiness": "decision * loan"},

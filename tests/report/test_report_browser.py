@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from felicific import FairClassifier, Happiness, audit, compare
 from felicific._audit.quantity import Quantity, count
 from felicific._policy.signed import Signed
-from felicific.report import stops
+from felicific._report import stops
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytest.importorskip("playwright", reason="needs playwright: pip install -e '.[browser]'")
@@ -244,12 +244,12 @@ def plain(text):
 
 
 class Apart:
-    """What the page should say of one component, from the classifier and audits alone."""
+    """What the page should say of one measure, from the classifier and audits alone."""
 
     def __init__(self, made):
         self.fair, self.X, self.y, self.group = made.fair, made.X, made.y, made.group
-        self.today = self.fair.estimator_.predict(self.X[["x"]])
-        self.before = audit(self.today, self.X, self.y, happiness=FUNDING, sensitive_features=self.group)
+        self.baseline = self.fair.estimator_.predict(self.X[["x"]])
+        self.before = audit(self.baseline, self.X, self.y, happiness=FUNDING, sensitive_features=self.group)
         self.policies = len(made.places) - 1
         proposed = self.audited(self.fair)
         change = compare(self.before, proposed)
@@ -281,7 +281,9 @@ class Apart:
         }  # fmt: skip
         touched = {"gain": 0.0, "lose": 0.0}
         for z, who in enumerate(self.fair.groups_):
-            up, down = (probabilities[(self.group == who) & (self.today == d), 1 - d].sum() for d in (0, 1))
+            up, down = (
+                probabilities[(self.group == who) & (self.baseline == d), 1 - d].sum() for d in (0, 1)
+            )
             moves = sorted(((up, "declined", "approved"), (down, "approved", "declined")), reverse=True)
             flows = [f"{count(n)} from {a} to {b}" for n, a, b in moves if n > 1e-6]
             found |= {
@@ -291,12 +293,12 @@ class Apart:
                 f"who-0-{z}-lose": count(down),
                 f"touched-{z}-gain": count(up),
                 f"touched-{z}-lose": count(down),
-                f"flow-{z}": ", ".join(flows) or "nobody is decided otherwise",
+                f"flow-{z}": ", ".join(flows) or "nobody gets another decision",
             }
             touched = {"gain": touched["gain"] + up, "lose": touched["lose"] + down}
         found |= {f"touched-{way}": count(number) for way, number in touched.items()}
         found["changed"] = count(sum(touched.values()))
-        found["lots"] = count(((probabilities > 0).sum(axis=1) > 1).sum())
+        found["randomized"] = count(((probabilities > 0).sum(axis=1) > 1).sum())
         return {key: plain(text) for key, text in found.items()}
 
     def change(self, interval):
@@ -321,7 +323,7 @@ def test_the_numbers_are_those_of_fair_at_audit_and_compare(tab, pages):
     box = page.locator("#slider").bounding_box()
     page.mouse.click(box["x"] + 10 + 0.8 * (box["width"] - 20), box["y"] + box["height"] / 2)
     check()
-    page.get_by_role("button", name="half of today's").click()
+    page.get_by_role("button", name="half of the model's gap").click()
     check()
     assert len(set(seen)) == 4
 
@@ -393,7 +395,7 @@ def test_the_track_is_linear_in_the_gap_and_snaps(tab, pages):
         box = slider.bounding_box()
         return box["x"] + 10 + share * (box["width"] - 20), box["y"] + box["height"] / 2
 
-    # Today stands a little apart from the last policy, so the way is a little longer than today's gap.
+    # The baseline stands a little apart from the last policy, so the way is a little longer than the baseline's gap.
     whole = places[20]["tau"] / opened.data["at"][20]
     assert whole == pytest.approx(places[-1]["tau"], rel=0.03)
     for share in (0.217, 0.5, 0.693):
@@ -440,7 +442,7 @@ def test_the_address_names_the_position(tab, pages):
     opened = tab(fragment=f"#{places[7]['hash']}")
     assert opened.text("sha-text") == places[7]["policy_sha256"]
     for fragment, sha256 in (
-        ("today", "none: nothing changes"),
+        ("baseline", "none: nothing changes"),
         (places[3]["hash"], places[3]["policy_sha256"]),
         ("gap=0.123", places[start]["policy_sha256"]),
         (places[4]["hash"], places[4]["policy_sha256"]),
@@ -477,14 +479,14 @@ def check_decision(found, place, content, fair):
     verdict = place["verdict"]
     assert found == {
         "format": "felicific decision",
-        "version": 1,
+        "version": 2,
         "title": "Loans by sex",
-        "position": {"today": True} if place["today"] else {"gap": {"funding": place["aimed"][0]}},
+        "position": {"baseline": True} if place["baseline"] else {"gap": {"funding": place["aimed"][0]}},
         "verdict": verdict["kind"],
         "reason": verdict["reason"],
         "sentence": verdict["sentence"],
         "flags": [flag["kind"] for flag in verdict["flags"]],
-        "policy_sha256": None if place["today"] else fair.at(gap=place["aimed"][0]).policy_.sha256,
+        "policy_sha256": None if place["baseline"] else fair.at(gap=place["aimed"][0]).policy_.sha256,
         "people_sha256": content["fingerprints"]["people"],
         "model": "LogisticRegression",
         "felicific": content["versions"]["felicific"],
@@ -492,7 +494,7 @@ def check_decision(found, place, content, fair):
     }
 
 
-@pytest.mark.parametrize("keys", [("PageUp", "ArrowRight"), ("End",)], ids=["moved", "today"])
+@pytest.mark.parametrize("keys", [("PageUp", "ArrowRight"), ("End",)], ids=["moved", "baseline"])
 def test_what_is_saved_is_what_was_signed(tab, pages, tmp_path, keys):
     """decision.json has the position, the verdict, both SHA-256 and what was filled in; the library reads it."""
     opened, made = tab(), pages["usual"]
@@ -503,9 +505,9 @@ def test_what_is_saved_is_what_was_signed(tab, pages, tmp_path, keys):
         saved(opened.page, opened.page, tmp_path / "decision.json"), place, made.report.content, made.fair
     )
     signed = Signed.read(tmp_path / "decision.json")
-    assert signed.gaps == ({} if place["today"] else {"funding": place["aimed"][0]})
+    assert signed.gaps == ({} if place["baseline"] else {"funding": place["aimed"][0]})
     assert (signed.name, signed.next_audit) == ("A. Person", "2026-03-04")
-    if not place["today"]:
+    if not place["baseline"]:
         signed.check(made.fair.at(gap=place["aimed"][0]).policy_)
 
 
@@ -637,7 +639,7 @@ def test_without_javascript_the_page_can_be_read(tab, pages):
     page.locator("#positions summary").click()
     rows = page.locator("#positions tbody tr")
     assert rows.count() == len(places)
-    assert "half of today's" in page.locator("#positions").inner_text()
+    assert "half of the model's gap" in page.locator("#positions").inner_text()
     assert rows.nth(content["proposed"]).locator("th").inner_text().split() == ["$2,000", "proposed"]
 
 

@@ -13,11 +13,13 @@ from sklearn.svm import LinearSVC
 
 import felicific
 from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier, monitor, solve
+from felicific.exceptions import InfeasibleError
+from felicific.sklearn import make_scorer
 
 #: Lines that anybody is shown, and letters of one.
 LINES, COLUMNS = 30, 100
 
-ROLES = {"proba": "score", "y": "repaid", "sensitive_features": "sex"}
+ROLES = {"score": "score", "y": "repaid", "sensitive_features": "sex"}
 
 
 def table(n=600, seed=0, names=("f", "m"), classes=2):
@@ -90,7 +92,7 @@ def public():
         "outcome": found["cells"].outcome,
         "outcomes": found["cells"].outcomes["proposed"],
         "audit": after,
-        "component": after["loan"],
+        "measure": after["loan"],
         "ratios": audit("repaid", people, happiness="decision", sensitive_features="sex").ratios,
         "comparison": compare(before, after),
         "change": compare(before, after)["loan"],
@@ -108,9 +110,9 @@ def public():
         "worse_off": felicific.WorseOff(at_most=0.1),
         "explore": felicific.Exploration(0.05),
         "missing labels": felicific.MissingLabels(),
-        "scorer": felicific.Scorer(),
+        "scorer": make_scorer(),
         "error": felicific.FelicificError("No.", "Yes."),
-        "infeasible": felicific.InfeasibleError("No.", "Yes."),
+        "infeasible": InfeasibleError("No.", "Yes."),
     }
 
 

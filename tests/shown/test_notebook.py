@@ -47,7 +47,7 @@ CELLS = {
     "certificate": "fair.certificate_",
     "individual": """
         people = X.assign(score=model.predict_proba(X[["x"]])[:, 1], y=y, sex=sex)
-        roles = {"proba": "score", "y": "y", "sensitive_features": "sex", "happiness": loan}
+        roles = {"score": "score", "y": "y", "sensitive_features": "sex", "happiness": loan}
         solve(people, policy="individual", gap=1_000.0, **roles)
     """,
     "audit": """

@@ -153,20 +153,20 @@ def test_a_rounded_policy_is_drawn_as_it_decides():
 
 
 def test_a_frontier_is_a_picture_with_its_table():
-    """Every breakpoint is a dot and a row, with today; and only looking at it in a notebook solves it."""
+    """Every breakpoint is a dot and a row, with the baseline; and only looking at it in a notebook solves it."""
     line = frontier(public()["aggregates"])
-    assert repr(line) == "Frontier(components=['decision'], groups=['f', 'm'])"
+    assert repr(line) == "Frontier(measures=['decision'], groups=['f', 'm'])"
     assert "_line" not in vars(line)
     page = line._repr_html_()
     text = Page(page).text
     assert str(line) in text
     assert page.count("<circle") == len(line)
-    assert f"today {1 - line.today.loss:.2%} {line.today.gaps[0]:.5g} " in text
+    assert f"baseline {1 - line.baseline.loss:.2%} {line.baseline.gaps[0]:.5g} " in text
     for i in range(len(line)):
         assert f"breakpoint {i + 1} {1 - line.loss[i]:.2%} " in text
 
 
-def test_moments_are_counted():
+def test_aggregates_are_counted():
     """People, rows and share of every group."""
     people = table()
     found = aggregate(people, happiness="decision", sample_weight=np.full(600, 2), **ROLES)
@@ -179,9 +179,9 @@ def test_moments_are_counted():
 def test_a_policy_of_an_old_file_is_shown():
     """A policy of which nothing is known, as old files hold it, is shown too."""
     policy = public()["individual"]
-    bare = replace(policy, basis=replace(policy.basis, today=None, unconstrained=None, evidence=None))
+    bare = replace(policy, basis=replace(policy.basis, baseline=None, unconstrained=None, evidence=None))
     _, page = check_short(bare)
-    assert "dot: under this policy" in page.text
+    assert "dot: this policy" in page.text
     assert "diamond" not in page.text
 
 
@@ -216,7 +216,7 @@ def many():
         "individual": solve(people, policy="individual", happiness="decision", gap=0.9, **ROLES),
         "aggregates": sums,
         "audit": found,
-        "component": found["statistical_parity(decision=1)"],
+        "measure": found["statistical_parity(decision=1)"],
         "ratios": found.ratios,
         "comparison": compare(found, found),
         "frontier": _long_frontier(),
@@ -231,7 +231,7 @@ def many():
 
 
 MANY = (
-    "policy", "individual", "aggregates", "audit", "component", "ratios", "comparison", "frontier", "outcome", "cells",
+    "policy", "individual", "aggregates", "audit", "measure", "ratios", "comparison", "frontier", "outcome", "cells",
     "signal", "classes",
 )  # fmt: skip
 
@@ -255,8 +255,8 @@ def test_how_many_more_is_true(many):
         left = int(re.search(r"and ([\d,]+) more: sentences\(\)", shown)[1].replace(",", ""))
         assert len(rules) + left == len(policy.rules())
     means = many["audit"]["statistical_parity(decision=1)"].means
-    table_rows = re.findall(r"^  (region \d+) +\d", repr(many["component"]), flags=re.MULTILINE)
-    left = int(re.search(r"and (\d+) more", repr(many["component"]))[1])
+    table_rows = re.findall(r"^  (region \d+) +\d", repr(many["measure"]), flags=re.MULTILINE)
+    left = int(re.search(r"and (\d+) more", repr(many["measure"]))[1])
     assert len(table_rows) + left == len(means) == 300
     # What makes the gap is among them.
     estimates = {group: mean.estimate for group, mean in means.items()}

@@ -71,7 +71,7 @@ def regret(decision, x, y):
 
 
 @dataclass(frozen=True)
-class Measure:
+class NaiveMeasure:
     """One number per person and decision, and who is counted."""
 
     value: object
@@ -79,21 +79,24 @@ class Measure:
 
 
 MEASURES = {
-    "funding": (funding, {"funding": Measure(lambda d, r, y: d * r.loan)}),
+    "funding": (funding, {"funding": NaiveMeasure(lambda d, r, y: d * r.loan)}),
     "among": (
         Happiness(funding, among=rich, name="rich"),
-        {"rich": Measure(lambda d, r, y: d * r.loan, lambda r, y: r.wealth > 0)},
+        {"rich": NaiveMeasure(lambda d, r, y: d * r.loan, lambda r, y: r.wealth > 0)},
     ),
-    "relief": (relief, {"relief": Measure(lambda d, r, y: 0.0 if y == d else -10.0 * r.loan)}),
-    "accuracy": ("overall_accuracy", {"overall_accuracy": Measure(lambda d, r, y: float(d == y))}),
+    "relief": (relief, {"relief": NaiveMeasure(lambda d, r, y: 0.0 if y == d else -10.0 * r.loan)}),
+    "accuracy": ("overall_accuracy", {"overall_accuracy": NaiveMeasure(lambda d, r, y: float(d == y))}),
     "parity": (
         "statistical_parity",
-        {f"statistical_parity(decision={k})": Measure(lambda d, r, y, k=k: float(d == k)) for k in range(3)},
+        {
+            f"statistical_parity(decision={k})": NaiveMeasure(lambda d, r, y, k=k: float(d == k))
+            for k in range(3)
+        },
     ),
-    "proba": (
+    "odds": (
         "equalized_odds",
         {
-            f"equalized_odds(decision={k}, label={label})": Measure(
+            f"equalized_odds(decision={k}, label={label})": NaiveMeasure(
                 lambda d, r, y, k=k: float(d == k), lambda r, y, label=label: y == label
             )
             for k in range(3)
@@ -103,21 +106,21 @@ MEASURES = {
     "both": (
         {"cash": funding, "hit": "overall_accuracy"},
         {
-            "cash": Measure(lambda d, r, y: d * r.loan),
-            "hit": Measure(lambda d, r, y: float(d == y)),
+            "cash": NaiveMeasure(lambda d, r, y: d * r.loan),
+            "hit": NaiveMeasure(lambda d, r, y: float(d == y)),
         },
     ),
 }
 
 
-def naive(proba, table, y, group, measures, cost, weight=None):
-    """Loss, {component: {group: mean}} and {component: gap} of decision probabilities, person by person."""
+def naive(score, table, y, group, measures, cost, weight=None):
+    """Loss, {measure: {group: mean}} and {measure: gap} of decision probabilities, person by person."""
     weight = np.ones(len(y)) if weight is None else weight
     rows = list(table.itertuples(index=False))
-    decisions = range(proba.shape[1])
+    decisions = range(score.shape[1])
     total = math.fsum(weight)
     loss = math.fsum(
-        w * p[d] * cost(d, r, t) for w, p, r, t in zip(weight, proba, rows, y, strict=True) for d in decisions
+        w * p[d] * cost(d, r, t) for w, p, r, t in zip(weight, score, rows, y, strict=True) for d in decisions
     )
     means = {}
     for name, measure in measures.items():
@@ -129,7 +132,7 @@ def naive(proba, table, y, group, measures, cost, weight=None):
                 if group[i] == z and (measure.among is None or measure.among(rows[i], y[i]))
             ]
             happy = math.fsum(
-                weight[i] * proba[i, d] * measure.value(d, rows[i], y[i]) for i in counted for d in decisions
+                weight[i] * score[i, d] * measure.value(d, rows[i], y[i]) for i in counted for d in decisions
             )
             means[name][z] = happy / math.fsum(weight[i] for i in counted)
     gaps = {name: max(found.values()) - min(found.values()) for name, found in means.items()}
@@ -150,11 +153,11 @@ LOSSES = {
 
 def check_truth(fair, table, y, group, measures, cost, weight=None):
     """What a fitted classifier says of the rows it was fitted on is what its probabilities do to them."""
-    proba = fair.predict_proba(table)
-    assert proba.shape == (len(y), len(fair.classes_))
-    assert (proba >= 0).all()
-    assert np.abs(proba.sum(axis=1) - 1).max() < EPSILON
-    loss, means, gaps = naive(proba, table, y, group, measures, cost, weight)
+    score = fair.predict_proba(table)
+    assert score.shape == (len(y), len(fair.classes_))
+    assert (score >= 0).all()
+    assert np.abs(score.sum(axis=1) - 1).max() < EPSILON
+    loss, means, gaps = naive(score, table, y, group, measures, cost, weight)
     assert fair.loss_ == fair.policy_.loss == pytest.approx(loss, rel=EPSILON, abs=EPSILON)
     assert fair.gaps_ == fair.policy_.gaps
     assert set(fair.gaps_) == set(gaps)
@@ -162,7 +165,7 @@ def check_truth(fair, table, y, group, measures, cost, weight=None):
         size = max(abs(mean) for mean in found.values())
         assert fair.policy_.means[name] == pytest.approx(found, rel=EPSILON, abs=EPSILON * size)
         assert fair.gaps_[name] == pytest.approx(gaps[name], rel=EPSILON, abs=EPSILON * size)
-    one_hot = (proba > 0).sum(axis=1) == 1
+    one_hot = (score > 0).sum(axis=1) == 1
     assert fair.share_randomized_ == pytest.approx(np.average(~one_hot, weights=weight), abs=EPSILON)
     return means, gaps
 
@@ -177,15 +180,15 @@ def test_stated_loss_and_gaps_are_real(name, policy):
         model, happiness=happiness, gap=0.0, policy=policy, sensitive_features="sex", random_state=0
     ).fit(X3, y)
     means, gaps = check_truth(fair, X3, y, X3["sex"].to_numpy(), measures, error)
-    for component, gap in gaps.items():
-        assert gap <= 1e-9 * max(abs(mean) for mean in means[component].values())
+    for measure, gap in gaps.items():
+        assert gap <= 1e-9 * max(abs(mean) for mean in means[measure].values())
 
 
 @pytest.mark.parametrize("policy", ["label", "soft-label"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("share", [0.0, 0.4, None])
 def test_stated_loss_is_real_for_every_loss(loss, policy, share):
-    """The same with costs, for weighted rows, at part of today's gap and without a requirement."""
+    """The same with costs, for weighted rows, at part of the baseline's gap and without a requirement."""
     model, y = frozen()
     wanted, cost = LOSSES[loss]
     happiness, measures = MEASURES["funding"]
@@ -228,13 +231,13 @@ def test_decisions_converge_to_the_probabilities(policy):
         key="id",
         random_state=0,
     ).fit(X3, y)
-    proba = fair.predict_proba(X3)
-    person = int(np.argmin(np.abs(proba.max(axis=1) - 0.5)))
-    assert 0 < proba[person].max() < 1
+    score = fair.predict_proba(X3)
+    person = int(np.argmin(np.abs(score.max(axis=1) - 0.5)))
+    assert 0 < score[person].max() < 1
     n = 4000
     twins = pd.concat([X3.iloc[[person]]] * n).assign(id=[f"twin {i}" for i in range(n)])
     counts = np.array([(fair.predict(twins) == k).sum() for k in fair.classes_])
-    q = proba[person]
+    q = score[person]
     assert (np.abs(counts - n * q) <= 5 * np.sqrt(n * q * (1 - q))).all()
 
 
@@ -246,8 +249,8 @@ def test_decisions_on_the_fitted_rows():
     fair = FairClassifier(
         model, happiness="statistical_parity", sensitive_features="sex", key="id", random_state=1
     ).fit(table, y)
-    drawn, proba = fair.predict(table), fair.predict_proba(table)
-    spread = np.sqrt((proba[:, 0] * proba[:, 1]).sum()) / len(y)
+    drawn, score = fair.predict(table), fair.predict_proba(table)
+    spread = np.sqrt((score[:, 0] * score[:, 1]).sum()) / len(y)
     assert abs((drawn != y).mean() - fair.loss_) < 5 * spread
     assert fair.score(table, y) == (drawn == y).mean()
     rates = [drawn[table["sex"] == z].mean() for z in ("F", "M")]
@@ -419,7 +422,9 @@ def test_weight_zero_label_unknown_to_the_model():
 
 def group_means(fair, value):
     """Mean of a measure by sex, naively."""
-    _, means, _ = naive(fair.predict_proba(X3), X3, Y3, X3["sex"].to_numpy(), {"m": Measure(value)}, error)
+    _, means, _ = naive(
+        fair.predict_proba(X3), X3, Y3, X3["sex"].to_numpy(), {"m": NaiveMeasure(value)}, error
+    )
     return means["m"]
 
 
@@ -444,8 +449,8 @@ def test_floor_that_is_measured_nowhere_else():
     assert sum("at least" in words and "'funding'" in words for words in fair.policy_.prices) == 1
 
 
-def test_floor_today():
-    """The floor "today" is each group's own mean under the model's predictions, and binds when loans cost."""
+def test_floor_at_the_baseline():
+    """The floor "baseline" is each group's own mean under the model's predictions, and binds when loans cost."""
     model, y = frozen()
     predicted = model.predict(X3[FEATURES])
     fair = FairClassifier(
@@ -453,14 +458,14 @@ def test_floor_today():
         happiness="overall_accuracy",
         gap={},
         loss=funding,
-        constraints=[Floor(Happiness(funding, name="cash", unit="$"), "today")],
+        constraints=[Floor(Happiness(funding, name="cash", unit="$"), "baseline")],
         sensitive_features="sex",
     ).fit(X3, y)
     now = group_means(fair, lambda d, r, t: d * r.loan)
     for z in ("F", "M"):
         mine = (X3["sex"] == z).to_numpy()
-        today = np.mean(predicted[mine] * X3["loan"].to_numpy()[mine])
-        assert now[z] == pytest.approx(today, rel=1e-9)
+        baseline = np.mean(predicted[mine] * X3["loan"].to_numpy()[mine])
+        assert now[z] == pytest.approx(baseline, rel=1e-9)
 
 
 def test_floor_for_some_groups():
@@ -540,7 +545,7 @@ class Times:
 
 
 def test_constraint_on_a_copied_happiness():
-    """A constraint and a component that are equal, though not one object (clone copies both), are one."""
+    """A constraint and a measure that are equal, though not one object (clone copies both), are one."""
     model, y = frozen()
     fair = FairClassifier(
         model, happiness=Times(2.0), constraints=[Floor(Times(2.0), 0.0)], sensitive_features="sex"
@@ -552,8 +557,8 @@ def test_constraint_on_a_copied_happiness():
 # The gap
 
 
-def test_gap_by_criterion_and_component():
-    """A gap is set for a whole criterion by its name, for one component by its own, the rest are measured."""
+def test_gap_by_criterion_and_measure():
+    """A gap is set for a whole criterion by its name, for one measure by its own, the rest are measured."""
     model, y = frozen()
     common = {"happiness": [funding, "statistical_parity"], "sensitive_features": "sex", "random_state": 0}
     common["policy"] = "score"
@@ -604,10 +609,10 @@ def test_rounded_decisions_are_what_is_stated(policy, weighted):
     common = {"happiness": happiness, "policy": policy, "sensitive_features": "sex", "random_state": 0}
     drawn = FairClassifier(model, **common).fit(X3, y, sample_weight=weight)
     rounded = FairClassifier(model, randomize=False, **common).fit(X3, y, sample_weight=weight)
-    proba = rounded.predict_proba(X3)
-    assert set(np.unique(proba)) == {0.0, 1.0}
-    assert (proba.argmax(axis=1) == drawn.predict_proba(X3).argmax(axis=1)).all()
-    assert (rounded.predict(X3) == rounded.classes_[proba.argmax(axis=1)]).all()
+    score = rounded.predict_proba(X3)
+    assert set(np.unique(score)) == {0.0, 1.0}
+    assert (score.argmax(axis=1) == drawn.predict_proba(X3).argmax(axis=1)).all()
+    assert (rounded.predict(X3) == rounded.classes_[score.argmax(axis=1)]).all()
     assert drawn.share_randomized_ > 0
     assert rounded.share_randomized_ == 0.0
     check_truth(rounded, X3, y, X3["sex"].to_numpy(), measures, error, weight)

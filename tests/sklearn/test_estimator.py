@@ -28,8 +28,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
-from felicific import FairClassifier, Floor, Happiness, Scorer, aggregate, solve
+from felicific import FairClassifier, Floor, Happiness, aggregate, solve
 from felicific.exceptions import DataError, GroupError, HappinessError
+from felicific.sklearn import make_scorer
 
 # ---------------------------------------------------------------------------------------------------------
 # scikit-learn's own checks
@@ -121,12 +122,12 @@ def test_libraries_agree(people, policy, keyed):
             key = people.name(library, "id") if keyed else None
             fair, X = fit_library(people, library, happiness=funding, gap=1.0, policy=policy, key=key)
         found[library] = (fair, fair.predict_proba(X), fair.predict(X))
-    first, proba, decided = found.pop("pandas")
+    first, score, decided = found.pop("pandas")
     assert first.share_randomized_ > 0
     for fair, other_proba, other_decided in found.values():
         assert fair.groups_ == first.groups_
         assert fair.policy_.q == pytest.approx(first.policy_.q, abs=1e-12)
-        assert other_proba == pytest.approx(proba, abs=1e-12)
+        assert other_proba == pytest.approx(score, abs=1e-12)
         assert (other_decided == decided).all()
 
 
@@ -135,7 +136,7 @@ def funding_of_arrow(decision, x):
 
 
 def test_arrays_without_a_key_agree_with_tables(people):
-    """A float array and a table of the same numbers draw the same lots out of their content."""
+    """A float array and a table of the same numbers draw the same out of their content."""
     names = ["score", "wealth", "loan", "group"]
     frame, array = people.table("pandas", names), people.table("numpy", names).astype(float)
     common = {"happiness": "statistical_parity", "random_state": 0}
@@ -296,10 +297,10 @@ def test_cross_fit_is_scikit_learns(people, policy):
         sensitive_features="group",
         random_state=0,
     ).fit(X, y)
-    proba = cross_val_predict(LogisticRegression(), X, y, cv=5, method="predict_proba")
+    score = cross_val_predict(LogisticRegression(), X, y, cv=5, method="predict_proba")
     expected = solve(
         aggregate(
-            X, proba=proba, y=y, sensitive_features="group", happiness="statistical_parity", policy=policy
+            X, score=score, y=y, sensitive_features="group", happiness="statistical_parity", policy=policy
         ),
         random_state=0,
     )
@@ -433,10 +434,10 @@ def group_above_zero(X):
 
 def by_hand(fitted, X, y):
     """Loss and gap of the approval rate, from the decision probabilities."""
-    proba = fitted.predict_proba(X)
+    score = fitted.predict_proba(X)
     group = X["group"].to_numpy()
-    loss = np.mean(proba[np.arange(len(y)), 1 - y])
-    rates = [proba[group == z, 1].mean() for z in np.unique(group)]
+    loss = np.mean(score[np.arange(len(y)), 1 - y])
+    rates = [score[group == z, 1].mean() for z in np.unique(group)]
     return loss, max(rates) - min(rates)
 
 
@@ -456,7 +457,7 @@ def test_search_with_a_scorer(people, price):
     search = GridSearchCV(
         fair,
         grid,
-        scoring=Scorer(price=price),
+        scoring=make_scorer(price=price),
         cv=folds,
         refit="neg_loss" if price is None else True,
         error_score="raise",
@@ -480,15 +481,15 @@ def test_search_with_a_scorer(people, price):
     assert search.predict(X).shape == y.shape
 
 
-def test_scorer_of_several_components(people):
-    """With several components every gap has its name, and a dict prices some of them."""
+def test_scorer_of_several_measures(people):
+    """With several measures every gap has its name, and a dict prices some of them."""
     fair, X = fit_library(people, "pandas", happiness=["statistical_parity", funding], gap={})
-    scores = Scorer()(fair, X, people.y)
+    scores = make_scorer()(fair, X, people.y)
     assert set(scores) == {"neg_loss", *(f"neg_gap: {name}" for name in fair.gaps_)}
     assert scores["neg_loss"] == pytest.approx(-fair.loss_, rel=1e-12)
     for name, gap in fair.gaps_.items():
         assert scores[f"neg_gap: {name}"] == pytest.approx(-gap, rel=1e-12)
-    priced = Scorer(price={"funding": 0.01})(fair, X, people.y)
+    priced = make_scorer(price={"funding": 0.01})(fair, X, people.y)
     assert priced == pytest.approx(-fair.loss_ - 0.01 * fair.gaps_["funding"], rel=1e-12)
 
 
@@ -497,7 +498,7 @@ def test_scorer_of_another_classifier(people):
     names = ["score", "wealth", "group"]
     X, y = people.table("pandas", names), people.y
     model = LogisticRegression().fit(X, y)
-    scorer = Scorer(happiness="equal_opportunity", sensitive_features="group", loss=[[0, 1], [5, 0]])
+    scorer = make_scorer(happiness="equal_opportunity", sensitive_features="group", loss=[[0, 1], [5, 0]])
     decided, group = model.predict(X), people["group"]
     rates = [decided[(group == z) & (y == 1)].mean() for z in (0, 1)]
     scores = scorer(model, X, y)
@@ -508,9 +509,9 @@ def test_scorer_of_another_classifier(people):
     weighted = scorer(model, X, y, sample_weight=weight)
     assert weighted["neg_loss"] == pytest.approx(-np.average(wrong, weights=weight), rel=1e-12)
     with pytest.raises(HappinessError, match="No happiness"):
-        Scorer(sensitive_features="group")(model, X, y)
+        make_scorer(sensitive_features="group")(model, X, y)
     with pytest.raises(GroupError, match="which group"):
-        Scorer(happiness="equal_opportunity")(model, X, y)
+        make_scorer(happiness="equal_opportunity")(model, X, y)
 
 
 def test_scorer_sees_what_the_last_step_sees(people):
@@ -520,10 +521,10 @@ def test_scorer_sees_what_the_last_step_sees(people):
         LogisticRegression(), happiness=approved, gap={}, sensitive_features=above_zero, random_state=0
     )
     pipeline = make_pipeline(StandardScaler(), fair).fit(X, people.y)
-    proba = pipeline.predict_proba(X)[:, 1]
-    expected = abs(proba[people["group"] == 1].mean() - proba[people["group"] == 0].mean())
+    score = pipeline.predict_proba(X)[:, 1]
+    expected = abs(score[people["group"] == 1].mean() - score[people["group"] == 0].mean())
     assert expected > 0.1
-    assert Scorer()(pipeline, X, people.y)["neg_gap"] == pytest.approx(-expected, rel=1e-9)
+    assert make_scorer()(pipeline, X, people.y)["neg_gap"] == pytest.approx(-expected, rel=1e-9)
 
 
 def test_scorer_refuses_what_it_cannot_measure(people):
@@ -531,12 +532,12 @@ def test_scorer_refuses_what_it_cannot_measure(people):
     fair, X = fit_library(people, "pandas", happiness="equal_opportunity", gap={})
     alone = people["group"] == 1
     with pytest.raises(GroupError, match="one group only: 1"):
-        Scorer()(fair, X[alone], people.y[alone])
+        make_scorer()(fair, X[alone], people.y[alone])
     unlucky = np.where(alone, people.y, 0)
     with pytest.raises(HappinessError, match=r"group 0.*'equal_opportunity'"):
-        Scorer()(fair, X, unlucky)
+        make_scorer()(fair, X, unlucky)
     with pytest.raises(ValueError, match=r"'equal_opportunities'.*'equal_opportunity'"):
-        Scorer(price={"equal_opportunities": 1.0})(fair, X, people.y)
+        make_scorer(price={"equal_opportunities": 1.0})(fair, X, people.y)
 
 
 def test_metadata_routing(people):
@@ -564,8 +565,8 @@ def test_metadata_routing(people):
         assert routed.estimator_.coef_ == pytest.approx(alone.estimator_.coef_, rel=1e-6)
         decided = pipeline.predict(X, sensitive_features=sex)
         assert (decided == alone.predict(scaled, sensitive_features=sex)).all()
-        proba = pipeline.predict_proba(X, sensitive_features=sex)
-        assert proba == pytest.approx(alone.predict_proba(scaled, sensitive_features=sex), abs=1e-9)
+        score = pipeline.predict_proba(X, sensitive_features=sex)
+        assert score == pytest.approx(alone.predict_proba(scaled, sensitive_features=sex), abs=1e-9)
         assert pipeline.score(X, people.y, sensitive_features=sex) == (decided == people.y).mean()
         with pytest.raises(GroupError, match="Nobody said which group"):
             pipeline.predict(X)

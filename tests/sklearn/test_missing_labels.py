@@ -11,8 +11,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from felicific import Exploration, FairClassifier, MissingLabels, Score, Scorer, aggregate, audit, solve
+from felicific import Exploration, FairClassifier, MissingLabels, Score, aggregate, audit, solve
 from felicific.exceptions import DataError, PolicyWarning
+from felicific.sklearn import make_scorer
 
 FEATURES = ["x1", "x2"]
 
@@ -83,7 +84,7 @@ def test_known_probabilities_are_those_of_solve():
     table = X.assign(y=Y, p=MODEL.predict_proba(X[FEATURES])[:, 1])
     policy = solve(
         table,
-        proba="p",
+        score="p",
         y="y",
         sensitive_features="group",
         happiness="equal_opportunity",
@@ -105,7 +106,7 @@ def test_nothing_changes_where_no_label_is_missing():
 
 
 def test_the_probabilities_column_is_read_at_the_fit_alone():
-    """Neither the model nor predict sees it, and people without it are decided about as people with it."""
+    """Neither the model nor predict sees it, and people without it are decided on as people with it."""
     said = fair(missing_labels=MissingLabels(label_proba="proba")).fit(X, Y)
     assert "proba" not in said.feature_names_in_
     assert (said.predict(X) == said.predict(X.drop(columns="proba"))).all()
@@ -274,7 +275,7 @@ def test_the_loop_decides_observes_and_fits_again():
     new, later, _ = lending(4000, seed=7)
     scores = MODEL.predict_proba(new[FEATURES])[:, 1]
     table = new.drop(columns="proba").assign(score=scores)
-    decided = first.policy_.apply(table, proba="score", sensitive_features="group", key="id", with_proba=True)
+    decided = first.policy_.apply(table, score="score", sensitive_features="group", key="id", with_proba=True)
     assert decided["proba"].min() >= 0.05 - 1e-12
     seen = np.where(decided["decision"] == 1, later, np.nan)
     again = fair(
@@ -292,7 +293,7 @@ def test_the_loop_decides_observes_and_fits_again():
 def test_sums_of_sites_are_those_of_one_table():
     """aggregate(...) of parts with missing labels add to what one fit sees."""
     table = X.assign(y=Y, p=MODEL.predict_proba(X[FEATURES])[:, 1])
-    asked = {"proba": "p", "y": "y", "sensitive_features": "group", "happiness": "decision * amount"}
+    asked = {"score": "p", "y": "y", "sensitive_features": "group", "happiness": "decision * amount"}
     asked |= {"missing_labels": "at_random"}
     whole = solve(aggregate(table, **asked), gap=0.0, random_state=0)
     parts = solve(
@@ -347,7 +348,7 @@ def test_people_who_were_labelled_otherwise_are_refused():
     for ask in (
         lambda: audit(said, new, almost),
         lambda: said.report(new, almost),
-        lambda: Scorer()(said, new, almost),
+        lambda: make_scorer()(said, new, almost),
     ):
         with pytest.raises(DataError, match="labelled in another way"):
             ask()
@@ -393,7 +394,7 @@ def test_happiness_of_the_label_has_ends_at_every_door():
     asked = {"happiness": {"h": "decision * y"}, "gap": 0.1, "policy": Score(bins=30), "change_cost": 0}
     found = fair(**asked, missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=1.5)).fit(X, Y)
     table = X.assign(y=Y, p=MODEL.predict_proba(X[FEATURES])[:, 1])
-    roles = {"proba": "p", "y": "y", "sensitive_features": "group", "random_state": 0}
+    roles = {"score": "p", "y": "y", "sensitive_features": "group", "random_state": 0}
     policy = solve(
         table,
         **roles,
@@ -431,7 +432,7 @@ def test_complete_rows_need_no_probabilities_and_score_says_what_to_use():
     said = fair(missing_labels=MissingLabels(label_proba="proba")).fit(X, Y)
     new, later, seen = lending(seed=3)
     assert audit(said, new.drop(columns="proba"), later).labels is None
-    assert Scorer()(said, new.drop(columns="proba"), later)["neg_loss"] < 0
+    assert make_scorer()(said, new.drop(columns="proba"), later)["neg_loss"] < 0
     assert said.report(new.drop(columns="proba"), later).to_dict()["kind"] == "choice"
     with pytest.raises(DataError, match="some labels are missing"):
         said.score(new, seen)

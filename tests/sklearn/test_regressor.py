@@ -91,7 +91,7 @@ def test_is_a_regressor(hours):
 
 
 def test_at_and_frontier(hours):
-    """Another gap gives what a fit with that gap gives, and the frontier's ends are today's room and nothing."""
+    """Another gap gives what a fit with that gap gives, and the frontier's ends are the baseline's room and nothing."""
     X, y, model = hours
     fair = fair_of(model).fit(X[1_000:], y[1_000:])
     other = fair_of(model, gap=2.0).fit(X[1_000:], y[1_000:])
@@ -158,23 +158,23 @@ def test_a_failed_fit_changes_nothing(hours):
     assert (fair.predict(X[:5]) == before).all()
 
 
-def test_today(hours):
-    """Amounts of today are a column, an array or a function; who gets more or less is counted from them."""
+def test_the_baseline(hours):
+    """The baseline is a column, an array or a function; who gets more or less is counted from it."""
     X, y, model = hours
     paid = X.assign(paid=35.0)
-    by_name = fair_of(model, today="paid").fit(paid[1_000:], y[1_000:])
-    by_array = fair_of(model).fit(X[1_000:], y[1_000:], today=np.full(2_000, 35.0))
-    by_function = fair_of(model, today=lambda X: np.full(len(X), 35.0)).fit(X[1_000:], y[1_000:])
+    by_name = fair_of(model, baseline="paid").fit(paid[1_000:], y[1_000:])
+    by_array = fair_of(model).fit(X[1_000:], y[1_000:], baseline=np.full(2_000, 35.0))
+    by_function = fair_of(model, baseline=lambda X: np.full(len(X), 35.0)).fit(X[1_000:], y[1_000:])
     for fair in (by_name, by_array, by_function):
-        assert fair.policy_.today.amounts == pytest.approx([35.0, 35.0])
+        assert fair.policy_.baseline.amounts == pytest.approx([35.0, 35.0])
         assert fair.policy_.outcome.more.min() > 0.5
-    floor = fair_of(model, today="paid", constraints=[Floor("decision", "today")]).fit(
+    floor = fair_of(model, baseline="paid", constraints=[Floor("decision", "baseline")]).fit(
         paid[1_000:], y[1_000:]
     )
     assert floor.policy_.outcome.amounts.min() >= 35.0 - 1e-6
 
 
-def test_lots_follow_keys(hours):
+def test_lotteries_follow_keys(hours):
     """Of few predictions, amounts are drawn by key: the same person always gets the same."""
     X, y, _ = hours
     tree = FrozenEstimator(DecisionTreeRegressor(max_leaf_nodes=6).fit(X[["skill"]][:1_000], y[:1_000]))
@@ -223,7 +223,7 @@ def test_calibration_refused():
 
 
 def test_calibration_that_widens_the_gap_is_told(hours):
-    """Where calibrated amounts are further apart than today's, and that is allowed, it is said."""
+    """Where calibrated amounts are further apart than the baseline's, and that is allowed, it is said."""
     X, y, model = hours
     further = y + 5.0 * (X["sex"] == "m")
     with pytest.warns(PolicyWarning, match="uses the room up to"):
@@ -391,8 +391,8 @@ def test_settings_refused(hours, settings, error, words):
 def test_lengths_are_called_by_their_name(hours):
     """Of a column of another length it is said which one it is."""
     X, y, model = hours
-    with pytest.raises(DataError, match="There are 2 amounts of today for 2000 rows"):
-        fair_of(model).fit(X[1_000:], y[1_000:], today=[1.0, 2.0])
+    with pytest.raises(DataError, match="There are 2 amounts of the baseline for 2000 rows"):
+        fair_of(model).fit(X[1_000:], y[1_000:], baseline=[1.0, 2.0])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, None, "ten"])
@@ -431,15 +431,15 @@ def test_predictions_refused(hours):
         fair_of(model).fit(X, y)
 
 
-def test_today_refused(hours):
-    """Amounts of today may be any finite number, and nothing else."""
+def test_a_baseline_that_is_refused(hours):
+    """Its amounts may be any finite number, and nothing else."""
     X, y, model = hours
-    today = np.full(len(X), 35.0)
-    today[4] = np.inf
-    with pytest.raises(DataError, match="today of row 4"):
-        fair_of(model).fit(X, y, today=today)
+    baseline = np.full(len(X), 35.0)
+    baseline[4] = np.inf
+    with pytest.raises(DataError, match="the baseline of row 4"):
+        fair_of(model).fit(X, y, baseline=baseline)
     with pytest.raises(DataError, match="rows"):
-        fair_of(model).fit(X, y, today=today[:-1])
+        fair_of(model).fit(X, y, baseline=baseline[:-1])
 
 
 def test_the_other_estimator_is_named(hours):

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from felicific import FairClassifier, Scorer, aggregate, audit, compare, frontier
+from felicific import FairClassifier, aggregate, audit, compare, frontier
 from felicific.exceptions import (
     AggregatesError,
     DataError,
@@ -23,6 +23,7 @@ from felicific.exceptions import (
     HappinessError,
     LotteryWarning,
 )
+from felicific.sklearn import make_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
 
@@ -38,7 +39,7 @@ MODELS = {
 
 
 def fitted(model="names", library="pandas", **settings):
-    """A classifier that draws lots, and the people it was fitted on."""
+    """A classifier that randomizes, and the people it was fitted on."""
     settings = {
         "happiness": "decision * loan",
         "gap": 1.0,
@@ -53,7 +54,7 @@ def fitted(model="names", library="pandas", **settings):
 @pytest.mark.parametrize("policy", ["score", "label", "individual"])
 @pytest.mark.parametrize("model", MODELS)
 def test_columns_are_found_by_name(model, policy, key):
-    """Further columns and another order change nothing, lots included, in the same library and in another."""
+    """Further columns and another order change nothing, draws included, in the same library and in another."""
     fair, rows = fitted(model, policy=policy, key=key)
     probabilities, decided = fair.predict_proba(rows), fair.predict(rows)
     assert ((probabilities > 0) & (probabilities < 1)).any()
@@ -149,7 +150,7 @@ def test_keys_of_arrays():
 
 @pytest.mark.filterwarnings("error:No key says who:felicific.exceptions.LotteryWarning")
 def test_a_notice_once_without_a_key():
-    """Of each fitted classifier, where somebody draws a lot and nothing says who a person is."""
+    """Of each fitted classifier, where somebody faces a lottery and nothing says who a person is."""
     fair, rows = fitted(key=None)
     fair.predict_proba(rows)
     audit(fair, rows, PEOPLE.y)
@@ -183,11 +184,11 @@ def test_groups_named_at_fit_are_remembered(named):
     for one in (fair, pickle.loads(pickle.dumps(fair))):
         assert (one.predict(rows) == told.predict(rows)).all()
         assert str(audit(one, rows, PEOPLE.y)) == str(audit(told, rows, PEOPLE.y))
-        assert Scorer()(one, rows, PEOPLE.y) == Scorer()(told, rows, PEOPLE.y)
+        assert make_scorer()(one, rows, PEOPLE.y) == make_scorer()(told, rows, PEOPLE.y)
         assert one.frontier_band(rows, PEOPLE.y).gaps(1.0) == told.frontier_band(rows, PEOPLE.y).gaps(1.0)
         assert one.recalibrate(rows).gaps_ == told.recalibrate(rows).gaps_
     reports = [one.report(rows, PEOPLE.y).to_dict() for one in (fair, told)]
-    assert reports[0]["today"] == reports[1]["today"]
+    assert reports[0]["baseline"] == reports[1]["baseline"]
     assert fair.at(gap=2.0).predict_proba(rows).shape == (300, 2)
     values = FairClassifier(model, **said).fit(rows, PEOPLE.y, sensitive_features=PEOPLE["group"])
     assert values.sensitive_features_ is None
@@ -223,8 +224,8 @@ def test_identifiers_are_no_groups(refuses):
     asked = {"happiness": "decision", "sensitive_features": "id"}
     for table in (rows, columns, pl.from_pandas(rows).lazy()):
         for door in (
-            lambda t=table: aggregate(t, proba="s", y="y", **asked),
-            lambda t=table: frontier(t, proba="s", y="y", **asked),
+            lambda t=table: aggregate(t, score="s", y="y", **asked),
+            lambda t=table: frontier(t, score="s", y="y", **asked),
             lambda t=table: audit("y", t, **asked),
         ):
             with refuses(
@@ -235,9 +236,9 @@ def test_identifiers_are_no_groups(refuses):
         with refuses(GroupError, "300 groups", "that is no group"):
             fitted(sensitive_features="id", key=None, **settings)
     many = rows.assign(id=rows["id"] % 60)
-    assert len(aggregate(many, proba="s", y="y", **asked).groups) == 60
+    assert len(aggregate(many, score="s", y="y", **asked).groups) == 60
     counts = rows[:100].assign(n=5)
-    assert len(aggregate(counts, proba="s", y="y", sample_weight="n", **asked).groups) == 100
+    assert len(aggregate(counts, score="s", y="y", sample_weight="n", **asked).groups) == 100
 
 
 def test_what_is_no_table_no_audit_and_no_aggregates(refuses):
@@ -304,7 +305,7 @@ def test_probabilities_are_audited_with_a_word():
     model = fair.estimator_
     scores = model.predict_proba(rows[["score", "wealth"]])
     found = audit(scores, rows, PEOPLE.y, **asked)
-    assert "everybody is taken to draw a lot" in found.notes[0]
+    assert "everybody is taken to face a lottery" in found.notes[0]
     assert "model.predict(X)" in str(found)
     for fine in (np.eye(2)[scores.argmax(axis=1)], scores.argmax(axis=1), fair):
-        assert not any("draw a lot" in note for note in audit(fine, rows, PEOPLE.y, **asked).notes)
+        assert not any("face a lottery" in note for note in audit(fine, rows, PEOPLE.y, **asked).notes)

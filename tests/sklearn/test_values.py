@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from felicific import Exploration, FairClassifier, MissingLabels, Policy, Score, aggregate, audit
+from felicific import Exploration, FairClassifier, MissingLabels, Policy, Score, aggregate, audit, load
 from felicific._people.people import People
 from felicific.cli import run
 from felicific.exceptions import ConstraintError, DataError, PolicyFileError
@@ -104,7 +104,7 @@ MAPS = [lambda p: p - 0.5, lambda p: np.log(p / (1 - p)), lambda p: (p - 0.5) **
 def test_the_same_cells_give_the_same_policy_as_probabilities(map_, happiness):
     """Where every score has a cell of its own, what the model calls it does not matter.
 
-    Probabilities, loss, gaps, lots.
+    Probabilities, loss, gaps, decisions drawn.
     """
     table, y = with_scores(800, 100)
     own, other = (
@@ -117,7 +117,7 @@ def test_the_same_cells_give_the_same_policy_as_probabilities(map_, happiness):
     assert own.gaps_ == pytest.approx(other.gaps_, abs=1e-9)
     assert own.change_cost_ == other.change_cost_
     assert np.allclose(own.predict_proba(table), other.predict_proba(table), atol=1e-9)
-    assert own.outcomes_["today"].loss == other.outcomes_["today"].loss
+    assert own.outcomes_["baseline"].loss == other.outcomes_["baseline"].loss
 
 
 def test_a_rising_function_changes_nothing():
@@ -170,8 +170,8 @@ def test_stated_numbers_are_those_of_the_decisions(fair):
     means = [probabilities[group == g].mean() for g in ("f", "m")]
     assert max(fair.gaps_.values()) == pytest.approx(abs(means[0] - means[1]), abs=1e-9)
     assert max(fair.gaps_.values()) <= 0.05 + 1e-9
-    today = fair.outcomes_["today"].loss
-    assert today == pytest.approx((fair.estimator_.predict(X[FEATURES][FIT]) != y).mean())
+    baseline = fair.outcomes_["baseline"].loss
+    assert baseline == pytest.approx((fair.estimator_.predict(X[FEATURES][FIT]) != y).mean())
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_values_given_as_probabilities_name_the_way():
     with pytest.raises(
         DataError, match="Of a decision function, FairClassifier around the model makes a policy"
     ):
-        aggregate(table, proba="v", y="y", sensitive_features="sex", happiness="decision")
+        aggregate(table, score="v", y="y", sensitive_features="sex", happiness="decision")
 
 
 def test_more_classes_take_the_label():
@@ -297,16 +297,16 @@ def test_explore_speaks_of_scores_and_these_are_none():
 
 
 def test_the_models_own_threshold_is_the_boundary():
-    """A model that turns elsewhere than at zero decides today as it does."""
+    """The baseline of a model that turns elsewhere than at zero turns there too."""
     fixed = FixedThresholdClassifier(
         LinearSVC(random_state=0), threshold=0.4, response_method="decision_function"
     )
     fixed.fit(X[FEATURES][TRAIN], Y[TRAIN])
     own = fitted(FrozenEstimator(fixed), gap=1.0)
     assert own.policy_.signal.boundary == pytest.approx(0.4, abs=0.02)
-    assert own.outcomes_["today"].loss == pytest.approx((fixed.predict(X[FEATURES][FIT]) != Y[FIT]).mean())
+    assert own.outcomes_["baseline"].loss == pytest.approx((fixed.predict(X[FEATURES][FIT]) != Y[FIT]).mean())
     values = fixed.decision_function(X[FEATURES][TEST])
-    people = People.of(X[TEST], own._fitted.problem, group=X.sex[TEST].to_numpy(), proba=values)
+    people = People.of(X[TEST], own._fitted.problem, group=X.sex[TEST].to_numpy(), score=values)
     assert np.array_equal(own.policy_.reading(people).predictions(), fixed.predict(X[FEATURES][TEST]))
 
 
@@ -434,7 +434,7 @@ def test_frontier_recalibration_certificate_verdict_and_report(fair):
     )
     assert np.array_equal(found.means, same.means)
     with pytest.raises(DataError, match="FairClassifier alone cuts"):
-        aggregate(X[TEST], policy=fair.policy_.signal, proba=values, y=Y[TEST], sensitive_features="sex",
+        aggregate(X[TEST], policy=fair.policy_.signal, score=values, y=Y[TEST], sensitive_features="sex",
                 happiness="decision")  # fmt: skip
     assert fair.frontier_on(X[TEST], Y[TEST]) is not None
 
@@ -455,8 +455,8 @@ def test_the_person_of_the_report_has_a_value_that_such_people_have():
     high = np.inf if person["high"] is None else person["high"]
     there = (values > low) & (values <= high) & (held.sex == groups[person["group"]]).to_numpy()
     assert there.sum() == person["people"]
-    today = model.predict(held[FEATURES])[there]
-    assert (today == person["today"]).mean() > 0.5
+    baseline = model.predict(held[FEATURES])[there]
+    assert (baseline == person["baseline"]).mean() > 0.5
     assert own.predict_proba(held)[there, 1].mean() == pytest.approx(person["chance"], abs=1e-9)
 
 
@@ -545,12 +545,12 @@ def test_a_loaded_policy_decides_the_same(fair, table, tmp_path):
     """The file keeps the cuts; arrays, tables, DuckDB and lazy tables give one set of decisions."""
     path = tmp_path / "policy.json"
     fair.policy_.resalted().save(path)
-    policy = Policy.load(path)
+    policy = load(path)
     assert policy.to_json() == path.read_text()
     probabilities = policy.probabilities(table.value, group=table.sex)
     assert np.array_equal(probabilities, fair.predict_proba(X[TEST]))
     assert np.array_equal(probabilities, policy.probabilities(table[["value"]].to_numpy(), group=table.sex))
-    named = {"proba": "value", "sensitive_features": "sex", "key": "id"}
+    named = {"score": "value", "sensitive_features": "sex", "key": "id"}
     decided = policy.apply(table, with_proba=True, **named)
     assert np.array_equal(decided["proba"], probabilities[:, 1])
     assert np.array_equal(decided["decision"], policy.decide(table.value, table.sex, key=table.id))
@@ -576,32 +576,32 @@ def _with(frame):
 @pytest.mark.parametrize("bad", ["NULL", "'NaN'::DOUBLE", "'inf'::DOUBLE", "'-inf'::DOUBLE"])
 def test_a_database_refuses_what_is_no_value(fair, bad):
     """Nobody without a value falls into a cell."""
-    sql = fair.policy_.to_sql(proba="value", sensitive_features="sex", key="id")
+    sql = fair.policy_.to_sql(score="value", sensitive_features="sex", key="id")
     with pytest.raises(duckdb.Error, match=r"decision function is (missing, infinite|of another type)"):
         duckdb.sql(f"SELECT {sql} FROM (SELECT {bad} AS value, 'f' AS sex, 7 AS id)").fetchall()
 
 
 @pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
 def test_a_policy_is_audited_by_its_values(fair, table, engine):
-    """audit(policy, ..., proba=column of the decision function) gives what the chances do, in memory and elsewhere."""
+    """audit(policy, ..., score=column of the decision function) gives what the chances do, in memory and elsewhere."""
     place = {
         "memory": lambda: table,
         "polars": lambda: pl.from_pandas(table).lazy(),
         "duckdb": lambda: _with(table).table("people"),
     }[engine]()
     found = audit(
-        fair.policy_, place, y="y", proba="value", sensitive_features="sex", happiness="statistical_parity"
+        fair.policy_, place, y="y", score="value", sensitive_features="sex", happiness="statistical_parity"
     )
     probabilities = fair.predict_proba(X[TEST])[:, 1]
     for group in ("f", "m"):
         wanted = probabilities[(X.sex[TEST] == group).to_numpy()].mean()
-        assert found.components[1].means[group].estimate == pytest.approx(wanted)
+        assert found.measures[1].means[group].estimate == pytest.approx(wanted)
     with pytest.raises(DataError, match="decision function, which is one number"):
         audit(
             fair.policy_,
             place,
             y="y",
-            proba={0: "age", 1: "value"},
+            score={0: "age", 1: "value"},
             sensitive_features="sex",
             happiness="decision",
         )
@@ -613,7 +613,7 @@ def test_probabilities_of_both_classes_are_refused(fair, table):
         fair.policy_.probabilities(np.full((3, 2), 0.5), group=["f"] * 3)
     for call in (fair.policy_.apply, lambda table, **named: fair.policy_.to_sql(**named)):
         with pytest.raises(DataError, match="decision function, which is one number"):
-            call(table, proba={0: "age", 1: "value"}, sensitive_features="sex", key="id")
+            call(table, score={0: "age", 1: "value"}, sensitive_features="sex", key="id")
         with pytest.raises(DataError, match="sees the decision function"):
             call(table, predicted="y", sensitive_features="sex", key="id")
 
@@ -627,17 +627,17 @@ def test_a_file_that_was_tampered_with_is_refused(fair):
         Policy.from_json(text.replace(repr(first), "99999.0"))
 
 
-def test_the_shell_applies_and_audits_it(fair, table, tmp_path, capsys):
-    """--proba names the column of the decision function."""
+def test_the_command_line_applies_and_audits_it(fair, table, tmp_path, capsys):
+    """--score names the column of the decision function."""
     path, people = tmp_path / "policy.json", tmp_path / "people.csv"
     fair.policy_.resalted().save(path)
     table.to_csv(people, index=False)
-    named = ["--proba", "value", "--group", "sex"]
+    named = ["--score", "value", "--group", "sex"]
     out = tmp_path / "decided.csv"
     assert run(["apply", str(path), str(people), *named, "--key", "id", "--out", str(out)]) == 0, (
         capsys.readouterr()
     )
-    wanted = Policy.load(path).apply(table, proba="value", sensitive_features="sex", key="id")["decision"]
+    wanted = load(path).apply(table, score="value", sensitive_features="sex", key="id")["decision"]
     assert np.array_equal(pd.read_csv(out)["decision"], wanted)
     said = ["--label", "y", "--happiness", "demographic_parity", "--policy-file", str(path)]
     assert run(["audit", str(people), *named, *said]) == 0, capsys.readouterr()

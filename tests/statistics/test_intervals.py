@@ -294,7 +294,7 @@ def test_tiny_values_have_no_skewness_of_their_own():
 
 
 def test_betting_depends_on_the_values_alone():
-    """Shuffled rows, another unit or an offset give the same interval, and the order is as good as drawn by lot."""
+    """Shuffled rows, another unit or an offset give the same interval, and the order is as good as drawn at random."""
     rng = np.random.default_rng(9)
     x = np.round(rng.beta(2, 3, 300), 2)
     low, high = betting_limits(x, 0.025, 0.0, 1.0)

@@ -54,7 +54,7 @@ def everything(stream):
 # A naive second implementation, row by row
 
 
-def naive_periods(rows, groups, component=0):
+def naive_periods(rows, groups, measure=0):
     """(C, X, L) of every period: pair, direction, bet; full blocks only, values within [0, 1]."""
     bets, sums, counts, found = bets_of(), [0.0] * groups, [0] * groups, []
     blocks = len(rows) // BLOCK
@@ -64,8 +64,8 @@ def naive_periods(rows, groups, component=0):
         block = range(b * BLOCK, (b + 1) * BLOCK)
         held = {z: [] for z in range(groups)}
         for i in block:
-            if rows.inside[i, component] and rows.codes[i] >= 0:
-                held[int(rows.codes[i])].append(float(rows.values[i, component]))
+            if rows.inside[i, measure] and rows.codes[i] >= 0:
+                held[int(rows.codes[i])].append(float(rows.values[i, measure]))
         middle = [(0.5 + sums[z]) / (1 + counts[z]) for z in range(groups)]
         for a in range(groups):
             for o in range(a + 1, groups):
@@ -90,7 +90,7 @@ def naive_periods(rows, groups, component=0):
     return found
 
 
-def naive_evidence(periods, starts, groups, gap, components=1):
+def naive_evidence(periods, starts, groups, gap, measures=1):
     """The mixture over starts, ordered pairs and bets, each summed by itself."""
     bets, total = bets_of(), 0.0
     for p in starts:
@@ -100,7 +100,7 @@ def naive_evidence(periods, starts, groups, gap, components=1):
                 parts = [period[a, o] for period in periods[p:] if (a, o) in period]
                 c, logs = sum(part[0] for part in parts), sum(part[2] for part in parts)
                 total += weight * float(np.exp(logs - bets * gap * c).sum())
-    return total / (len(bets) * groups * (groups - 1) * components)
+    return total / (len(bets) * groups * (groups - 1) * measures)
 
 
 @pytest.mark.parametrize("seed", range(6))

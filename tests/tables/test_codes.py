@@ -192,7 +192,7 @@ def test_sums_are_the_same_from_every_library(library, kind):
     def sums(rows):
         return felicific.aggregate(
             rows,
-            proba="score",
+            score="score",
             y="repaid",
             sensitive_features="sex",
             happiness={
@@ -213,7 +213,7 @@ def test_a_category_without_a_value_names_the_row(library):
         with pytest.raises(FelicificError) as caught:
             felicific.aggregate(
                 rows,
-                proba="score",
+                score="score",
                 y="repaid",
                 sensitive_features="sex",
                 happiness=lambda decision: 1.0 * (decision == "yes"),
@@ -259,16 +259,16 @@ def test_letters_that_codes_do_not_tell_apart_stay_letters(limit, monkeypatch):
 
 
 def test_sums_by_letters_are_those_by_objects():
-    """Groups, labels and decisions of today as text of NumPy's own type give the sums of objects."""
+    """Groups, labels and the baseline's decisions as text of NumPy's own type give the sums of objects."""
     rng = np.random.default_rng(3)
     n = 3000
     group, score = np.array(["north", "south", "é"])[rng.integers(0, 3, n)], rng.random(n)
     y = np.where(rng.random(n) < score, "yes", "no")
-    today = np.where(score > 0.4, "yes", "no")
-    ask = {"happiness": "statistical_parity", "proba": score}
+    baseline = np.where(score > 0.4, "yes", "no")
+    ask = {"happiness": "statistical_parity", "score": score}
     found = [
         felicific.aggregate(
-            score[:, None], y=kind(y), sensitive_features=kind(group), today=kind(today), **ask
+            score[:, None], y=kind(y), sensitive_features=kind(group), baseline=kind(baseline), **ask
         )
         for kind in (np.asarray, lambda column: column.astype(object))
     ]

@@ -20,7 +20,7 @@ from functions import (
     assert_same,
     assert_whole_path,
     interrupting,
-    lots,
+    lottery_case,
     people,
     write_parquet,
 )
@@ -82,7 +82,7 @@ def test_without_a_cluster(table, scheduler):
     """Dask's own schedulers do as well; classes and groups that only some partitions hold are found."""
     order = np.lexsort((table["y"], table["z"]))
     table = {name: column[order] for name, column in table.items()}
-    ask = asked(proba=["p0", "p1", "p2"], sample_weight="w")
+    ask = asked(score=["p0", "p1", "p2"], sample_weight="w")
     with dask.config.set(scheduler=scheduler):
         assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
@@ -131,10 +131,10 @@ def test_missing_values_are_counted_over_all_partitions(cluster, table, refuses)
 
 def test_impossible_values_name_row_and_partition(cluster, table, refuses):
     """What is wrong with one row names it and its partition."""
-    proba = table["p1"].copy()
-    proba[650] = 7.0
+    score = table["p1"].copy()
+    score[650] = 7.0
     with refuses(DataError, "probabilities of row 50", "partition 2"):
-        aggregate(lay(table | {"p1": proba}), **asked(happiness=EVERYDAY["times"]))
+        aggregate(lay(table | {"p1": score}), **asked(happiness=EVERYDAY["times"]))
     income = table["income"].copy()
     income[650] = 0.0
     with refuses(HappinessError, "'h'", "row 50", "partition 2"):
@@ -173,7 +173,7 @@ def test_a_column_missing_in_one_partition_is_named(table, refuses):
     with refuses(DataError, "Partition 1", "'loan'", remedy="same columns"):
         aggregate(frame, **asked(happiness=EVERYDAY["times"]))
     policy = solve(aggregate(as_pandas(table), **asked(happiness="statistical_parity")), gap=0.02)
-    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
+    roles = {"score": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
     with refuses(DataError, "Partition 1", "'loan'", remedy="same columns"):
         policy.apply(frame, **roles).compute()
     pieces[1] = as_pandas({name: column[1::3] for name, column in reversed(table.items())}).assign(more=1)
@@ -193,16 +193,16 @@ def test_a_column_that_comes_twice_is_refused(table, refuses):
 
 
 def test_decisions_are_a_lazy_column(cluster, table):
-    """A policy's decisions, lots included, are those of Python; an unknown group raises when they are computed."""
+    """A policy's decisions, draws included, are those of Python; an unknown group raises when they are computed."""
     policy = solve(
         aggregate(as_pandas(table), **asked(happiness="statistical_parity")), gap=0.02, random_state=3
     )
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
+    roles = {"score": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
     found = policy.apply(lay(table), **roles)
     assert isinstance(found, dd.DataFrame)
     assert found["decision"].dtype == np.int64
-    assert found["decision"].compute().tolist() == policy.decide(proba, table["z"], table["id"]).tolist()
+    assert found["decision"].compute().tolist() == policy.decide(score, table["z"], table["id"]).tolist()
     group = table["z"].copy()
     group[650] = "q"
     with pytest.raises(GroupError, match=r"'q'.*row 50.*in partition 2"):
@@ -223,7 +223,7 @@ def test_individual_policies(cluster, table):
 def test_lottery_vectors(cluster, whole):
     """The workers draw the numbers of the vectors to the last bit, for keys of text and whole numbers."""
     for salt in SALTS:
-        policy, some, expected = lots(salt, whole)
+        policy, some, expected = lottery_case(salt, whole)
         found = policy.apply(lay(some), predicted="own", sensitive_features="z", key="key")
         assert as_lists(found, "z", "decision") == [expected]
 

@@ -17,7 +17,7 @@ from felicific.exceptions import DataError
 #: Warehouses that no test runs.
 DOCUMENTED = ["snowflake", "bigquery", "databricks"]
 
-#: How many people are decided about where an expression is long: the parse tree is walked for everybody.
+#: How many people are decided on where an expression is long: the parse tree is walked for everybody.
 FEW = 100
 
 
@@ -52,7 +52,7 @@ def test_the_lottery_draws_the_vectors(dialect):
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dialect", DOCUMENTED)
-def test_people_are_decided_about_as_in_python(dialect, name):
+def test_people_are_decided_on_as_in_python(dialect, name):
     """Scores on edges, ties, lotteries, groups and classes of every type, hostile ones too."""
     found = find(name)
     text = found.policy.to_sql(dialect, **found.roles)

@@ -19,7 +19,7 @@ from functions import (
     as_pandas,
     asked,
     assert_same,
-    components,
+    measures,
     people,
     write_parquet,
 )
@@ -97,7 +97,7 @@ def test_everyday_functions_agree_in_memory(lay_in_memory, table):
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_every_signal_with_and_without_weights(lay, table, policy, weight):
     """Every signal gives the same sums, and weights are frequencies: 0 is the row absent."""
-    ask = asked(policy=policy, sample_weight=weight, happiness=components({"times": EVERYDAY["times"]}))
+    ask = asked(policy=policy, sample_weight=weight, happiness=measures({"times": EVERYDAY["times"]}))
     assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
@@ -166,7 +166,7 @@ def loss_of_x(decision, x, y):
         {"loss": loss_of_x},
         {"loss": lambda decision, y: abs(decision - y)},
         {"predicted": "region", "happiness": "overall_accuracy"},
-        {"predicted": "region", "proba": None, "happiness": lambda decision, x: decision * x["loan"]},
+        {"predicted": "region", "score": None, "happiness": lambda decision, x: decision * x["loan"]},
         {"sensitive_features": ["z", "sex"]},
         {"sensitive_features": "region", "happiness": lambda decision, group: decision * group},
         {"sensitive_features": "member"},
@@ -192,7 +192,7 @@ def test_whatever_is_asked_is_the_same(lay, changes):
     """Losses, own decisions, intersections, functions for groups, absent groups, people who are not counted."""
     table = people(1500, seed=1)
     table["region"] = table["region"] % 3
-    ask = asked(happiness=components({"times": EVERYDAY["times"]})) | changes
+    ask = asked(happiness=measures({"times": EVERYDAY["times"]})) | changes
     assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
@@ -201,7 +201,7 @@ def test_labels_of_any_type_are_found(lay, y):
     """Classes are found where they are not given, of text or truth values too."""
     table = people(600, classes=2)
     table["y"] = np.where(table["y"] == 1, "yes", "no").astype(object) if y == "text" else table["y"] == 1
-    ask = asked(proba=["p0", "p1"], happiness="equalized_odds")
+    ask = asked(score=["p0", "p1"], happiness="equalized_odds")
     found = aggregate(lay(table), **ask)
     assert_same(found, aggregate(as_pandas(table), **ask))
     assert solve(found, gap=0.1).loss >= 0
@@ -253,7 +253,7 @@ def test_a_large_offset_costs_no_digits(lay, table):
     """A happiness plus a constant of a billion has the same gaps, to nine digits of the effect."""
     plain = aggregate(lay(table), **asked(happiness=lambda decision, x: decision * x["hours"]))
     lifted = aggregate(lay(table), **asked(happiness=lambda decision, x: 1e9 + decision * x["hours"]))
-    assert abs(plain.today.gaps - lifted.today.gaps).max() < 1e-6
+    assert abs(plain.baseline.gaps - lifted.baseline.gaps).max() < 1e-6
 
 
 def test_only_the_columns_that_are_used_are_read(table, tmp_path):
@@ -335,7 +335,7 @@ def test_impossible_values_are_named(lay, table, name, value, words, refuses):
 
 
 def test_a_happiness_that_is_not_finite_names_the_row(lay, table, refuses):
-    """Division by zero is an error that names component, decision, row and group."""
+    """Division by zero is an error that names measure, decision, row and group."""
     broken = changed(table, "income", [1200, 1300], 0.0)
     ask = asked(happiness={"share": lambda decision, x: decision * x["loan"] / x["income"]})
     with refuses(HappinessError, "'share'", "decision 0", "row 1200", f"group {table['z'][1200]!r}"):
@@ -362,7 +362,7 @@ def test_values_outside_their_bounds_name_the_row(lay, table, refuses):
 
 
 def test_a_sum_that_overflows_is_refused(lay, table, refuses):
-    """Numbers whose sum is infinite are an error, not an infinite moment."""
+    """Numbers whose sum is infinite are an error, not an infinite sum."""
     with refuses(HappinessError, "'huge'", "overflows", remedy="larger unit"):
         aggregate(
             lay(table), **asked(happiness={"huge": lambda decision, x: 1e298 * x["hours"]}, policy="label")
@@ -447,21 +447,21 @@ def test_groups_of_large_and_decimal_numbers(lay, table, column):
     [
         ({"y": "yy"}, DataError, ["'yy'", "y"]),
         ({"sensitive_features": "zz"}, DataError, ["'zz'", "the groups"]),
-        ({"proba": {0: "p0", 1: "p1", 2: "q2"}}, DataError, ["'q2'", "proba"]),
-        ({"proba": {0: "p0", 1: "p1", 2: "sex"}}, DataError, ["'sex'", "text"]),
+        ({"score": {0: "p0", 1: "p1", 2: "q2"}}, DataError, ["'q2'", "score"]),
+        ({"score": {0: "p0", 1: "p1", 2: "sex"}}, DataError, ["'sex'", "text"]),
         ({"sample_weight": "sex"}, DataError, ["'sex'", "text"]),
-        ({"proba": ["p0", "p1"]}, DataError, ["2 columns", "3 classes"]),
-        ({"proba": {0: "p0", 1: "p1"}, "classes": [0, 1, 2]}, DataError, ["[0, 1]", "[0, 1, 2]"]),
-        ({"proba": np.ones((3000, 3)) / 3}, DataError, ["proba is a ndarray"]),
+        ({"score": ["p0", "p1"]}, DataError, ["2 columns", "3 classes"]),
+        ({"score": {0: "p0", 1: "p1"}, "classes": [0, 1, 2]}, DataError, ["[0, 1]", "[0, 1, 2]"]),
+        ({"score": np.ones((3000, 3)) / 3}, DataError, ["score is a ndarray"]),
         ({"y": np.zeros(3000)}, DataError, ["y is a ndarray"]),
         ({"sensitive_features": np.zeros(3000)}, GroupError, ["not named"]),
         ({"happiness": lambda decision, x: decision * x["laon"]}, DataError, ["'laon'", "'loan'"]),
         ({"happiness": lambda decision, x: decision * x["sex"]}, HappinessError, ["'sex'", "text"]),
         ({"happiness": lambda decision, x: x["sex"]}, HappinessError, ["text", "real numbers"]),
         ({"happiness": lambda decision, x: None}, HappinessError, ["None"]),
-        ({"proba": None}, DataError, ["neither probabilities nor predictions"]),
+        ({"score": None}, DataError, ["neither probabilities nor predictions"]),
         (
-            {"proba": None, "policy": "score", "predicted": "y"},
+            {"score": None, "policy": "score", "predicted": "y"},
             DataError,
             ["score policy sees probabilities"],
         ),
@@ -486,7 +486,7 @@ def test_an_empty_table_is_refused(lay, table, weights, refuses):
     with refuses(DataError, "no rows", "'w' are zero"):
         aggregate(lay(empty), **ask)
     with refuses(DataError, "'y' and a positive weight in 'w'"):
-        aggregate(lay(empty), **ask | {"proba": ["p0", "p1", "p2"]})
+        aggregate(lay(empty), **ask | {"score": ["p0", "p1", "p2"]})
     ask |= {"groups": ["a", "b", "c"]}
     nothing, whole = aggregate(lay(empty), **ask), aggregate(as_pandas(table), **ask)
     assert nothing.rows.sum() == 0
@@ -523,7 +523,7 @@ def test_labels_of_different_types_are_refused(lay, table, refuses):
 def test_a_weight_of_text_is_refused_before_classes_are_looked_for(lay, table, refuses):
     """Also where the classes are not given."""
     with refuses(DataError, "'sex'", "text"):
-        aggregate(lay(table), **asked(proba=["p0", "p1", "p2"], sample_weight="sex"))
+        aggregate(lay(table), **asked(score=["p0", "p1", "p2"], sample_weight="sex"))
 
 
 def test_a_function_with_a_bug_raises_its_own_error(lay, table, refuses):
@@ -570,7 +570,7 @@ def test_a_column_missing_in_one_file_is_refused(table, tmp_path, refuses):
         write_parquet(
             {name: values for name, values in table.items() if name != column}, tmp_path / "b.parquet"
         )
-        ask = asked(happiness=EVERYDAY["times"], sample_weight="w", proba=["p0", "p1", "p2"])
+        ask = asked(happiness=EVERYDAY["times"], sample_weight="w", score=["p0", "p1", "p2"])
         with refuses(EngineError, column):
             aggregate(tmp_path, **ask)
 
@@ -605,7 +605,7 @@ def test_hostile_names_in_every_role(lay):
     hostile = {names.get(name, name): column for name, column in plain.items()}
     found = aggregate(
         lay(hostile),
-        proba={0: 'p"0', 1: "p.1", 2: "*"},
+        score={0: 'p"0', 1: "p.1", 2: "*"},
         y="^.*$",
         sensitive_features="x'; DROP TABLE people; --",
         sample_weight="#1",
@@ -628,7 +628,7 @@ def test_parquet_is_read_by_whatever_is_installed(monkeypatch, table, tmp_path, 
     for module in missing:
         monkeypatch.setitem(sys.modules, module, None)
     numbers = {name: EVERYDAY[name] for name in ("times", "narrow", "limits", "lookup", "both")}
-    ask = asked(happiness=components(numbers))
+    ask = asked(happiness=measures(numbers))
     found = aggregate(path, **ask)
     monkeypatch.undo()
     assert_same(found, aggregate(as_pandas(table), **ask))
@@ -705,7 +705,7 @@ def test_labels_beyond_floats_are_told_apart(lay):
     """Two labels that are one float are two labels."""
     table = people(400, classes=2)
     table["y"] = np.array([2**63, 2**63 + 1], dtype=np.uint64)[table["y"]]
-    ask = asked(proba=["p0", "p1"], happiness="equal_opportunity")
+    ask = asked(score=["p0", "p1"], happiness="equal_opportunity")
     found = aggregate(lay(table), **ask)
     assert found.classes.tolist() == [2**63, 2**63 + 1]
     assert_same(found, aggregate(as_pandas(table), **ask))
@@ -808,7 +808,7 @@ def test_files_of_different_types_are_widened(reader, kinds, tmp_path):
     first, second = (V[kind] for kind in kinds.split())
     write_parts(tmp_path, first, second)
     found = aggregate(
-        tmp_path, y="y", proba="p", sensitive_features="g", happiness="decision * v", policy="label"
+        tmp_path, y="y", score="p", sensitive_features="g", happiness="decision * v", policy="label"
     )
     numbers = [float(value) for value in (*first.to_pylist(), *second.to_pylist())]
     sums = (found.value + found.origin * found.among[:, :, None, :])[:, :, 1, 0].sum(axis=1)
@@ -833,13 +833,13 @@ def test_files_of_types_that_nothing_holds_are_refused(reader, kinds, tmp_path, 
     first, second = (V[kind] for kind in kinds.split())
     write_parts(tmp_path, first, second)
     with refuses(DataError, "'v'", "a.parquet", "b.parquet", remedy="same types"):
-        aggregate(tmp_path, y="y", proba="p", sensitive_features="g", happiness="decision * v")
+        aggregate(tmp_path, y="y", score="p", sensitive_features="g", happiness="decision * v")
 
 
 def test_a_file_without_a_value_has_any_type(reader, tmp_path, refuses):
     """Where a file holds nothing, the others say what the column holds."""
     write_parts(tmp_path, V["text"], V["missing"])
-    ask = {"y": "y", "proba": "p", "sensitive_features": "g", "happiness": "decision * (v == '01')"}
+    ask = {"y": "y", "score": "p", "sensitive_features": "g", "happiness": "decision * (v == '01')"}
     with refuses(DataError, "'v'", "4 of 8"):
         aggregate(tmp_path, **ask)
 
@@ -851,7 +851,7 @@ def test_a_dataset_that_reads_text_as_numbers_is_refused(tmp_path, refuses):
         aggregate(
             pyarrow.dataset.dataset(tmp_path),
             y="y",
-            proba="p",
+            score="p",
             sensitive_features="g",
             happiness="decision * v",
         )

@@ -179,10 +179,10 @@ class Case:
     def _table(self):
         groups = {name: self._some(VALUES[self.types[name]], 2 + (name == "g")) for name in ("g", "h")}
         score = np.round(self.rng.random(self.n) * 64) / 64
-        proba = [
+        score = [
             Decimal(str(p)).quantize(Decimal("0.01")) if self.types["p"] == "decimal" else p for p in score
         ]
-        first, second = (1 - np.array(proba)), np.array(proba)
+        first, second = (1 - np.array(score)), np.array(score)
         keys = {
             "float64": [float(i) for i in range(self.n)],
             "string": [f"person é{i}" for i in range(self.n)],
@@ -216,7 +216,7 @@ class Case:
 
     @property
     def named(self):
-        """What stands for the classes in ``proba``."""
+        """What stands for the classes in ``score``."""
         values = [float(v) if isinstance(v, Decimal) else v for v in self.classes]
         return dict(zip(values, ["p0", "p1"], strict=True))
 
@@ -233,8 +233,8 @@ class Case:
             **weight,
         )
         means = {
-            (part.component.name, group): (interval.estimate, interval.low, interval.high)
-            for part in found.components
+            (part.measure.name, group): (interval.estimate, interval.low, interval.high)
+            for part in found.measures
             for group, interval in part.means.items()
         }
         return means | {"loss": found.loss.estimate}
@@ -242,7 +242,7 @@ class Case:
     def asked(self, **changes):
         weight = {"sample_weight": "w"} if self.weighted else {}
         return {
-            "proba": self.named, "y": "y", "sensitive_features": self.group, "happiness": self.happiness,
+            "score": self.named, "y": "y", "sensitive_features": self.group, "happiness": self.happiness,
             "policy": self.policy, **weight,
         } | changes  # fmt: skip
 
@@ -272,15 +272,15 @@ class Case:
             return None
 
     def applied(self, policy, table):
-        """What a policy decides about each person, by key."""
+        """What a policy decides on each person, by key."""
         decided = policy.apply(
-            table, proba=self.named, sensitive_features=self.group, key="id", column="decision"
+            table, score=self.named, sensitive_features=self.group, key="id", column="decision"
         )
         return _decisions(decided)
 
     def in_sql(self, policy, table):
         """The same by the exported expression, in DuckDB."""
-        text = policy.to_sql("duckdb", proba=self.named, sensitive_features=self.group, key="id")
+        text = policy.to_sql("duckdb", score=self.named, sensitive_features=self.group, key="id")
         connection = duckdb.connect()
         connection.register("people", table)
         return _decisions(connection.sql(f"SELECT *, {text} AS decision FROM people"))

@@ -238,7 +238,7 @@ def test_a_classifier_is_audited_by_its_probabilities(people, library):
     )
     assert by_hand.gaps == found.gaps
     model = fair.estimator_
-    today = audit(model, X, people.y, happiness=wealth, sensitive_features=name)
-    assert today.loss.estimate == pytest.approx(
+    baseline = audit(model, X, people.y, happiness=wealth, sensitive_features=name)
+    assert baseline.loss.estimate == pytest.approx(
         np.mean(model.predict(fair._intake.features(X, model)) != people.y)
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from amount_policies import CASES as AMOUNTS
 from amount_policies import find_amounts, naive_amounts
-from functions import SALTS, VECTORS, as_pandas, lots
+from functions import SALTS, VECTORS, as_pandas, lottery_case
 from warehouses import CASES, HOSTILE, case, find
 
 from felicific import Score
@@ -71,14 +71,14 @@ def test_the_lottery_draws_the_vectors(server, whole):
         lay(server, {"key": np.array(keys, dtype=object), "row": np.arange(len(keys))})
         found = server.execute(f"SELECT {POSTGRES.uniform(salt, 'key')} FROM people ORDER BY row").fetchall()
         assert [u.hex() for (u,) in found] == [drawn[str(key)] for key in keys]
-        policy, some, expected = lots(salt, whole)
+        policy, some, expected = lottery_case(salt, whole)
         lay(server, some)
         text = policy.to_sql("postgres", predicted="own", sensitive_features="z", key="key")
         assert [d for (d,) in server.execute(f"SELECT {text} FROM people ORDER BY z").fetchall()] == expected
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_person_is_decided_about_as_in_python(server, name):
+def test_every_person_is_decided_on_as_in_python(server, name):
     """Thousands of people, with ties, scores on edges, lotteries and hostile names; and chances, to the last bit."""
     found = find(name)
     assert decide(server, found) == found.expected
@@ -96,7 +96,7 @@ def test_every_person_is_decided_about_as_in_python(server, name):
 
 @pytest.mark.parametrize("name", AMOUNTS)
 def test_everybody_gets_the_amount_of_python(server, name):
-    """At knots and beside them, by lots, for groups of every type: to the last bit."""
+    """At knots and beside them, by lottery, for groups of every type: to the last bit."""
     found = find_amounts(name)
     assert decide(server, found) == naive_amounts(found)
 
@@ -104,7 +104,7 @@ def test_everybody_gets_the_amount_of_python(server, name):
 @pytest.mark.parametrize("bad", [None, float("nan"), float("inf"), -float("inf")])
 def test_predictions_that_are_none_raise(server, bad):
     """With the value, the key and a remedy."""
-    found = find_amounts("lots").changed(3, f=bad)
+    found = find_amounts("randomized").changed(3, f=bad)
     with pytest.raises(psycopg.Error, match=r"felicific: The prediction is missing.*\(key 10003\)"):
         decide(server, found, f="double precision")
 
@@ -112,7 +112,7 @@ def test_predictions_that_are_none_raise(server, bad):
 @pytest.mark.parametrize("kind", ["real", "numeric", "numeric(9, 7)", "double precision"])
 def test_scores_of_any_type_of_numbers(server, kind):
     """A real column holds what a 32-bit one holds in Python; a decimal is the nearest float."""
-    found = case(classes=2, roles={"proba": "p1"}, policy=Score(boundary=0.4))
+    found = case(classes=2, roles={"score": "p1"}, policy=Score(boundary=0.4))
     scores = np.round(found.table["p1"], 7)
     scores[:2000:5] = np.round(scores[:2000:5] * 4096) / 4096 if kind != "numeric(9, 7)" else scores[:2000:5]
     if kind == "real":
@@ -147,7 +147,7 @@ def test_hostile_names_of_columns(server):
     for name in HOSTILE:
         table = find("score of two").table
         columns = {f"p{name}": table["p1"], f"z{name}": table["z"], f"id{name}": table["id"]}
-        roles = {"proba": f"p{name}", "sensitive_features": f"z{name}", "key": f"id{name}"}
+        roles = {"score": f"p{name}", "sensitive_features": f"z{name}", "key": f"id{name}"}
         found = replace(find("score of two"), table=columns | {"id": table["id"]}, roles=roles)
         assert decide(server, found) == find("score of two").expected
         assert server.execute("SELECT count(*) FROM people").fetchone() == (2000,)
@@ -162,7 +162,7 @@ def test_backslashes_do_not_depend_on_a_setting(server, setting):
 
 
 def test_keys_are_hashed_as_utf_8_whatever_the_encoding(server):
-    """A database of Latin letters draws the lot of the same person."""
+    """A database of Latin letters draws the same number for the same person."""
     server.execute("DROP DATABASE IF EXISTS latin")
     server.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
     expected = {v["u"] for v in VECTORS["uniforms"] if v["key"] == "Zoë"}
@@ -193,7 +193,7 @@ def test_a_view_and_a_parallel_query_decide_the_same(server):
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Nobody is decided about by accident
+# Nobody is decided on by accident
 
 #: What is changed about a person, and what is said.
 BAD = {
@@ -264,7 +264,7 @@ def test_bad_rows_of_one_column_and_of_predictions_raise(server):
     ],
 )
 def test_columns_of_another_type(server, name, column, kind):
-    """They raise before anybody is decided about, in our words or PostgreSQL's; text that are keys are fine."""
+    """They raise before anybody is decided on, in our words or PostgreSQL's; text that are keys are fine."""
     found = find(name)
     stored = dict(found.used())
     if kind in ("text", '"char"', "name", "character(2)", "character(20)"):
@@ -322,13 +322,13 @@ def test_a_message_is_whole_and_holds_what_a_person_wrote(server):
 
 
 def test_the_test_sees_another_salt(server):
-    """Were the lots others, these tests would fail."""
+    """With other draws, these tests would fail."""
     found = find("label")
     other = replace(found, policy=replace(found.policy, salt=SALTS[1]))
     assert decide(server, other) == other.expected != found.expected
 
 
-def test_the_text_is_what_the_shell_writes(server, tmp_path, monkeypatch, capsys):
+def test_the_text_is_what_the_command_line_writes(server, tmp_path, monkeypatch, capsys):
     """`felicific sql --from` prints a query that runs as it is."""
     from felicific.cli import run
 
@@ -336,7 +336,7 @@ def test_the_text_is_what_the_shell_writes(server, tmp_path, monkeypatch, capsys
     found = find("score of two")
     replace(found.policy, salt=SALTS[1]).save("policy.json")
     lay(server, found.used())
-    line = "sql policy.json --dialect postgres --proba p1 --group z --key id --from people --column d"
+    line = "sql policy.json --dialect postgres --score p1 --group z --key id --from people --column d"
     assert run(line.split()) == 0
     query = capsys.readouterr().out
     with server.execute(query) as rows:

@@ -15,7 +15,7 @@ from functions import BATCHWISE, as_duckdb, as_lazy, as_pandas, asked, assert_sa
 from felicific import Happiness, aggregate
 from felicific._tables import progress
 from felicific._tables.engine import find_engine
-from felicific._tables.progress import attend, shown
+from felicific._tables.progress import attend, progress_line
 from felicific.exceptions import BatchWarning
 
 
@@ -40,7 +40,7 @@ def test_the_line_waits_and_leaves(monkeypatch, terminal, clock):
     """It appears after two seconds, is rewritten in place a few times a second, and leaves nothing behind."""
     monkeypatch.setattr(progress, "DELAY", 2.0)
     monkeypatch.setattr(progress, "INTERVAL", 0.5)
-    with shown() as line:
+    with progress_line() as line:
         for clock[0], text in [(101, "a"), (102.5, "many rows"), (102.6, "b"), (103.5, "c")]:
             line.say(lambda text=text: text)
         assert terminal.lines == ["felicific: many rows, 2 s", "felicific: c, 4 s"]
@@ -52,7 +52,7 @@ def test_the_line_waits_and_leaves(monkeypatch, terminal, clock):
 def test_short_work_shows_nothing(monkeypatch, terminal, clock):
     """What takes less than two seconds writes nothing, and is not even asked."""
     monkeypatch.setattr(progress, "DELAY", 2.0)
-    with shown() as line:
+    with progress_line() as line:
         clock[0] += 1.9
         line.say(lambda: pytest.fail("asked"))
     assert terminal.getvalue() == ""
@@ -60,17 +60,17 @@ def test_short_work_shows_nothing(monkeypatch, terminal, clock):
 
 def test_stages_stand_before_the_words_of_inner_work(terminal):
     """Inner work shares the line, and the time, of the outer."""
-    with shown() as outer, shown("pass 7"), shown() as line:
+    with progress_line() as outer, progress_line("pass 7"), progress_line() as line:
         assert line is outer
         line.say(lambda: "31 of 80 partitions")
-    with shown("alone") as line:
+    with progress_line("alone") as line:
         line.say(lambda: "x")
     assert terminal.lines == ["felicific: pass 7, 31 of 80 partitions, 0 s", "felicific: alone, x, 0 s"]
 
 
 def test_a_long_line_is_cut(terminal):
     """A line never wraps: it could not be rewritten."""
-    with shown() as line:
+    with progress_line() as line:
         line.say(lambda: "x" * 500)
         assert len(terminal.screen) == 59
     assert terminal.screen == ""
@@ -85,7 +85,7 @@ def test_without_a_terminal_nothing_happens(monkeypatch, stream):
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
     monkeypatch.setattr(progress, "DELAY", 0.0)
     monkeypatch.setattr(progress, "INTERVAL", 0.0)
-    with shown() as line:
+    with progress_line() as line:
         line.say(lambda: pytest.fail("asked"))
     if isinstance(stream, io.StringIO) and not stream.closed:
         assert stream.getvalue() == ""
@@ -97,19 +97,19 @@ def test_a_notebook_is_read_along(monkeypatch, terminal):
         "OutStream", (Terminal,), {"__module__": "ipykernel.iostream", "isatty": lambda self: False}
     )()
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=outstream))
-    with shown() as line:
+    with progress_line() as line:
         line.say(lambda: "x")
     assert outstream.lines == ["felicific: x, 0 s"]
 
 
 def test_a_broken_terminal_or_teller_stops_nothing(terminal, monkeypatch):
     """Neither an engine that cannot say how far it is nor a terminal that is gone ends the work."""
-    with shown() as line:
+    with progress_line() as line:
         line.say(lambda: 1 / 0)
         line.say(lambda: "x")
         monkeypatch.setattr(Terminal, "write", lambda self, text: 1 / 0)
         line.say(lambda: "y")
-    with shown() as line:
+    with progress_line() as line:
         pass
     assert progress._taken.acquire(blocking=False)
     progress._taken.release()
@@ -117,10 +117,10 @@ def test_a_broken_terminal_or_teller_stops_nothing(terminal, monkeypatch):
 
 def test_two_threads_do_not_share_the_terminal(terminal):
     """Only the first of two calls at the same time has the line."""
-    with shown() as line:
+    with progress_line() as line:
 
         def other():
-            with shown() as second:
+            with progress_line() as second:
                 second.say(lambda: "second")
 
         thread = threading.Thread(target=other)

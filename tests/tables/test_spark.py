@@ -19,9 +19,9 @@ from functions import (
     assert_individual,
     assert_same,
     assert_whole_path,
-    components,
     interrupting,
-    lots,
+    lottery_case,
+    measures,
     people,
     write_parquet,
 )
@@ -94,14 +94,14 @@ def lay(spark, tmp_path):
 def test_everyday_functions_agree_with_pandas(lay, table, part):
     """All everyday functions give the aggregates of the same rows in pandas, by one query, without a notice."""
     some = dict(list(EVERYDAY.items())[part::4])  # one query of all takes long to plan
-    ask = asked(happiness=components(some))
+    ask = asked(happiness=measures(some))
     assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
 @pytest.mark.parametrize("policy", ["label", "soft-label", Score(bins=8)])
 def test_every_signal_with_weights(lay, table, policy):
     """Every signal gives the same sums with weights, for classes that are not given."""
-    ask = asked(policy=policy, sample_weight="w", proba=["p0", "p1", "p2"], happiness=EVERYDAY["right"])
+    ask = asked(policy=policy, sample_weight="w", score=["p0", "p1", "p2"], happiness=EVERYDAY["right"])
     assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
 
 
@@ -127,10 +127,10 @@ def test_missing_values_are_counted(lay, table, refuses):
 
 def test_bad_rows_are_named(lay, table, refuses):
     """Impossible values, unseen groups and infinite happiness are named, rows with their partition."""
-    proba = table["p1"].copy()
-    proba[650] = 7.0
+    score = table["p1"].copy()
+    score[650] = 7.0
     with refuses(DataError, "probabilities of row", "7.0", "partition"):
-        aggregate(lay(table | {"p1": proba}), **asked(happiness=EVERYDAY["times"]))
+        aggregate(lay(table | {"p1": score}), **asked(happiness=EVERYDAY["times"]))
     income = table["income"].copy()
     income[650] = 0.0
     with refuses(HappinessError, "'h'", "partition"):
@@ -152,7 +152,7 @@ def test_hostile_names(lay, table):
     hostile = {names.get(name, name): column for name, column in table.items()}
     found = aggregate(
         lay(hostile),
-        proba={0: "p`0", 1: "p.1", 2: "*"},
+        score={0: "p`0", 1: "p.1", 2: "*"},
         y="^.*$",
         sensitive_features="x'; DROP TABLE people; --",
         happiness={"h": lambda decision, x: decision * x['a"b']},
@@ -170,28 +170,28 @@ def test_decisions_are_a_lazy_column(lay, spark, table, signal):
         gap=0.02,
         random_state=3,
     )
-    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    expected = policy.decide(proba, people["z"], people["id"]).tolist()
-    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
+    score = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(score, people["z"], people["id"]).tolist()
+    roles = {"score": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
     found = policy.apply(lay(people), **roles)
     assert found.columns == [*people, "decision"]
     assert [row["decision"] for row in found.orderBy("id").collect()] == expected
     beside = policy.apply(lay(people), **roles, with_proba=True).orderBy("id").collect()
     probabilities = np.array([[row[f"proba_{k}"] for k in range(3)] for row in beside])
     assert (
-        np.abs(probabilities - policy.probabilities(proba, people["z"])[np.argsort(people["id"])]).max()
+        np.abs(probabilities - policy.probabilities(score, people["z"])[np.argsort(people["id"])]).max()
         <= 1e-12
     )
     names = {"p0": "p`0", "p1": "p.1", "z": "z'; --"}
     hostile = lay({names.get(name, name): column for name, column in people.items()})
     hostile.createOrReplaceTempView("people")
-    roles = {"proba": {0: "p`0", 1: "p.1", 2: "p2"}, "sensitive_features": "z'; --", "key": "id"}
+    roles = {"score": {0: "p`0", 1: "p.1", 2: "p2"}, "sensitive_features": "z'; --", "key": "id"}
     text = policy.to_sql("spark", **roles)
     rows = spark.sql(f"SELECT {text} AS decision FROM people ORDER BY id").collect()
     assert [row["decision"] for row in rows] == expected
     with pytest.raises(Exception, match=r"none of those that were fitted: [abc]"):
         policy.apply(
-            lay(table), **roles | {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
+            lay(table), **roles | {"score": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
         ).collect()
 
 
@@ -199,7 +199,7 @@ def test_decisions_are_a_lazy_column(lay, spark, table, signal):
     "name", ["edges", "hostile groups", "several columns", "text", "truth", "missing groups", "predicted"]
 )
 def test_what_is_written_for_databricks_decides_the_same(lay, spark, name):
-    """Databricks runs Spark: its text decides about everybody as Python does, and raises for those it may not."""
+    """Databricks runs Spark: its text decides on everybody as Python does, and raises for those it may not."""
     found = find(name)
     lay(found.used()).createOrReplaceTempView("people")
     text = found.policy.to_sql("databricks", **found.roles)
@@ -226,7 +226,7 @@ def test_individual_policies(lay, table):
 def test_lottery_vectors(lay, whole):
     """Spark draws the numbers of the vectors to the last bit, for keys of text and whole numbers."""
     for salt in SALTS:
-        policy, some, expected = lots(salt, whole)
+        policy, some, expected = lottery_case(salt, whole)
         rows = lay(some | {"id": some["z"]})
         found = policy.apply(rows, predicted="own", sensitive_features="z", key="key")
         assert as_lists(found, "z", "decision") == [expected]
@@ -241,13 +241,13 @@ OTHER_TYPES = {
 
 @pytest.mark.parametrize("types", OTHER_TYPES)
 def test_groups_of_another_type_are_refused(lay, spark, types):
-    """Spark does not decide about people whom Python refuses, by ``apply`` or by the exported text."""
+    """Spark does not decide on people whom Python refuses, by ``apply`` or by the exported text."""
     fitted, other = OTHER_TYPES[types]
     table, place = people(300, classes=2), np.arange(300) % 2
     ask = asked(2, policy="label", happiness="statistical_parity")
     sums = aggregate(as_pandas(table | {"z": np.array(fitted)[place]}), **ask)
     policy = solve(sums, gap=0.0, random_state=7)
-    roles = {"proba": {0: "p0", 1: "p1"}, "sensitive_features": "z", "key": "id"}
+    roles = {"score": {0: "p0", 1: "p1"}, "sensitive_features": "z", "key": "id"}
     laid = lay(table | {"z": np.array(other)[place]})
     with pytest.raises(Exception, match="never fitted"):
         policy.apply(laid, **roles).collect()
@@ -264,7 +264,7 @@ def test_a_group_column_that_is_missing_among_several(lay, spark):
     policy = solve(
         aggregate(as_pandas({n: c[18:] for n, c in table.items()}), **ask), gap=0.0, random_state=7
     )
-    roles = {"proba": {0: "p0", 1: "p1"}, "sensitive_features": ["z", "sex"], "key": "id"}
+    roles = {"score": {0: "p0", 1: "p1"}, "sensitive_features": ["z", "sex"], "key": "id"}
     with pytest.raises(Exception, match="roup is missing"):
         policy.apply(lay(table), **roles).collect()
 

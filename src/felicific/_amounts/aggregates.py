@@ -13,6 +13,7 @@ from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import BINS, Scale
 from felicific._amounts.sums import AmountSums
 from felicific._documents import (
+    AGGREGATES,
     check_distinct,
     check_shape,
     plain,
@@ -28,7 +29,6 @@ from felicific._problem.amounts import PARITY
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import Happiness
 from felicific._problem.unions import read_attributes
-from felicific._program.aggregates import FORMAT
 from felicific._typing import Codes, Floats, GapLike
 from felicific.exceptions import AggregatesError, DataError
 
@@ -41,7 +41,7 @@ BY_BIN = ("mass", "predicted", "labels", "least", "most")
 
 @dataclass(frozen=True, eq=False)
 class AskedOfAmounts:
-    """What is asked whatever the gap: components, what parity is called, the loss, and which amounts there may be."""
+    """What is asked whatever the gap: measures, what parity is called, the loss, and which amounts there may be."""
 
     happiness: tuple[Happiness, ...]
     parity: str
@@ -191,7 +191,7 @@ class AmountAggregates:
 
     def to_json(self) -> str:
         """Write the sums as text that :meth:`felicific.Aggregates.from_json` reads: no row and no function."""
-        return write_document(self.content(), FORMAT, indent=None)
+        return write_document(self.content(), AGGREGATES, indent=None)
 
     def content(self) -> dict[str, Any]:
         """The sums as data, of bins with people in them."""
@@ -263,7 +263,7 @@ def _read_bins(content: dict[str, Any], n_groups: int) -> dict[str, Any]:
     shape = (n_groups, BINS)
     cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
     if len(np.unique(cells, axis=0)) < len(cells) or (cells >= shape).any():
-        raise refused("a cell occurs twice, or is none")
+        raise refused("a bin occurs twice, or is none")
     empty = {"least": np.inf, "most": -np.inf}
     arrays: dict[str, Any] = {}
     for name in BY_BIN:

@@ -1,4 +1,4 @@
-"""Assessment: what a policy of amounts does to people beside today's amounts, how sure that is, and the verdict."""
+"""Assessment: what a policy of amounts does to people beside the baseline, how sure that is, and the verdict."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from felicific._amounts.problem import LinesProblem
 from felicific._audit.amounts import change_of_parity, with_parity
 from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import FEW
-from felicific._audit.measured import measure
+from felicific._audit.measured import measure_people
 from felicific._audit.names import isolated, labels
 from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
 from felicific._audit.persons import EachPerson, known_groups, persons_of
 from felicific._audit.quantity import Quantity
-from felicific._audit.result import Audit, ComponentAudit, Interval, RequirementAudit
+from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._fit.certificate import Certificate
 from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy
 from felicific._problem.amounts import MEAN_AMOUNT, is_plain_amount
-from felicific._problem.happiness import Component, Happiness
+from felicific._problem.happiness import Happiness, Measure
 from felicific._typing import Codes, Floats
 
 
@@ -38,8 +38,8 @@ def measured_problem(problem: LinesProblem, unit: str = "") -> LinesProblem:
 
 
 def audit_amounts(problem: LinesProblem, people: People, confidence: float, together: int = 1) -> Audit:
-    """An audit of what is decided about people; so many gaps hold together with this confidence."""
-    found = measure(
+    """An audit of what is decided on people; so many gaps hold together with this confidence."""
+    found = measure_people(
         persons_of(people, problem),
         problem.widths,
         confidence=confidence,
@@ -53,7 +53,7 @@ def audit_amounts(problem: LinesProblem, people: People, confidence: float, toge
 
 @dataclass(frozen=True, eq=False)
 class AmountAssessment:
-    """A policy of amounts on some people, beside today's amounts.
+    """A policy of amounts on some people, beside the baseline's amounts.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class AmountAssessment:
     policy : AmountPolicy
         The one that is proposed.
     before, free, after : Audit
-        Of today's amounts, of those of least loss without requirements, and of those that are proposed.
+        Of the baseline's amounts, of those of least loss without requirements, and of those that are proposed.
     confidence : float
-    lots : float
+    draws : float
         How many of the people draw their amount.
     in_sample : str
         How these are known to be people that it was fitted to.
@@ -80,7 +80,7 @@ class AmountAssessment:
     free: Audit
     after: Audit
     confidence: float = 0.95
-    lots: float = 0.0
+    randomized: float = 0.0
     in_sample: str = ""
     requirements: tuple[RequirementAudit, ...] = ()
     certificate: Certificate | None = None
@@ -89,9 +89,9 @@ class AmountAssessment:
     # About whom, and what
 
     @property
-    def components(self) -> list[Component]:
+    def measures(self) -> list[Measure]:
         """What is measured; distributional parity is the last."""
-        return [part.component for part in self.before.components]
+        return [part.measure for part in self.before.measures]
 
     @cached_property
     def compared(self) -> Codes:
@@ -100,8 +100,8 @@ class AmountAssessment:
 
     @cached_property
     def closed(self) -> list[int]:
-        """Components whose gap was to be small, distributional parity first."""
-        names = [component.name for component in self.components]
+        """Measures whose gap was to be small, distributional parity first."""
+        names = [measure.name for measure in self.measures]
         return [names.index(name) for name in self.policy.asked]
 
     @property
@@ -110,12 +110,12 @@ class AmountAssessment:
         return max(1, len(self.closed))
 
     def is_parity(self, j: int) -> bool:
-        """Whether a component is the distance between distributions."""
-        return bool(self.problem.parity) and self.components[j].name == self.problem.parity
+        """Whether a measure is the distance between distributions."""
+        return bool(self.problem.parity) and self.measures[j].name == self.problem.parity
 
     def is_amount(self, j: int) -> bool:
-        """Whether a component is the amount itself, of which nobody said that people want more."""
-        return self.components[j].name == MEAN_AMOUNT and MEAN_AMOUNT not in self.policy.asked
+        """Whether a measure is the amount itself, of which nobody said that people want more."""
+        return self.measures[j].name == MEAN_AMOUNT and MEAN_AMOUNT not in self.policy.asked
 
     # -----------------------------------------------------------------------------------------------------
     # What changes for the same people
@@ -135,7 +135,7 @@ class AmountAssessment:
         """Changes of all gaps, of those that are closed together."""
         one, other = self._persons(self.before), self._persons(self.after)
         alpha, found = (1.0 - self.confidence) / self.together, []
-        for j, part in enumerate(self.before.components):
+        for j, part in enumerate(self.before.measures):
             change = None
             if self.is_parity(j):
                 change = change_of_parity(self.before, self.after, alpha)
@@ -149,13 +149,13 @@ class AmountAssessment:
         """Changes of every group's mean, all groups together; none of distributional parity, which has no means."""
         alpha = (1.0 - self.confidence) / (self.together * len(self.before.groups))
         return [
-            [] if self.is_parity(j) else change_of_means(self._paired, component, j, alpha)
-            for j, component in enumerate(self.components)
+            [] if self.is_parity(j) else change_of_means(self._paired, measure, j, alpha)
+            for j, measure in enumerate(self.measures)
         ]
 
     @cached_property
     def cost(self) -> Interval | None:
-        """Mean loss against today's."""
+        """Mean loss against the baseline's."""
         return self._cost(self.before)
 
     @cached_property
@@ -168,7 +168,7 @@ class AmountAssessment:
 
     @cached_property
     def root_cost(self) -> Interval | None:
-        """Root mean squared error against today's; None of another loss."""
+        """Root mean squared error against the baseline's; None of another loss."""
         return self._root_cost(self.before)
 
     @cached_property
@@ -201,12 +201,12 @@ class AmountAssessment:
 
     @cached_property
     def more(self) -> Floats:
-        """How many people of every group get more than today."""
+        """How many people of every group get more than from the baseline."""
         return self._moved(1.0)
 
     @cached_property
     def less(self) -> Floats:
-        """How many people of every group get less than today."""
+        """How many people of every group get less than from the baseline."""
         return self._moved(-1.0)
 
     def _moved(self, way: float) -> Floats:
@@ -225,12 +225,12 @@ class AmountAssessment:
     def quantities(self) -> list[Quantity]:
         """How numbers are written: by what is known of the gaps and of their change, else of the means."""
         found = []
-        for j, component in enumerate(self.components):
-            before, after = self.before.components[j], self.after.components[j]
+        for j, measure in enumerate(self.measures):
+            before, after = self.before.measures[j], self.after.measures[j]
             told = [one for one in (before.gap, after.gap, self.gap_changes[j]) if one is not None]
             told = told or [*before.means.values(), *after.means.values()]
             halves = [(one.high - one.low) / 2.0 for one in told if one.n]
-            found.append(Quantity.of(component.unit, halves, [one.estimate for one in told]))
+            found.append(Quantity.of(measure.unit, halves, [one.estimate for one in told]))
         return found
 
     @cached_property
@@ -251,15 +251,15 @@ class AmountAssessment:
 
     @cached_property
     def titles(self) -> list[str]:
-        """The components as text."""
-        return [*map(isolated, labels(map(self._title, range(len(self.components)))))]
+        """The measures as text."""
+        return [*map(isolated, labels(map(self._title, range(len(self.measures)))))]
 
     def _title(self, j: int) -> str:
-        """What a reader calls a component; the amount itself that nobody gave a name is the mean amount."""
-        component = self.components[j]
+        """What a reader calls a measure; the amount itself that nobody gave a name is the mean amount."""
+        measure = self.measures[j]
         own = self.problem.happiness[j] if not self.is_parity(j) else None
-        unnamed = own is not None and is_plain_amount(own) and component.name == "decision"
-        return MEAN_AMOUNT if unnamed else component.title
+        unnamed = own is not None and is_plain_amount(own) and measure.name == "decision"
+        return MEAN_AMOUNT if unnamed else measure.title
 
     # -----------------------------------------------------------------------------------------------------
     # What a verdict goes by
@@ -269,23 +269,23 @@ class AmountAssessment:
         """What the verdict goes by."""
         persons, policy = self._persons(self.before), self.policy
         more, less = self.more, self.less
-        order = [*self.closed, *(j for j in range(len(self.components)) if j not in self.closed)]
+        order = [*self.closed, *(j for j in range(len(self.measures)) if j not in self.closed)]
         return Facts(
             groups=self.group_names,
             sizes=tuple(persons.seen.tolist()),
             compared=tuple(self.compared.tolist()),
-            shifts=tuple(self._shift(j) for j in order if self.before.components[j].gap is not None),
+            shifts=tuple(self._shift(j) for j in order if self.before.measures[j].gap is not None),
             confidence=self.confidence,
             people=float(persons.sizes.sum()),
             changed=float(more.sum() + less.sum()),
-            lots=self.lots,
+            randomized=self.randomized,
             better=float(more.sum()),
             worse=float(less.sum()),
             cost=self.cost,
             cost_best=self.cost_free,
             cost_quantity=self.cost_quantity,
             in_sample=self.in_sample,
-            held_today=self._held_today,
+            held_baseline=self._held_baseline,
             requirements=self.requirements,
             promise=self._promise.basis if self._promise else "",
             promised_with=self._promise.confidence if self._promise else self.confidence,
@@ -301,14 +301,14 @@ class AmountAssessment:
         return None if self.certificate is None or self.certificate.basis == "none" else self.certificate
 
     @property
-    def _held_today(self) -> bool:
-        """Whether gaps alone were asked for, and all of them are shown to hold today."""
-        tests = [self.before.components[j].test for j in self.closed]
+    def _held_baseline(self) -> bool:
+        """Whether gaps alone were asked for, and all of them are shown to hold by the baseline."""
+        tests = [self.before.measures[j].test for j in self.closed]
         shown = [test is not None and test.verdict == "at most" for test in tests]
         return bool(tests) and not self.requirements and all(shown)
 
     def _shift(self, j: int) -> Shift:
-        component, before, after = self.components[j], self.before.components[j], self.after.components[j]
+        measure, before, after = self.measures[j], self.before.measures[j], self.after.measures[j]
         assert before.gap is not None, "it has a gap"
         assert after.gap is not None, "it has a gap"
         was, then = (
@@ -316,7 +316,7 @@ class AmountAssessment:
             for part in (before, after)
         )
         return Shift(
-            component=replace(component, wanted=False) if self.is_amount(j) else component,
+            measure=replace(measure, wanted=False) if self.is_amount(j) else measure,
             title=self.titles[j],
             quantity=self.quantities[j],
             before=before.gap,
@@ -326,8 +326,8 @@ class AmountAssessment:
             was=was,
             then=then,
             closed=j in self.closed,
-            asked=self.policy.asked.get(component.name, math.inf),
-            bound=None if self._promise is None else self._promise.gaps.get(component.name),
+            asked=self.policy.asked.get(measure.name, math.inf),
+            bound=None if self._promise is None else self._promise.gaps.get(measure.name),
             without=self._without_few(was, then),
         )
 
@@ -339,12 +339,12 @@ class AmountAssessment:
         return float(np.ptp(np.array(was)[large])), float(np.ptp(np.array(then)[large]))
 
 
-def _means(part: ComponentAudit) -> Floats:
+def _means(part: MeasureAudit) -> Floats:
     return np.array([mean.estimate for mean in part.means.values()])
 
 
-def _of_amount(part: Happiness) -> Component | None:
-    return part.component if is_plain_amount(part) else None
+def _of_amount(part: Happiness) -> Measure | None:
+    return part.measure if is_plain_amount(part) else None
 
 
 def _quantity_of(

@@ -124,7 +124,7 @@ class CellGround(AmountGround):
     """Cells as people; ``cells`` say along which of them amounts may not fall, ``mass`` how many of each group."""
 
     cells: Cells = field(kw_only=True)
-    today_means: Floats = field(kw_only=True)
+    baseline_means: Floats = field(kw_only=True)
     rows: Floats = field(kw_only=True)
     monotone: bool = field(kw_only=True)
 
@@ -140,13 +140,13 @@ class CellGround(AmountGround):
         return np.asarray(self.cells.mass @ numbers)
 
     def totals(self) -> dict[str, Floats]:
-        """As of people, with those who are there, and today's amounts row by row."""
+        """As of people, with those who are there, and the baseline's amounts row by row."""
         counted = self.expected.counted(self.crowd.group, self.crowd.weight, len(self.crowd.groups))
-        today = np.nan_to_num(self.today_means - self.crowd.origin) * counted
-        return super().totals() | {"rows": self.rows, "expected today value": today}
+        baseline = np.nan_to_num(self.baseline_means - self.crowd.origin) * counted
+        return super().totals() | {"rows": self.rows, "expected baseline value": baseline}
 
     def offset(self, off: Floats) -> CellGround:
-        """The same where every mean is so much higher, of shape (groups, components)."""
+        """The same where every mean is so much higher, of shape (groups, measures)."""
         worth, crowd = self.expected, self.crowd
         slots = off[crowd.group][:, None] if worth.start.shape[1] == 1 else off[None]
         moved = replace(worth, start=worth.start + slots * worth.among)
@@ -166,19 +166,19 @@ def cell_ground(
     cells: Cells,
     calibrated: Floats,
     bounds: tuple[float, float],
-    today: Floats,
+    baseline: Floats,
 ) -> CellGround:
-    """Add people up in their cells; ``today`` are the group means of today's amounts."""
+    """Add people up in their cells; ``baseline`` are the group means of the baseline's amounts."""
     batch = people.batch(slice(0, len(people)))
     worth = worth_of_people(problem.happiness, batch, bounds, people.groups, None)
-    n_groups, n_cells, n_components = len(people.groups), len(cells.prediction), len(problem.happiness)
+    n_groups, n_cells, n_measures = len(people.groups), len(cells.prediction), len(problem.happiness)
     slots = 1 if problem.sees_group or n_groups == 1 else n_groups
     total = cells.mass.sum(axis=0)
     index = cells.place if slots == 1 else cells.place * n_groups + people.codes
 
     def joined(numbers: Floats) -> Floats:
-        summed = np.empty((n_cells, slots, n_components))
-        for j in range(n_components):
+        summed = np.empty((n_cells, slots, n_measures))
+        for j in range(n_measures):
             sums = np.bincount(index, people.weights * numbers[:, 0, j], n_cells * slots)
             summed[:, :, j] = sums.reshape(n_cells, slots) / total[:, None]
         return summed
@@ -191,7 +191,7 @@ def cell_ground(
     crowd = Crowd(
         decisions=np.empty(0),
         groups=people.groups,
-        components=problem.components,
+        measures=problem.measures,
         origin=value.sum(axis=0) / np.maximum(counted.sum(axis=0), 1e-300),
         weight=total,
         group=group,
@@ -203,7 +203,7 @@ def cell_ground(
     rows = np.bincount(people.codes, minlength=n_groups).astype(np.float64)
     return CellGround(
         crowd, m, bounds, means, means, m,
-        cells=cells, today_means=today, rows=rows, monotone=problem.monotone,
+        cells=cells, baseline_means=baseline, rows=rows, monotone=problem.monotone,
     )  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def solve_cells(
     stated: Callable[[Sequence[Line]], AmountOutcome],
 ) -> SolvedLines:
     """The lines of least squared error that meet every requirement, as means of people are and not of cells."""
-    off, swing = np.zeros((len(ground.crowd.groups), len(ground.crowd.components))), ground.swing
+    off, swing = np.zeros((len(ground.crowd.groups), len(ground.crowd.measures))), ground.swing
     for step in range(ROUNDS):
         search = Generator(ground.offset(off), problem.requirements)
         try:

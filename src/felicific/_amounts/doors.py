@@ -26,7 +26,7 @@ from felicific.exceptions import AggregatesError, DataError
 
 #: What speaks of classes, and what is said where there are none: an empty argument.
 _OF_CLASSES: dict[str, tuple[Any, ...]] = {
-    "proba": (None,), "predicted": (None,), "classes": (None,), "favourable": (None,), "group_proba": (None,),
+    "score": (None,), "classes": (None,), "favourable": (None,), "group_proba": (None,),
     "missing_labels": (None,), "max_odds_ratio": (None,), "move": (None,),
     "weight_kind": (None,), "change_cost": (0.0,), "sees_group": (True,),
 }  # fmt: skip
@@ -40,11 +40,6 @@ def refuse_classes(said: Mapping[str, Any]) -> None:
             value is one or (isinstance(value, int | float) and value == one) for one in empty
         ):
             continue
-        if name == "proba":
-            raise DataError(
-                "Both proba= and prediction= are given.",
-                "Probabilities are of classes, a prediction is a number: give one of them.",
-            )
         if name == "sees_group":
             raise DataError(
                 "Amounts without the group are not found here.",
@@ -56,14 +51,14 @@ def refuse_classes(said: Mapping[str, Any]) -> None:
 def aggregates_of_amounts(
     table: Table,
     *,
-    prediction: Any,
+    predicted: Any,
     y: Any = None,
     sensitive_features: Any = None,
     happiness: Any = None,
     loss: Any = "squared",
     decisions: Any = None,
     groups: Sequence[Any] | None = None,
-    today: Any = None,
+    baseline: Any = None,
     sample_weight: Any = None,
     missing_group: str | None = None,
     **said: Any,
@@ -71,12 +66,12 @@ def aggregates_of_amounts(
     """Sum up people about whom an amount is predicted; see :func:`felicific.aggregate`."""
     refuse_classes({name: value for name, value in said.items() if name not in ("policy", "constraints")})
     asked = _asked(happiness, loss, decisions)
-    if today is not None:
+    if baseline is not None:
         raise DataError(
-            "Sums of amounts do not keep what is decided today, person by person.",
-            "Leave today= out (today is then the prediction), or fit to the people themselves, in memory.",
+            "Sums of amounts do not keep the baseline of each person.",
+            "Leave baseline= out (baseline is then the prediction), or fit to the people themselves, in memory.",
         )
-    columns = AmountColumns(prediction, y, sensitive_features, sample_weight, None, missing_group)
+    columns = AmountColumns(predicted, y, sensitive_features, sample_weight, None, missing_group)
     return AmountAggregates(sum_table(table, find_engine(table), columns, asked.allowed, groups), asked)
 
 
@@ -86,7 +81,7 @@ def _asked(happiness: Any, loss: Any, decisions: Any) -> AskedOfAmounts:
 
 
 def _loss(loss: Any) -> Any:
-    """The squared error, where nothing was said: "error" is that of classes."""
+    """The squared error, where decisions alone say that they are amounts: "error" is that of classes."""
     return "squared" if isinstance(loss, str) and loss == "error" else loss
 
 
@@ -107,13 +102,13 @@ def fitted_amounts(
     constraints: Iterable[Requirement] = (),
     random_state: Any = None,
     policy: Any = None,
-    prediction: Any = None,
+    predicted: Any = None,
     y: Any = None,
     sensitive_features: Any = None,
     happiness: Any = None,
     loss: Any = "error",
     decisions: Any = None,
-    today: Any = None,
+    baseline: Any = None,
     sample_weight: Any = None,
     missing_group: str | None = None,
     randomize: bool = True,
@@ -123,7 +118,7 @@ def fitted_amounts(
     refuse_classes(said)
     calibration, salt = _calibration(policy), make_salt(random_state)
     how: dict[str, Any] = {"calibration": calibration, "salt": salt, "randomize": randomize}
-    columns = AmountColumns(prediction, y, sensitive_features, sample_weight, today, missing_group)
+    columns = AmountColumns(predicted, y, sensitive_features, sample_weight, baseline, missing_group)
     if isinstance(source, AmountAggregates):
         _refuse_beside_sums(columns, happiness=happiness, loss=_loss(loss), decisions=decisions)
         return fit_sums(source.asked.problem(gap, constraints), source.sums, **how)
@@ -133,8 +128,8 @@ def fitted_amounts(
     )
     if engine is not None:
         sums = aggregates_of_amounts(
-            source, prediction=prediction, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
-            decisions=decisions, today=today, sample_weight=sample_weight, missing_group=missing_group,
+            source, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
+            decisions=decisions, baseline=baseline, sample_weight=sample_weight, missing_group=missing_group,
         )  # fmt: skip
         return fit_sums(problem, sums.sums, **how)
     people = columns.people(source)
@@ -146,8 +141,8 @@ def fitted_amounts(
 def _refuse_beside_sums(columns: AmountColumns, **others: Any) -> None:
     """Refuse what was said when people were summed up."""
     said = {
-        "prediction": columns.prediction, "y": columns.y, "sensitive_features": columns.group, "today": columns.today,
-        "sample_weight": columns.weight, "missing_group": columns.missing_group,
+        "predicted": columns.prediction, "y": columns.y, "sensitive_features": columns.group,
+        "baseline": columns.baseline, "sample_weight": columns.weight, "missing_group": columns.missing_group,
     } | others  # fmt: skip
     for name, value in said.items():
         if value is not None and not (name == "loss" and value == "squared"):

@@ -29,7 +29,7 @@ from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
 from felicific._problem.happiness import written
-from felicific._problem.rows import asked_of, rows_of
+from felicific._problem.rows import goals_of, rows_of
 from felicific._typing import Floats, GapLike
 from felicific.exceptions import DataError, HappinessError
 
@@ -90,9 +90,9 @@ class FittedAmounts:
     def stated(self) -> Stated:
         """What was asked of the policy besides gaps of all groups, which other people are held against."""
         policy = self.policy
-        means = means_of_amounts(self.problem, self.sums, self.allowed, policy.today.means)
-        asked = asked_of(rows_of(self.problem.requirements, means))
-        return Stated(policy.groups, policy.components, {}, asked)
+        means = means_of_amounts(self.problem, self.sums, self.allowed, policy.baseline.means)
+        asked = goals_of(rows_of(self.problem.requirements, means))
+        return Stated(policy.groups, policy.measures, {}, asked)
 
     def moved(self, gap: GapLike) -> FittedAmounts:
         """The policy of least loss at another gap, found anew."""
@@ -257,11 +257,11 @@ def _policy(
         outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
         return replace(outcome, loss=outcome.loss + within)
 
-    today = outcome_of_amounts(problem, people, people.decided_today)
-    today = replace(today, loss=math.nan if expected else today.loss + within)
+    baseline = outcome_of_amounts(problem, people, people.decided_baseline)
+    baseline = replace(baseline, loss=math.nan if expected else baseline.loss + within)
     ranks = ranks_of(sums, people if rows else None)
     free = free_lines(calibration, allowed, ranks) if problem.squared else None
-    solver = _solver(problem, sums, calibration, allowed, people, ranks, today.means, stated)
+    solver = _solver(problem, sums, calibration, allowed, people, ranks, baseline.means, stated)
     if free is None:
         free = solver(replace(problem, requirements=(), parity_gap=math.inf)).lines
     unconstrained = stated(free)
@@ -275,9 +275,9 @@ def _policy(
     policy = AmountPolicy(
         groups=sums.groups,
         lines=lines if problem.sees_group else lines[:1],
-        components=problem.components,
+        measures=problem.measures,
         outcome=outcome,
-        today=today,
+        baseline=baseline,
         unconstrained=unconstrained,
         prices=prices,
         asked=problem.widths_asked,
@@ -304,13 +304,13 @@ def _solver(
     allowed: Allowed,
     people: AmountPeople,
     ranks: tuple[Ranks, ...],
-    today: Floats,
+    baseline: Floats,
     stated: Callable[[Sequence[Line]], AmountOutcome],
 ) -> Callable[[LinesProblem], SolvedLines]:
     """What finds lines for a problem of the same people, whatever the gaps asked for."""
     if problem.sees_group and not problem.of_people:
         return lambda aimed: solve_lines(
-            aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance
+            aimed, sums, calibration, allowed, ranks, baseline, distance=aimed.distance
         )
     cells = Cells.of(people, sums.scale, sees_group=problem.sees_group)
     calibrated = calibration.of(people.prediction, people.codes)
@@ -318,7 +318,7 @@ def _solver(
         problem.happiness, people.batch(slice(0, len(people))), allowed.ends
     )
     if straight and problem.squared:
-        ground = cell_ground(problem, people, cells, calibrated, allowed.ends, today)
+        ground = cell_ground(problem, people, cells, calibrated, allowed.ends, baseline)
         return lambda aimed: solve_cells(aimed, ground, calibration, ranks, stated)
     grid = allowed.grid if problem.sees_group or allowed.listed else shared_grid(allowed)
     aggregates = level_aggregates(problem, people, cells, calibrated, grid)
@@ -354,7 +354,7 @@ def _gap(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
     if name == problem.parity:
         assert outcome.distance is not None, "it is measured"
         return outcome.distance.value
-    return float(outcome.gaps[[part.name for part in problem.components].index(name)])
+    return float(outcome.gaps[[part.name for part in problem.measures].index(name)])
 
 
 def meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
@@ -374,23 +374,23 @@ def notes_of(
             f"In group {sums.groups[z]!r} larger predictions go with smaller labels, or with the same: everybody there "
             "is taken for the group's mean. Use calibration='none' to keep the predictions as they are."
         )
-    today, now = policy.gaps_in(policy.today), policy.gaps
+    baseline, now = policy.gaps_in(policy.baseline), policy.gaps
     for name, width in policy.asked.items():
         far = MISSED if name == policy.parity else 1e-6 * (policy.bounds[1] - policy.bounds[0])
         if now[name] > width + far:
-            lots = (
+            randomized = (
                 ""
                 if policy.randomize
-                else " Lots (randomize=True) tell people apart who are predicted the same."
+                else " Randomization (randomize=True) tells people apart who are predicted the same."
             )
             notes.append(
                 f"The gap of {name!r} is {written(now[name])} on the fitted people, and {written(width)} was asked "
-                f"for: predictions that many share leave it.{lots}"
+                f"for: predictions that many share leave it.{randomized}"
             )
     for name, width in policy.asked.items():
-        if today[name] <= width and now[name] > today[name] * (1 + 1e-9) + 1e-12:
+        if baseline[name] <= width and now[name] > baseline[name] * (1 + 1e-9) + 1e-12:
             notes.append(
-                f"Today's gap of {name!r} is {written(today[name])}; the least loss uses the room up to "
+                f"The baseline's gap of {name!r} is {written(baseline[name])}; the least loss uses the room up to "
                 f"{written(width)}, and it becomes {written(now[name])}. Score(calibration='none') leaves predictions "
                 "as they are where they meet what is asked."
             )
@@ -412,9 +412,9 @@ def notes_of(
         )
     less, more = policy.outcome.less, policy.outcome.more
     known = policy.known
-    fell = policy.outcome.amounts[known] < policy.today.amounts[known] - 1e-9 * (
+    fell = policy.outcome.amounts[known] < policy.baseline.amounts[known] - 1e-9 * (
         policy.bounds[1] - policy.bounds[0]
     )
     if less is not None and more is not None and len(known) > 1 and fell.all():
-        notes.insert(0, "Every group gets less on average than today.")
+        notes.insert(0, "Every group gets less on average than from the baseline.")
     return notes

@@ -31,7 +31,7 @@ STRAIGHT = 1e-3
 class AmountFrontier(Displayed):
     """The least loss for every gap, from the gap of least loss down to 0; solved when it is first looked at.
 
-    Along it the gaps of all components, and the distance of distributions, shrink in proportion. Two policies of
+    Along it the gaps of all measures, and the distance of distributions, shrink in proportion. Two policies of
     amounts are never mixed: ``at(gap=...)`` solves for the gap that is asked.
 
     Attributes
@@ -109,7 +109,7 @@ class AmountFrontier(Displayed):
         return {name: np.array([policy.gaps[name] for policy in self.policies]) for name in self.widest}
 
     def at(self, *, gap: Any = None) -> AmountPolicy:
-        """The policy of least loss at a gap, solved anew: one number, or by component."""
+        """The policy of least loss at a gap, solved anew: one number, or by measure."""
         if gap is None:
             raise ConstraintError("No gap was given.", "Say at(gap=number).")
         if not isinstance(gap, dict):
@@ -137,10 +137,10 @@ class AmountFrontier(Displayed):
 
     def _picture(self, title: str) -> Picture:
         xs, ys, along = self.drawn()
-        today = self.fitted.policy.today
+        baseline = self.fitted.policy.baseline
         now = None
-        if len(self.widest) == 1 and not math.isnan(today.loss):
-            now = self.fitted.policy.gaps_in(today)[next(iter(self.widest))], today.loss
+        if len(self.widest) == 1 and not math.isnan(baseline.loss):
+            now = self.fitted.policy.gaps_in(baseline)[next(iter(self.widest))], baseline.loss
         drawing = plot(
             xs, ys, now, write_x=lambda number: written(number, 4), write_y=lambda number: written(number, 4)
         )

@@ -34,7 +34,7 @@ class AmountGround:
     Attributes
     ----------
     crowd : Crowd
-        Groups, components and weights; there are no decisions to choose from.
+        Groups, measures and weights; there are no decisions to choose from.
     calibrated : array of shape (n,)
         Calibrated predictions.
     bounds : pair of float
@@ -48,7 +48,7 @@ class AmountGround:
     bounds: tuple[float, float]
     expected: AmountWorth
     real: AmountWorth
-    today: Floats
+    baseline: Floats
     chances: tuple[Chance, ...] = field(default=())
 
     @classmethod
@@ -70,7 +70,7 @@ class AmountGround:
         crowd = Crowd(
             decisions=np.empty(0),
             groups=people.groups,
-            components=problem.components,
+            measures=problem.measures,
             origin=origin,
             weight=people.weights,
             group=people.codes,
@@ -79,7 +79,7 @@ class AmountGround:
             attributes=people.attributes,
             unknown=people.unknown,
         )
-        return cls(crowd, calibrated, bounds, expected, real, people.decided_today)
+        return cls(crowd, calibrated, bounds, expected, real, people.decided_baseline)
 
     @property
     def has_real(self) -> bool:
@@ -88,27 +88,27 @@ class AmountGround:
 
     @cached_property
     def _reach(self) -> Floats:
-        """The largest worth of one more unit, by component."""
+        """The largest worth of one more unit, by measure."""
         return np.asarray(np.abs(self.expected.slope).max(axis=(0, 1), initial=0.0))
 
     @cached_property
     def counted(self) -> Floats:
-        """Weight of who is really counted, of shape (groups, components); 1 where nobody is."""
+        """Weight of who is really counted, of shape (groups, measures); 1 where nobody is."""
         counted = self.real.counted(self.crowd.group, self.crowd.weight, len(self.crowd.groups))
         return np.where(counted > 0, counted, 1.0)
 
     @cached_property
     def swing(self) -> Floats:
-        """How far amounts can move the mean of a group, by component."""
+        """How far amounts can move the mean of a group, by measure."""
         span = self.real.span(self.crowd.group, self.crowd.weight, len(self.crowd.groups)) / self.counted
         return np.asarray(span.max(axis=0, initial=0.0) * (self.bounds[1] - self.bounds[0]))
 
     def means(self, amounts: Floats) -> Floats:
-        """Real means of amounts, relative to the origin, of shape (groups, components)."""
+        """Real means of amounts, relative to the origin, of shape (groups, measures)."""
         return self._value(self.real, amounts) / self.counted
 
     def weights(self, alpha: float, kappa: Floats) -> Floats:
-        """How far one unit of slope moves an amount, by group and component, in a deterministic policy."""
+        """How far one unit of slope moves an amount, by group and measure, in a deterministic policy."""
         if alpha:
             return np.asarray(kappa / (2.0 * alpha))
         largest = float((np.abs(kappa) * self._reach).max(initial=0.0))
@@ -127,18 +127,18 @@ class AmountGround:
         return np.bincount(crowd.group, crowd.weight * numbers, len(crowd.groups)).astype(np.float64)
 
     def _value(self, worth: AmountWorth, amounts: Floats) -> Floats:
-        """Sums of happiness, relative to the origin, of shape (groups, components)."""
+        """Sums of happiness, relative to the origin, of shape (groups, measures)."""
         crowd = self.crowd
         given = crowd.group, crowd.weight, len(crowd.groups)
         return worth.total(*given, amounts) - self.crowd.origin * worth.counted(*given)
 
     def _done(self, amounts: Floats) -> Sums:
         """Sums of some amounts."""
-        shape = (len(self.crowd.groups), len(self.crowd.components))
+        shape = (len(self.crowd.groups), len(self.crowd.measures))
         cost = self._per_group((amounts - self.calibrated) ** 2)
         sums = {
-            "change": self._per_group((amounts - self.today) ** 2),
-            "changed": self._per_group((amounts != self.today).astype(np.float64)),
+            "change": self._per_group((amounts - self.baseline) ** 2),
+            "changed": self._per_group((amounts != self.baseline).astype(np.float64)),
             "gains": np.zeros(shape),
             "loses": np.zeros(shape),
         }
@@ -151,7 +151,7 @@ class AmountGround:
         return [("expected", self.expected), *([("real", self.real)] if self.has_real else [])]
 
     def totals(self) -> Sums:
-        """Mass, people, who is counted, today's amounts, and how far amounts can move every component."""
+        """Mass, people, who is counted, the baseline's amounts, and how far amounts can move every measure."""
         crowd, (low, high) = self.crowd, self.bounds
         given = crowd.group, crowd.weight, len(crowd.groups)
         sums: Sums = {
@@ -163,8 +163,8 @@ class AmountGround:
         for name, worth in self._both:
             sums[f"{name} counted"] = worth.counted(*given)
             sums[f"{name} least"] = worth.least(*given, self.bounds) - crowd.origin * worth.counted(*given)
-            sums[f"{name} today loss"] = self._per_group((self.today - self.calibrated) ** 2)
-            sums[f"{name} today value"] = self._value(worth, self.today)
+            sums[f"{name} baseline loss"] = self._per_group((self.baseline - self.calibrated) ** 2)
+            sums[f"{name} baseline value"] = self._value(worth, self.baseline)
         return sums
 
     def keeping(self, chances: tuple[Chance, ...]) -> AmountGround:
@@ -177,6 +177,6 @@ class AmountGround:
 
 
 def followed(ground: AmountGround, mixture: Mixture) -> Floats:
-    """The weights of every deterministic policy that is mixed, of shape (policies, groups, components)."""
+    """The weights of every deterministic policy that is mixed, of shape (policies, groups, measures)."""
     assert (mixture.fixed == CHOOSES).all(), "no policy of amounts decides alike about everybody"
     return np.array([ground.weights(alpha, kappa) for alpha, kappa, _ in mixture.choices])

@@ -83,7 +83,7 @@ def check_individual(problem: LinesProblem) -> None:
         if "y" in part.asks:
             raise HappinessError(
                 f"The happiness {part.name!r} looks at the label y, which is not known when amounts are given.",
-                "Use policy='score', whose cells are summed with their labels.",
+                "Use policy='score', whose score bins are summed with their labels.",
             )
 
 
@@ -125,20 +125,20 @@ def _policy(
 
     calibrated = calibration.of(people.prediction, people.codes)
     ground = AmountGround.of(problem, people, calibrated, allowed.ends)
-    today = outcome_of_amounts(problem, people, people.decided_today)
+    baseline = outcome_of_amounts(problem, people, people.decided_baseline)
     if residual is not None:
-        today = replace(today, loss=math.nan)
+        baseline = replace(baseline, loss=math.nan)
     unconstrained = outcome = stated(np.clip(calibrated, *allowed.ends))
-    shape = (1, len(people.groups), len(problem.components))
+    shape = (1, len(people.groups), len(problem.measures))
     solved = SolvedWeights(np.zeros(shape), np.ones((shape[1], 1)), dict.fromkeys(problem.widths_asked, 0.0))
     if not meets(problem, unconstrained):
         solved = solve_weights(ground, problem.requirements)
     policy = IndividualAmountPolicy(
         groups=sums.groups,
         lines=(),
-        components=problem.components,
+        measures=problem.measures,
         outcome=outcome,
-        today=today,
+        baseline=baseline,
         unconstrained=unconstrained,
         prices=solved.prices,
         asked=problem.widths_asked,

@@ -1,4 +1,4 @@
-r"""Levels: cells of the prediction, where amounts have to be tried one by one.
+r"""Levels: bins of the prediction, where amounts have to be tried one by one.
 
 Where happiness is no straight line of the amount, the loss is not the squared error or the amounts are listed, the
 program is that of listed decisions (:mod:`felicific._program.staircases`), with levels for decisions:
@@ -42,7 +42,7 @@ NEVER = 1e-9
 class CellSignal(Signal):
     """Cells of the prediction, along which amounts may only rise, unless they are free."""
 
-    kind: ClassVar[str] = "cells of the prediction"
+    kind: ClassVar[str] = "bins of the prediction"
     count: int = 1
     monotone: bool = True
 
@@ -50,11 +50,11 @@ class CellSignal(Signal):
         """How many there are."""
         return self.count
 
-    def today(self, n_classes: int) -> Codes:
-        """Cells do not tell what is decided today."""
+    def baseline(self, n_classes: int) -> Codes:
+        """Cells do not tell the baseline."""
         return np.zeros(self.count, dtype=np.intp)
 
-    def spread(self, proba: Any, predicted: Any) -> Any:
+    def spread(self, score: Any, predicted: Any) -> Any:
         """People are in their cells already."""
         return []
 
@@ -79,18 +79,18 @@ def shared_grid(allowed: Allowed) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _LevelSums:
-    """Running sums by group and cell: of every level its cost and worth, who is counted, and today's worth."""
+    """Running sums by group and cell: of every level its cost and worth, who is counted, and the baseline's worth."""
 
     loss: Floats
     value: Floats
     among: Floats
-    today: Floats
+    baseline: Floats
 
     @classmethod
-    def empty(cls, shape: tuple[int, int], n_levels: int, n_components: int) -> _LevelSums:
+    def empty(cls, shape: tuple[int, int], n_levels: int, n_measures: int) -> _LevelSums:
         """Sums of nobody."""
-        loss, value = np.zeros((*shape, n_levels)), np.zeros((*shape, n_levels, n_components))
-        return cls(loss, value, np.zeros((*shape, n_components)), np.zeros((*shape, n_components)))
+        loss, value = np.zeros((*shape, n_levels)), np.zeros((*shape, n_levels, n_measures))
+        return cls(loss, value, np.zeros((*shape, n_measures)), np.zeros((*shape, n_measures)))
 
     def add(
         self,
@@ -98,7 +98,7 @@ class _LevelSums:
         batch: Batch,
         index: Codes,
         weight: Floats,
-        today: Floats,
+        baseline: Floats,
         calibrated: Floats,
         grid: Floats,
     ) -> None:
@@ -110,10 +110,10 @@ class _LevelSums:
             return np.asarray(sums, dtype=np.float64).reshape(shape)
 
         for j, happiness in enumerate(problem.happiness):
-            now, inside = worth_of_amounts(happiness, batch, today)
+            now, inside = worth_of_amounts(happiness, batch, baseline)
             counted = np.ones(len(weight)) if inside is None else inside.astype(np.float64)
             self.among[:, :, j] += per_cell(counted)
-            self.today[:, :, j] += per_cell(counted * now)
+            self.baseline[:, :, j] += per_cell(counted * now)
         for k, level in enumerate(grid.tolist()):
             everybody = np.full(len(weight), level)
             cost = (
@@ -131,21 +131,21 @@ def level_aggregates(
     problem: LinesProblem, people: AmountPeople, cells: Cells, calibrated: Floats, grid: Floats
 ) -> Aggregates:
     """Add up what every level costs and is worth, by group and cell."""
-    n_groups, n_components = len(people.groups), len(problem.happiness)
+    n_groups, n_measures = len(people.groups), len(problem.happiness)
     size = max(run.stop - run.start for run in cells.runs)
     check_room(
-        2.0 * n_groups * size * len(grid) * (n_components + 1),
+        2.0 * n_groups * size * len(grid) * (n_measures + 1),
         "The sums of amounts",
-        f"{n_groups} groups x {size} cells x {len(grid)} levels x {n_components} components",
+        f"{n_groups} groups x {size} bins x {len(grid)} levels x {n_measures} measures",
         "Use fewer levels, decisions=...",
     )
     starts = np.array([cells.run(z).start for z in range(n_groups)])
     index = people.codes * size + cells.place - starts[people.codes]
-    sums = _LevelSums.empty((n_groups, size), len(grid), n_components)
+    sums = _LevelSums.empty((n_groups, size), len(grid), n_measures)
     for part, batch in people.batches():
-        now = people.decided_today[part]
+        now = people.decided_baseline[part]
         sums.add(problem, batch, index[part], people.weights[part], now, calibrated[part], grid)
-    loss, value, among, today = sums.loss, sums.value, sums.among, sums.today
+    loss, value, among, baseline = sums.loss, sums.value, sums.among, sums.baseline
     shape = (n_groups, size)
     mass = np.bincount(index, people.weights, n_groups * size).reshape(shape)
     # Relative to what the middle level is worth on average, sums are no larger than what amounts change.
@@ -157,7 +157,7 @@ def level_aggregates(
         groups=people.groups,
         attributes=people.attributes,
         unknown=people.unknown,
-        components=problem.components,
+        measures=problem.measures,
         signal=CellSignal(size, problem.monotone),
         loss_name=problem.loss.name,
         origin=origin,
@@ -165,8 +165,8 @@ def level_aggregates(
         loss=loss,
         value=value - origin * among[:, :, None, :],
         among=among,
-        today_loss=None,
-        today_value=today - origin * among,
+        baseline_loss=None,
+        baseline_value=baseline - origin * among,
         rows=np.bincount(people.codes, minlength=n_groups).astype(np.int64),
     )
 
@@ -202,10 +202,10 @@ def _steps(
             continue
         ends = chances[drawn].cumsum()
         ends[-1] = 1.0
-        lots = np.concatenate([[0.0], ends[:-1].repeat(2), [1.0]])
+        draws = np.concatenate([[0.0], ends[:-1].repeat(2), [1.0]])
         amounts[s] = grid[drawn[np.searchsorted(ends, 0.5)]]
         share = float(mass[z, s] / mass[z].sum())
-        atoms.append(Atom(float(edges[s]), float(edges[s + 1]), share, lots, grid[drawn].repeat(2)))
+        atoms.append(Atom(float(edges[s]), float(edges[s + 1]), share, draws, grid[drawn].repeat(2)))
     x = np.concatenate([edges[:1], between.repeat(2), edges[-1:]])
     y = amounts.repeat(2)
     kept = np.ones(len(x), dtype=bool)

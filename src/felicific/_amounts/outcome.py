@@ -15,25 +15,25 @@ from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amount_outcome import AmountOutcome, distance_between
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Atom, Line
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import named_groups
 from felicific._program.aggregates import gaps_of
 from felicific._typing import Array, Codes, Floats
 
-#: A stretch of lots along which amounts rise is looked at in so many pieces, were it as wide as all lots.
+#: A stretch of draws along which amounts rise is looked at in so many pieces, were it as wide as all draws.
 PIECES = 16
 
 #: Where a piece is looked at, two places of equal weight: exact for squared errors.
 GAUSS = 0.5 + np.array([-0.5, 0.5]) / np.sqrt(3.0)
 
-#: An amount that differs from today's by less than this share of the range is today's.
+#: An amount that differs from the baseline's by less than this share of the range is the baseline's.
 SAME = 1e-9
 
 
 def amounts_given(policy: AmountPolicy, people: AmountPeople, keys: Array | None = None) -> Floats:
-    """What a policy gives people; where lots are drawn, by their keys, else by the numbers of their rows."""
+    """What a policy gives people; where the lottery draws, by their keys, else by the numbers of their rows."""
     if isinstance(policy, IndividualAmountPolicy):
         return policy.decided(
-            people.prediction, people.codes, people.x, people.group_proba, people.decided_today
+            people.prediction, people.codes, people.x, people.group_proba, people.decided_baseline
         )
     return policy.given(people.prediction, codes_seen(policy, people), people.rows if keys is None else keys)
 
@@ -46,7 +46,7 @@ def codes_seen(policy: AmountPolicy, people: AmountPeople) -> Codes:
 def outcome_of_lines(
     problem: LinesProblem, people: AmountPeople, lines: Sequence[Line], *, randomize: bool = True
 ) -> AmountOutcome:
-    """What broken lines do to people, in expectation over lots."""
+    """What broken lines do to people, in expectation over the lottery."""
     amounts, drawn = np.empty(len(people)), np.full(len(people), -1, dtype=np.intp)
     for z, line in enumerate(lines):
         rows = np.flatnonzero(people.codes == z)
@@ -84,7 +84,7 @@ def outcome_of_lines(
 def chances_of(atom: Atom) -> tuple[Floats, Floats]:
     """Amounts that are drawn, and how likely each is: exactly where they are levels, else by places along the line."""
     amounts, chances = [], []
-    for k, wide in enumerate(np.diff(atom.lots).tolist()):
+    for k, wide in enumerate(np.diff(atom.draws).tolist()):
         first, last = atom.amounts[k : k + 2].tolist()
         if wide <= 0:
             continue  # a step
@@ -111,14 +111,14 @@ def outcome_of_amounts(
             *(_values(problem, j, people, amounts) for j in range(len(problem.happiness))),
         ]
     )
-    known, today = _known(people), people.decided_today
+    known, baseline = _known(people), people.decided_baseline
     far = None
     if distance and problem.parity:
         own = [np.flatnonzero(people.codes == z) for z in range(n_groups)]
         far = distance_between(
             [amounts[rows] for rows in own], [weights[rows] for rows in own], [[]] * n_groups, known
         )
-    slack = SAME * max(float(np.ptp(amounts)), float(np.ptp(today)), 1e-300)
+    slack = SAME * max(float(np.ptp(amounts)), float(np.ptp(baseline)), 1e-300)
     loss = float(np.average(losses(problem, people, amounts), weights=weights))
     return AmountOutcome(
         loss,
@@ -126,8 +126,8 @@ def outcome_of_amounts(
         means,
         gaps_of(means[known]) if means.shape[1] else np.zeros(0),
         far,
-        group_means((amounts > today + slack).astype(np.float64)),
-        group_means((amounts < today - slack).astype(np.float64)),
+        group_means((amounts > baseline + slack).astype(np.float64)),
+        group_means((amounts < baseline - slack).astype(np.float64)),
     )
 
 
@@ -140,7 +140,7 @@ def losses(problem: LinesProblem, people: AmountPeople, amounts: Floats) -> Floa
 
 
 def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats) -> Floats:
-    """Group means of one component."""
+    """Group means of one measure."""
     happiness, n_groups = problem.happiness[j], len(people.groups)
     total, counted = np.zeros(n_groups), np.zeros(n_groups)
     for part, batch in people.batches():
@@ -153,7 +153,7 @@ def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats
 
 def _known(people: AmountPeople) -> list[int]:
     """Positions of the groups that are compared: all but the people whose group is missing."""
-    return known_groups(people.groups, people.attributes, people.unknown)
+    return named_groups(people.groups, people.attributes, people.unknown)
 
 
 def people_of_bins(sums: AmountSums) -> tuple[AmountPeople, float]:

@@ -34,8 +34,8 @@ class AmountPeople:
         The position of everybody's group, and the groups.
     weight : array of shape (n,), or None
         None for ones.
-    today : array of shape (n,), or None
-        The amounts of today, where these are not the predictions.
+    baseline : array of shape (n,), or None
+        The amounts of the baseline, where these are not the predictions.
     rows : array of shape (n,)
         Numbers of the rows in the user's table.
     attributes, unknown :
@@ -50,7 +50,7 @@ class AmountPeople:
     codes: Codes
     groups: tuple[Any, ...]
     weight: Floats | None
-    today: Floats | None
+    baseline: Floats | None
     rows: Codes
     attributes: tuple[Any, ...] = ()
     unknown: str | None = None
@@ -65,7 +65,7 @@ class AmountPeople:
         y: Any,
         group: Entries,
         weight: Any = None,
-        today: Any = None,
+        baseline: Any = None,
         rows: Codes | None = None,
         attributes: tuple[Any, ...] = (),
         unknown: str | None = None,
@@ -79,7 +79,7 @@ class AmountPeople:
         present = None if weights is None or weights.all() else np.flatnonzero(weights)
         if present is not None:
             assert weights is not None, "there are weights"
-            kept = {"prediction": prediction, "y": y, "today": today}
+            kept = {"prediction": prediction, "y": y, "baseline": baseline}
             parts = {
                 name: None if part is None else as_vector(part, name)[present] for name, part in kept.items()
             }
@@ -106,7 +106,7 @@ class AmountPeople:
             encode_groups(group, known, numbers),
             tuple(known),
             weights,
-            None if today is None else as_amounts(today, "amount of today", numbers, n),
+            None if baseline is None else as_amounts(baseline, "amount of the baseline", numbers, n),
             numbers,
             attributes,
             unknown,
@@ -127,15 +127,15 @@ class AmountPeople:
         return np.asarray(as_objects(self.groups)[self.codes])
 
     @property
-    def decided_today(self) -> Floats:
-        """Today's amounts: what was said, else the predictions."""
-        return self.prediction if self.today is None else self.today
+    def decided_baseline(self) -> Floats:
+        """The baseline's amounts: what was said, else the predictions."""
+        return self.prediction if self.baseline is None else self.baseline
 
     def batch(self, part: slice) -> Batch:
         """Some of them, as functions of the user's see them."""
         x = None if self.x is None else slice_rows(self.x, part.start, part.stop)
         y = None if self.y is None else self.y[part]
-        return Batch(x, y, None, self.group[part], self.rows[part], self.decided_today[part])
+        return Batch(x, y, None, self.group[part], self.rows[part], self.decided_baseline[part])
 
     def batches(self) -> Iterator[tuple[slice, Batch]]:
         """All of them, some at a time."""
@@ -147,6 +147,6 @@ class AmountPeople:
         """Some of them."""
         parts: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[some]
-            for name in ("prediction", "y", "codes", "weight", "today", "rows", "group_proba")
+            for name in ("prediction", "y", "codes", "weight", "baseline", "rows", "group_proba")
         }
         return replace(self, x=None if self.x is None else take_rows(self.x, some), **parts)

@@ -11,17 +11,17 @@ import numpy as np
 
 from felicific._amounts.allowed import Allowed
 from felicific._people.worth import Batch, evaluate
-from felicific._problem.amounts import PARITY, AmountsProblem, amount_loss, amount_parts, parity_component
-from felicific._problem.asked import (
+from felicific._problem.amounts import PARITY, AmountsProblem, amount_loss, amount_parts, parity_measure
+from felicific._problem.constraints import (
+    allowed_gaps,
     check_constraints,
     check_gaps,
     check_one_unit,
     default_gap,
-    gaps_asked,
     requirements_of,
 )
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Component, Happiness
+from felicific._problem.happiness import Happiness, Measure
 from felicific._problem.requirements import Gap, check_width, constraint_name
 from felicific._problem.rows import Requirement
 from felicific._problem.worse_off import WorseOff
@@ -92,15 +92,15 @@ class LinesProblem(AmountsProblem):
             raise DataError(
                 "The loss 'changes' counts amounts that differ, and nearly all do.",
                 "Use 'squared', 'absolute', 'quantile:0.9', or a function or an expression such as "
-                "'abs(decision - today)'.",
+                "'abs(decision - baseline)'.",
             )
-        components = made.components
-        shares = (parity_component(parity),) if parity else ()
-        check_gaps(gaps, others, components)
+        measures = made.measures
+        shares = (parity_measure(parity),) if parity else ()
+        check_gaps(gaps, others, measures)
         check_gaps({parity: min(widths)} if widths else {}, (), shares)
         if not isinstance(gap, Mapping):
-            check_one_unit(gap, "gap", (*components[: len(own)], *shares))
-        return replace(made, requirements=requirements_of(gaps, others, components))
+            check_one_unit(gap, "gap", (*measures[: len(own)], *shares))
+        return replace(made, requirements=requirements_of(gaps, others, measures))
 
     @property
     def distance(self) -> float | None:
@@ -111,13 +111,13 @@ class LinesProblem(AmountsProblem):
     def widths_asked(self) -> dict[str, float]:
         """The gaps that were asked for, that of distributions included."""
         far = {} if self.distance is None else {self.parity: self.distance}
-        return far | gaps_asked(self.requirements, self.components)
+        return far | allowed_gaps(self.requirements, self.measures)
 
     @property
     def of_people(self) -> str:
-        """Which component differs between people who get the same, so that amounts alone do not tell; else nothing."""
+        """Which measure differs between people who get the same, so that amounts alone do not tell; else nothing."""
         for part in self.happiness:
-            if part.asks & {"x", "y", "today"}:
+            if part.asks & {"x", "y", "baseline"}:
                 return str(part.name)
         return ""
 
@@ -132,17 +132,17 @@ class LinesProblem(AmountsProblem):
         return self.loss.name in ("squared", "absolute") or self.loss.name.startswith("quantile:")
 
     def with_widths(self, gap: Any) -> LinesProblem:
-        """The same with other gaps: one number, or by component, as the user writes it."""
+        """The same with other gaps: one number, or by measure, as the user writes it."""
         own: tuple[str, ...] = (*self.closed, *([self.parity] if self.parity else []))
         asked = dict(gap) if isinstance(gap, Mapping) else dict.fromkeys(own, check_width(gap, "gap"))
         width = asked.pop(self.parity, math.inf) if self.parity else math.inf
-        check_gaps(asked, (), self.components)
-        check_gaps({self.parity: width}, (), (parity_component(self.parity),)) if self.parity else None
-        needs = requirements_of(asked, self.kept, self.components)
+        check_gaps(asked, (), self.measures)
+        check_gaps({self.parity: width}, (), (parity_measure(self.parity),)) if self.parity else None
+        needs = requirements_of(asked, self.kept, self.measures)
         return replace(self, requirements=needs, parity_gap=float(width))
 
     def values(self, amounts: Floats, groups: tuple[Any, ...]) -> Floats:
-        """Happiness of every amount in every group, where only these matter: (groups, components, amounts)."""
+        """Happiness of every amount in every group, where only these matter: (groups, measures, amounts)."""
         names = as_objects(groups)
         batch = Batch(None, None, None, names, np.arange(len(groups)))
         values = np.empty((len(groups), len(self.happiness), len(amounts)))
@@ -187,7 +187,7 @@ def _checked(one: Requirement) -> Requirement:
     if one.of_persons or isinstance(one, WorseOff):
         raise ConstraintError(
             f"{type(one).__name__} speaks of decisions that are drawn or compared one by one, not of amounts.",
-            "Use Gap, Ratio, Floor or Budget; Floor('decision', 'today') keeps every group's mean amount.",
+            "Use Gap, Ratio, Floor or Budget; Floor('decision', 'baseline') keeps every group's mean amount.",
         )
     if isinstance(one.happiness, str) and one.happiness in CRITERIA:
         amount_parts(one.happiness)
@@ -195,12 +195,12 @@ def _checked(one: Requirement) -> Requirement:
 
 
 def _spoken_of(constraints: Sequence[Requirement], own: tuple[Happiness, ...]) -> tuple[Happiness, ...]:
-    """Components that only constraints speak of."""
+    """Measures that only constraints speak of."""
     known = {str(part.name) for part in own}
     extra: dict[str, Happiness] = {}
     for one in constraints:
         name = constraint_name(one.happiness)
-        if name in known or name in extra or isinstance(one.happiness, Component):
+        if name in known or name in extra or isinstance(one.happiness, Measure):
             continue
         part = one.happiness if isinstance(one.happiness, Happiness) else Happiness(one.happiness)
         extra[name] = part

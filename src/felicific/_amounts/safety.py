@@ -23,9 +23,9 @@ from felicific._fit.safety import Shown, Trial
 from felicific._people.people import People
 from felicific._people.weights import WeightKind
 from felicific._policy.amounts import AmountPolicy
-from felicific._problem.amounts import parity_component
+from felicific._problem.amounts import parity_measure
 from felicific._problem.happiness import written
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import named_groups
 from felicific._statistics.distributions import Distributions
 from felicific.exceptions import CertificateError, ConstraintError
 
@@ -109,7 +109,7 @@ def _tried(
     amounts = amounts_given(candidate.policy, held)
     sampling = weight_kind == "sampling"
     every = Distributions.of(amounts, held.codes, len(held.groups), held.weight, sampling=sampling)
-    known = every.only(np.array(known_groups(held.groups, held.attributes, held.unknown), dtype=np.intp))
+    known = every.only(np.array(named_groups(held.groups, held.attributes, held.unknown), dtype=np.intp))
     return _Test(candidate, persons, shown, known.furthest.distance, known.p_values(problem.distance)[1])
 
 
@@ -125,7 +125,7 @@ def _persons(
         y=people.y,
         weight=people.weight,
         weight_kind=weight_kind,
-        today=people.today,
+        baseline=people.baseline,
         rows=people.rows,
         groups=people.groups,
         attributes=people.attributes,
@@ -136,8 +136,8 @@ def _persons(
 
 def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeople) -> Certificate:
     loss, roughly = trial.loss_bound(test.persons, len(AIMS))
-    components = (*([parity_component(problem.parity)] if problem.parity else []), *problem.components)
-    rough = tuple(problem.components[part.claim.j].name for part in test.shown if not part.surely) + (
+    measures = (*([parity_measure(problem.parity)] if problem.parity else []), *problem.measures)
+    rough = tuple(problem.measures[part.claim.j].name for part in test.shown if not part.surely) + (
         ("loss",) if roughly else ()
     )
     methods = list(dict.fromkeys([part.method for part in test.shown]))
@@ -147,7 +147,7 @@ def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: AmountP
         min(np.bincount(held.codes, held.weights).min(), *(part.smallest for part in test.shown), math.inf)
     )
     return tested(
-        components,
+        measures,
         problem.widths_asked,
         loss,
         trial.confidence,
@@ -183,13 +183,13 @@ def _failure(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeopl
             rows,
         )
     worst = next(part for part in test.shown if not part.passed)
-    component = problem.components[worst.claim.j]
+    measure = problem.measures[worst.claim.j]
     error = worst.error if math.isfinite(worst.error) else 0.0
     return CertificateError(
-        f"No policy could be shown to keep the gap of {component.name!r} at most "
-        f"{component.quantity(worst.claim.at_most)}: on people held out ({smallest:,} in the smallest group) the "
-        f"tightest one has {component.quantity(float(f'{worst.gap:.4g}'))} with a standard error of "
-        f"{component.quantity(float(f'{error:.3g}'))}.",
+        f"No policy could be shown to keep the gap of {measure.name!r} at most "
+        f"{measure.quantity(worst.claim.at_most)}: on people held out ({smallest:,} in the smallest group) the "
+        f"tightest one has {measure.quantity(float(f'{worst.gap:.4g}'))} with a standard error of "
+        f"{measure.quantity(float(f'{error:.3g}'))}.",
         f"Ask for about {written(max(worst.gap + 3 * error, 1.1 * worst.claim.at_most), 3)}, or pass more rows of the "
         "smallest group.",
     )

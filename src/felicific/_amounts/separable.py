@@ -45,18 +45,18 @@ class Shape(Protocol):
 
     @property
     def constants(self) -> Floats:
-        """The part of every group's mean that no number changes, of shape (groups, components)."""
+        """The part of every group's mean that no number changes, of shape (groups, measures)."""
 
     @property
     def coefficients(self) -> Floats:
-        """How means follow the numbers of their own group, of shape (groups, components, numbers).
+        """How means follow the numbers of their own group, of shape (groups, measures, numbers).
 
-        Or, where all groups share the numbers, of shape (groups, components, 1, numbers).
+        Or, where all groups share the numbers, of shape (groups, measures, 1, numbers).
         """
 
     @property
     def counted(self) -> Floats:
-        """Weight of who is counted, of shape (groups, components)."""
+        """Weight of who is counted, of shape (groups, measures)."""
 
     @property
     def rounds(self) -> int:

@@ -36,7 +36,7 @@ SAME = 1e-9
 #: Knots of a line from predictions to ranks, at the most.
 KNOTS = 4096
 
-#: People of the same prediction draw lots where they are a larger share of their group.
+#: People of the same prediction randomize where they are a larger share of their group.
 LARGE = 0.01
 
 #: Cells into which the sums of a loss that is not the squared error are joined.
@@ -91,7 +91,7 @@ class Ranks:
         after[-1] = 1.0
         before = np.append(0.0, after[:-1])
         middle = (before + after) / 2
-        # One person alone draws no lot, however small the group is; weight 2 is the row twice.
+        # One person alone draws no draw, however small the group is; weight 2 is the row twice.
         several = (np.bincount(place, minlength=len(x)) > 1) | (np.bincount(place, weight, len(x)) >= 2.0)
         large = (mass > LARGE) & several
         bins = scale.bins(x[large])
@@ -109,7 +109,7 @@ class Ranks:
 class Thresholds:
     """Shares above thresholds (see the module).
 
-    ``values`` are the happiness of every level, of shape (groups, components, levels).
+    ``values`` are the happiness of every level, of shape (groups, measures, levels).
     ``straight``: amounts lie anywhere between thresholds, not at levels only, so that means are those of broken lines;
     happiness is then a straight line of the amount. ``parted``: how far groups are apart matters at every threshold.
     """
@@ -220,8 +220,8 @@ class Thresholds:
         lines = []
         for z, ranks in enumerate(self.ranks):
             below = 1.0 - np.minimum.accumulate(np.clip(u[z], 0.0, 1.0))
-            lots, amounts = self._quantiles(self._settled(z, below))
-            lines.append(self._line(ranks, lots, amounts))
+            draws, amounts = self._quantiles(self._settled(z, below))
+            lines.append(self._line(ranks, draws, amounts))
         return tuple(lines)
 
     def _settled(self, z: int, below: Floats) -> Floats:
@@ -247,16 +247,16 @@ class Thresholds:
             return ranks, np.concatenate([self.levels[:1], self.taus, self.levels[-1:]])
         return np.concatenate([[0.0], below.repeat(2), [1.0]]), self.levels.repeat(2)
 
-    def _line(self, ranks: Ranks, lots: Floats, amounts: Floats) -> Line:
+    def _line(self, ranks: Ranks, draws: Floats, amounts: Floats) -> Line:
         reach = float(self.levels[-1] - self.levels[0])
-        own = np.interp(ranks.rank, lots, amounts)
+        own = np.interp(ranks.rank, draws, amounts)
         atoms = []
         for number, start, end in ranks.atoms:
-            inside = (lots > start) & (lots < end)
-            ends = np.interp([start, end], lots, amounts)
+            inside = (draws > start) & (draws < end)
+            ends = np.interp([start, end], draws, amounts)
             # At a step, a share that begins there has what comes after it, and one that ends there what came before.
-            ends[1] = amounts[np.searchsorted(lots, end, side="left")] if end in lots else ends[1]
-            at = np.concatenate([[0.0], (lots[inside] - start) / (end - start), [1.0]])
+            ends[1] = amounts[np.searchsorted(draws, end, side="left")] if end in draws else ends[1]
+            at = np.concatenate([[0.0], (draws[inside] - start) / (end - start), [1.0]])
             drawn = np.concatenate([ends[:1], amounts[inside], ends[1:]])
             if drawn[-1] - drawn[0] <= 1e-4 * reach:
                 continue
@@ -266,12 +266,12 @@ class Thresholds:
             else:  # the mean of what they would draw costs no more, and is worth as much to them
                 mean = float(np.trapezoid(drawn, at))
                 own[np.flatnonzero(ranks.rank == (start + end) / 2)] = mean
-        corners = (lots > ranks.rank[0]) & (lots < ranks.rank[-1])
+        corners = (draws > ranks.rank[0]) & (draws < ranks.rank[-1])
         if self.straight:
             # Where nobody is between two thresholds, the line goes straight from person to person, without a step.
-            alone = np.diff(lots, prepend=-1.0) > 0
+            alone = np.diff(draws, prepend=-1.0) > 0
             corners &= alone & np.append(alone[1:], True)
-        x = np.concatenate([ranks.prediction, np.interp(lots[corners], ranks.rank, ranks.prediction)])
+        x = np.concatenate([ranks.prediction, np.interp(draws[corners], ranks.rank, ranks.prediction)])
         y = np.concatenate([own, amounts[corners]])
         order = np.lexsort([y, x])
         x, y = x[order], np.maximum.accumulate(y[order])
@@ -280,7 +280,7 @@ class Thresholds:
         last = np.append(np.diff(x) > 0, True)
         x, y = x[last], y[last]
         around = np.interp(x, ranks.prediction, ranks.rank)
-        above, below = (np.interp(around + side * MOVED, lots, amounts) for side in (1, -1))
+        above, below = (np.interp(around + side * MOVED, draws, amounts) for side in (1, -1))
         slack = np.minimum(np.minimum(above - y, y - below).clip(min=1e-9 * reach), SLACK * reach)
         return Line(*simplified(x, y, slack), tuple(atoms), ranks.middle)
 

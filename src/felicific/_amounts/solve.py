@@ -16,23 +16,23 @@ from felicific._amounts.shapes import Ranks, Shifts, Thresholds, shifted
 from felicific._amounts.sums import AmountSums
 from felicific._policy.amount_calibration import Calibration
 from felicific._policy.lines import Line
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Measure
 from felicific._problem.rows import Row, rows_of
-from felicific._problem.unions import Attribute, known_groups
+from felicific._problem.unions import Attribute, named_groups
 from felicific._typing import Array, Floats
 from felicific.exceptions import InfeasibleError
 
 
 @dataclass(frozen=True, eq=False)
 class MeansOfAmounts:
-    """What requirements see of people who get amounts (see :class:`felicific._problem.rows.Sums`)."""
+    """What requirements see of people who get amounts (see :class:`felicific._problem.rows.GroupSums`)."""
 
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     groups: tuple[Any, ...]
     people: Floats
     seen: Floats
     values: Floats
-    today: Floats
+    baseline: Floats
     grid: Floats
     attributes: tuple[Attribute, ...]
     unknown: str | None
@@ -50,7 +50,7 @@ class MeansOfAmounts:
     @property
     def origin(self) -> Floats:
         """Means are as they are."""
-        return np.zeros(len(self.components))
+        return np.zeros(len(self.measures))
 
     @property
     def one_person(self) -> Floats:
@@ -60,12 +60,12 @@ class MeansOfAmounts:
     @property
     def counted(self) -> Floats:
         """Everybody is counted."""
-        return np.repeat(self.people[:, None], len(self.components), axis=1)
+        return np.repeat(self.people[:, None], len(self.measures), axis=1)
 
     @property
-    def today_value(self) -> Floats:
-        """Happiness of today's amounts, of shape (groups, 1, components)."""
-        return np.asarray((self.today * self.people[:, None])[:, None, :])
+    def baseline_value(self) -> Floats:
+        """Happiness of the baseline's amounts, of shape (groups, 1, measures)."""
+        return np.asarray((self.baseline * self.people[:, None])[:, None, :])
 
     @property
     def least(self) -> Floats:
@@ -106,10 +106,10 @@ def free_lines(
 
 
 def means_of_amounts(
-    problem: LinesProblem, sums: AmountSums, allowed: Allowed, today: Floats
+    problem: LinesProblem, sums: AmountSums, allowed: Allowed, baseline: Floats
 ) -> MeansOfAmounts:
-    """What requirements see of people: happiness at every level, and today's group means."""
-    grid, shape = allowed.grid, (len(sums.groups), len(problem.components))
+    """What requirements see of people: happiness at every level, and the baseline's group means."""
+    grid, shape = allowed.grid, (len(sums.groups), len(problem.measures))
     # Of a happiness that looks at people, amounts alone do not tell what it can be.
     values = (
         np.broadcast_to([-np.inf, np.inf], (*shape, 2))
@@ -117,7 +117,7 @@ def means_of_amounts(
         else problem.values(grid, sums.groups)
     )
     return MeansOfAmounts(
-        problem.components, sums.groups, sums.people, sums.rows.astype(np.float64), values, today, grid,
+        problem.measures, sums.groups, sums.people, sums.rows.astype(np.float64), values, baseline, grid,
         sums.attributes, sums.unknown,
     )  # fmt: skip
 
@@ -128,16 +128,17 @@ def solve_lines(
     calibration: Calibration,
     allowed: Allowed,
     ranks: tuple[Ranks, ...],
-    today: Floats,
+    baseline: Floats,
     *,
     distance: float | None,
 ) -> SolvedLines:
     """The lines of least loss that meet every requirement, as far as sums tell.
 
-    ``today`` are the group means of today's amounts, by component; ``distance`` how far distributions may be apart.
+    ``baseline`` are the group means of the baseline's amounts, by measure; ``distance`` how far distributions may be
+    apart.
     """
     grid = allowed.grid
-    means = means_of_amounts(problem, sums, allowed, today)
+    means = means_of_amounts(problem, sums, allowed, baseline)
     values, rows = means.values, rows_of(problem.requirements, means)
     straight = allowed.listed is None and problem.straight(grid, sums.groups)
     shape: Shifts | Thresholds
@@ -158,7 +159,7 @@ def solve_lines(
             ranks=ranks,
             parted=distance is not None,
         )
-    compared = np.array(known_groups(sums.groups, sums.attributes, sums.unknown), dtype=np.intp)
+    compared = np.array(named_groups(sums.groups, sums.attributes, sums.unknown), dtype=np.intp)
     answer = minimise(shape, rows, distance=distance, compared=compared)
     if not answer.feasible:
         raise _conflict(shape, rows, distance, compared)

@@ -38,11 +38,11 @@ class AmountSums:
         The least and the largest prediction in every bin; infinite where nobody is.
     rows : array of shape (groups,)
         How many rows there are.
-    today : array of shape (groups, 4), or None
-        Weighted amounts of today, their squares, their products with the label, and weighted predictions times
-        them; None where today's amount is the prediction.
-    today_mass : array of shape (groups, bins), or None
-        Weight by the bin of today's amount.
+    baseline : array of shape (groups, 4), or None
+        Weighted amounts of the baseline, their squares, their products with the label, and weighted predictions times
+        them; None where the baseline's amount is the prediction.
+    baseline_mass : array of shape (groups, bins), or None
+        Weight by the bin of the baseline's amount.
     costs : array of shape (groups, bins, levels), or None
         Weighted loss of every level, where it is not the squared error.
     attributes, unknown : as in a policy
@@ -57,8 +57,8 @@ class AmountSums:
     least: Floats
     most: Floats
     rows: Codes
-    today: Floats | None = None
-    today_mass: Floats | None = None
+    baseline: Floats | None = None
+    baseline_mass: Floats | None = None
     costs: Floats | None = None
     attributes: tuple[Any, ...] = ()
     unknown: str | None = None
@@ -98,7 +98,7 @@ class AmountSums:
                     "Make them of the same groups and the same bounds: decisions=(low, high).",
                 )
         both: dict[str, Any] = {}
-        for name in ("labels", "today", "today_mass", "costs"):
+        for name in ("labels", "baseline", "baseline_mass", "costs"):
             one, two = getattr(self, name), getattr(other, name)
             if (one is None) != (two is None) or (one is not None and one.shape != two.shape):
                 raise AggregatesError(
@@ -135,10 +135,10 @@ def sum_amounts(
             "Use fewer levels, decisions=..., or loss='squared', which needs none of these sums.",
         )
     mass, predicted, labels = np.zeros(size), np.zeros(size), np.zeros(size)
-    today_mass, costs = np.zeros(size), np.zeros((n_levels, size))
-    squares, today = np.zeros((3, n_groups)), np.zeros((4, n_groups))
+    baseline_mass, costs = np.zeros(size), np.zeros((n_levels, size))
+    squares, baseline = np.zeros((3, n_groups)), np.zeros((4, n_groups))
     least, most = np.full(size, np.inf), np.full(size, -np.inf)
-    y, now = people.y, people.today
+    y, now = people.y, people.baseline
     for start in range(0, len(people), BATCH):
         part = slice(start, min(start + BATCH, len(people)))
         f, group, weight = people.prediction[part], people.codes[part], people.weights[part]
@@ -155,9 +155,9 @@ def sum_amounts(
             squares[row] += np.bincount(group, weight * numbers, n_groups)
         if now is not None:
             amount = now[part]
-            today_mass += np.bincount(group * BINS + scale.bins(amount), weight, size)
+            baseline_mass += np.bincount(group * BINS + scale.bins(amount), weight, size)
             for row, numbers in enumerate((amount, amount * amount, amount * truth, amount * f)):
-                today[row] += np.bincount(group, weight * numbers, n_groups)
+                baseline[row] += np.bincount(group, weight * numbers, n_groups)
         if cost is not None:
             for level, numbers in enumerate(cost(part)):
                 costs[level] += np.bincount(place, weight * numbers, size)
@@ -172,8 +172,8 @@ def sum_amounts(
         least=least.reshape(shape),
         most=most.reshape(shape),
         rows=np.bincount(people.codes, minlength=n_groups),
-        today=None if now is None else np.ascontiguousarray(today.T),
-        today_mass=None if now is None else today_mass.reshape(shape),
+        baseline=None if now is None else np.ascontiguousarray(baseline.T),
+        baseline_mass=None if now is None else baseline_mass.reshape(shape),
         costs=None if cost is None else np.moveaxis(costs.reshape(n_levels, *shape), 0, 2),
         attributes=people.attributes,
         unknown=people.unknown,

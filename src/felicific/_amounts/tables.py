@@ -15,14 +15,14 @@ from felicific._amounts.scale import Scale
 from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._people.checks import check_weights
 from felicific._people.lazy import check_kind, no_rows
-from felicific._tables.engine import Engine, Place
+from felicific._tables.engine import BatchPlace, Engine
 from felicific._tables.groups import check_missing_group, find_groups, groups_of_present, refuse_identifiers
 from felicific._tables.memory import as_objects, as_vector, count_rows, take_column
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError
 
 #: What messages call each role.
-ROLES = {"prediction": "prediction", "y": "y", "weight": "sample_weight", "today": "today"}
+ROLES = {"prediction": "predicted", "y": "y", "weight": "sample_weight", "baseline": "baseline"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class AmountColumns:
     y: Any
     group: Any
     weight: Any = None
-    today: Any = None
+    baseline: Any = None
     missing_group: str | None = None
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class AmountColumns:
             y=self.values(table, "y"),
             group=groups_of_present(table, self.group, weight, by_name, self.missing_group, fresh=True),
             weight=weight,
-            today=self.values(table, "today"),
+            baseline=self.values(table, "baseline"),
             rows=np.arange(first_row, first_row + n),
             attributes=self.attributes,
             unknown=self.missing_group,
@@ -88,12 +88,12 @@ class AmountColumns:
     def names(self) -> list[str]:
         """The columns of a table that is not in memory; what is no name is refused."""
         group = list(self.group) if isinstance(self.group, list | tuple) else [self.group]
-        named = [self.prediction, self.y, *group, self.weight, self.today]
+        named = [self.prediction, self.y, *group, self.weight, self.baseline]
         wrong = next((one for one in named if one is not None and not isinstance(one, str)), None)
         if wrong is not None:
             raise DataError(
                 f"{type(wrong).__name__} {str(wrong)[:40]!r} names no column.",
-                "Of a table that is not in memory, name columns in prediction=, y=, sensitive_features= and "
+                "Of a table that is not in memory, name columns in predicted=, y=, sensitive_features= and "
                 "sample_weight=.",
             )
         return [name for name in named if name is not None]
@@ -174,7 +174,7 @@ def _added(left: Any, right: Any) -> Any:
     return right if left is None else left if right is None else left + right
 
 
-def _look(columns: AmountColumns, table: Table, place: Place | None) -> _Seen:
+def _look(columns: AmountColumns, table: Table, place: BatchPlace | None) -> _Seen:
     people = columns.people(table, None, 0 if place is None else place.start, by_name=place is not None)
     if people is None:
         return _NOBODY
@@ -185,7 +185,7 @@ def _look(columns: AmountColumns, table: Table, place: Place | None) -> _Seen:
 
 
 def _sum(
-    columns: AmountColumns, groups: tuple[Any, ...], scale: Scale, table: Table, place: Place | None
+    columns: AmountColumns, groups: tuple[Any, ...], scale: Scale, table: Table, place: BatchPlace | None
 ) -> AmountSums | None:
     people = columns.people(table, groups, 0 if place is None else place.start, by_name=place is not None)
     return None if people is None else sum_amounts(people, scale)

@@ -30,7 +30,7 @@ class AmountTryout:
         What was asked, with the mean amount beside it.
     people : AmountPeople
     keys : array of shape (n,)
-        By which lots are drawn.
+        By which the lottery draws.
     weight_kind, cluster :
         As for an audit.
     """
@@ -55,14 +55,14 @@ class AmountTryout:
         return outcome_of_amounts(self.problem, self.people, self.amounts(policy))
 
     def decided(self, amounts: Floats) -> People:
-        """The people as an audit sees them, with what was decided about each."""
+        """The people as an audit sees them, with what was decided on each."""
         people = self.people
         return People.of(
             people.x,
             self.problem,
             group=people.group,
             y=people.y,
-            today=people.decided_today,
+            baseline=people.decided_baseline,
             decided=amounts,
             weight=people.weight,
             weight_kind=self.weight_kind,
@@ -84,10 +84,10 @@ class AmountTryout:
         in_sample: str = "",
         certificate: Certificate | None = None,
     ) -> AmountAssessment:
-        """What a policy that was fitted does to them beside today's amounts."""
+        """What a policy that was fitted does to them beside the baseline's amounts."""
         policy = fitted.policy
         together = max(1, len(policy.asked))
-        before = self.audit(self.people.decided_today, confidence)
+        before = self.audit(self.people.decided_baseline, confidence)
         after = self.audit(self.amounts(policy), confidence, together)
         lucky = policy.drawing(self.people.prediction, codes_seen(policy, self.people))
         return AmountAssessment(

@@ -21,8 +21,8 @@ def verdict_on_amounts(made: AmountAssessment) -> Verdict:
     found = verdict_of(facts)
     flags = sorted([*found.flags, *_all_one_way(made)], key=lambda flag: -flag.level)
     numbers = [line for line in found.numbers if line[0] not in ("cost", "people")]
-    more, less, lots, people = counts([facts.better, facts.worse, facts.lots, facts.people])
-    who = f"{more} get more than today, {less} less, {lots} by lot, of {people}"
+    more, less, randomized, people = counts([facts.better, facts.worse, facts.randomized, facts.people])
+    who = f"{more} get more than from the baseline, {less} less, {randomized} at random, of {people}"
     costs = [
         (title, f"{was} -> {then}   change {change} ({span})")
         for title, was, then, change, span in _costs(made)
@@ -57,7 +57,7 @@ def _who_and_cost(made: AmountAssessment, verdict: Verdict) -> list[str]:
         found.append(f"For people like these the change is {span} {sure}.")
     amount = next((j for j, part in enumerate(made.problem.happiness) if is_plain_amount(part)), None)
     # Who is taken from is said already.
-    if amount is not None and not (verdict.kind == "takes" and amount in made.closed):
+    if amount is not None and not (verdict.kind == "levels-down" and amount in made.closed):
         means = made.mean_changes[amount]
         order = sorted(range(len(means)), key=lambda z: -abs(means[z].estimate) if means[z].n else 0.0)
         each = [
@@ -66,7 +66,7 @@ def _who_and_cost(made: AmountAssessment, verdict: Verdict) -> list[str]:
         ]
         left = len(means) - SPELLED
         rest = [f"{left} more groups" if left > 1 else "one more group"] if left > 0 else []
-        found.append(f"On average beside today: {listed([*each, *rest])}.")
+        found.append(f"On average beside the baseline: {listed([*each, *rest])}.")
     for title, was, then, _, span in _costs(made):
         found.append(f"The {title} goes from {was} to {then}, a change of {span}.")
     return found
@@ -74,7 +74,7 @@ def _who_and_cost(made: AmountAssessment, verdict: Verdict) -> list[str]:
 
 def _all_one_way(made: AmountAssessment) -> list[Flag]:
     """That all groups get less, or more, where nobody said what people want."""
-    amounts = [j for j in range(len(made.components)) if made.is_amount(j)]
+    amounts = [j for j in range(len(made.measures)) if made.is_amount(j)]
     for j in amounts:
         changes = [made.mean_changes[j][z] for z in made.compared]
         if len(changes) > 1 and all(change.high < 0.0 for change in changes):
@@ -82,6 +82,6 @@ def _all_one_way(made: AmountAssessment) -> list[Flag]:
                 f"{made.group_names[z]} {made.quantities[j].change(change.estimate)}"
                 for z, change in zip(made.compared[:3].tolist(), changes, strict=False)
             )
-            told = f"Mean amounts: {each}. If people want more, this takes from all of them."
+            told = f"Mean amounts: {each}. If people want more, this levels all of them down."
             return [Flag("every-group-less", 2, "Every group gets less", told)]
     return []

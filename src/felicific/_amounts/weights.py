@@ -5,7 +5,7 @@ r"""Weights: how far what one more unit is worth to people moves their amounts, 
     \alpha_j(i) + \beta_j(i) a_i, \quad low \le a_i \le high
 
 Its answer is :math:`a_i = \mathrm{clip}(m_i + \sum_{zj} w_{zj} \pi_{iz} \beta_j(i, z))` for some weights, as many as
-groups times components. Column generation comes near to them, or shows that nothing meets the requirements;
+groups times measures. Column generation comes near to them, or shows that nothing meets the requirements;
 among people whom no bound stops, the cost is then a square and means are straight in the weights, so that a few
 programs of :mod:`felicific._amounts.separable` in the directions of that square end at them exactly.
 """
@@ -44,7 +44,7 @@ IDLE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class SolvedWeights:
-    """Weights of shape (rules, groups, components), how groups mix the rules, and the prices of requirements."""
+    """Weights of shape (rules, groups, measures), how groups mix the rules, and the prices of requirements."""
 
     weights: Floats
     shares: Floats

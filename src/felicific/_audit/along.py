@@ -1,4 +1,4 @@
-"""What is known of many ways of deciding about the same people, at once: by large samples, beside today's decisions."""
+"""What is known of many ways of deciding on the same people, at once: by large samples, beside the baseline."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Many(NamedTuple):
 
 
 class Along(NamedTuple):
-    """What is known of many ways of deciding; gaps are of shape (ways, components), means (ways, components, groups).
+    """What is known of many ways of deciding; gaps are of shape (ways, measures), means (ways, measures, groups).
 
-    ``people`` are how many of every group a component counts.
+    ``people`` are how many of every group a measure counts.
     """
 
     gaps: Many
@@ -39,8 +39,8 @@ class Along(NamedTuple):
 
 
 def is_plain(persons: EachPerson) -> bool:
-    """Whether ways of deciding about these people can be looked at together: nothing is missing, divided or tied."""
-    fractions = any(component.over for component in persons.components)
+    """Whether ways of deciding on these people can be looked at together: nothing is missing, divided or tied."""
+    fractions = any(measure.over for measure in persons.measures)
     return persons.debiased is None and persons.cluster is None and not fractions
 
 
@@ -57,9 +57,9 @@ def changes_along(
     Parameters
     ----------
     one, others : EachPerson
-        Today's decisions, and each of the ways.
+        The baseline's decisions, and each of the ways.
     kept : sequence of bool array of shape (groups,)
-        Groups about whom each of them decides as today, whoever belongs to them.
+        Groups about whom each of them decides as the baseline does, whoever belongs to them.
     compared : array
         Groups that gaps are between.
     alpha, apart : float
@@ -111,7 +111,7 @@ def costs_along(one: EachPerson, others: Sequence[EachPerson], alpha: float) -> 
 
 
 def _stacked(samples: Sequence[Sample]) -> Sample:
-    """Samples of shape (groups, components) as one of shape (ways, components, groups)."""
+    """Samples of shape (groups, measures) as one of shape (ways, measures, groups)."""
     n, mean, sd, skewness = (
         np.stack([getattr(sample, name).T for sample in samples]) for name in ("n", "mean", "sd", "skewness")
     )
@@ -143,7 +143,7 @@ def _only(sample: Sample, groups: Codes) -> Sample:
 
 
 def _bounds(persons: EachPerson) -> Limits:
-    """Known ranges of the components, of shape (components, 1)."""
-    ends = [component.bounds or (-np.inf, np.inf) for component in persons.components]
+    """Known ranges of the measures, of shape (measures, 1)."""
+    ends = [measure.bounds or (-np.inf, np.inf) for measure in persons.measures]
     low, high = np.array(ends, dtype=np.float64).T
     return low[:, None], high[:, None]

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from felicific._audit.persons import Persons, known_groups
-from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval, verdict_of
+from felicific._audit.result import Audit, GapTest, Interval, MeasureAudit, verdict_of
 from felicific._people.columns import Columns
-from felicific._problem.amounts import AmountsProblem, asks_for_parity, is_loss_of_amounts, parity_component
+from felicific._problem.amounts import AmountsProblem, asks_for_parity, is_loss_of_amounts, parity_measure
 from felicific._problem.happiness import written
 from felicific._statistics.distributions import Distributions
 from felicific._tables.column import NUMERIC
-from felicific._tables.engine import Engine, Place
+from felicific._tables.engine import BatchPlace, Engine
 from felicific._tables.memory import null_rows, take_column
 from felicific._typing import Array, Codes, Table
 from felicific.exceptions import DataError
@@ -108,7 +108,7 @@ def reason_on_engine(engine: Engine, columns: Columns) -> str:
 _Seen: TypeAlias = tuple[bool, frozenset[float]]
 
 
-def _seen_in(name: str, weight: str | None, table: Table, place: Place) -> _Seen:
+def _seen_in(name: str, weight: str | None, table: Table, place: BatchPlace) -> _Seen:
     values = take_column(table, name, "the decisions")
     if weight is not None:
         values = values[np.asarray(take_column(table, weight, "sample_weight") != 0, dtype=bool)]
@@ -133,43 +133,43 @@ def note_of(reason: str) -> str:
 
 
 def with_parity(found: Audit, problem: AmountsProblem) -> Audit:
-    """The audit with how far apart the distributions of the amounts are, after its components, if that is asked."""
+    """The audit with how far apart the distributions of the amounts are, after its measures, if that is asked."""
     if not problem.parity:
         return found
     distributions = found.persons.distributions
     assert distributions is not None, "amounts were audited"
-    together = (1.0 - found.confidence) / (len(found.components) + 1 if found.simultaneous else 1)
+    together = (1.0 - found.confidence) / (len(found.measures) + 1 if found.simultaneous else 1)
     part = parity_audit(found.persons, distributions, problem.parity, problem.parity_gap, together)
     notes = []
     if (
         part.test is not None
         and part.test.at_most == 0.0
-        and not any(_exactly_none(one) for one in found.components)
+        and not any(_exactly_none(one) for one in found.measures)
     ):
         notes.append("A gap of exactly 0 can be refuted and never shown.")
-    return replace(found, components=(*found.components, part), notes=(*found.notes, *notes))
+    return replace(found, measures=(*found.measures, part), notes=(*found.notes, *notes))
 
 
-def _exactly_none(part: ComponentAudit) -> bool:
+def _exactly_none(part: MeasureAudit) -> bool:
     return part.test is not None and part.test.at_most == 0.0
 
 
 def parity_audit(
     persons: Persons, distributions: Distributions, name: str, allowed: float, alpha: float
-) -> ComponentAudit:
+) -> MeasureAudit:
     """Shares of the groups above the amount where they are furthest apart, and how far that is.
 
     The intervals of the shares hold for every amount at once, so at the one that the data chose too.
     """
     known = known_groups(persons)
-    component, compared = parity_component(name), distributions.only(known)
+    measure, compared = parity_measure(name), distributions.only(known)
     at = compared.furthest
     method = METHOD if persons.countable else METHOD + EFFECTIVE
     shares = _shares(persons, distributions, at.at, alpha, known, method)
     if len(known) < 2:
         gap = Interval(math.nan, 0.0, 1.0, float(compared.n.min()), "none", "one group only")
         test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
-        return ComponentAudit(component, shares, gap, math.nan, test)
+        return MeasureAudit(measure, shares, gap, math.nan, test)
     low, high = compared.interval(alpha)
     gap = Interval(at.distance, low, high, float(compared.n.min()), method)
     test = None
@@ -177,8 +177,8 @@ def parity_audit(
         p = compared.p_values(allowed)
         test = GapTest(allowed, *p, verdict_of(*p, alpha))
     more, less = (persons.groups[known[z]] for z in (at.more, at.less))
-    return ComponentAudit(
-        component,
+    return MeasureAudit(
+        measure,
         shares,
         gap,
         compared.expected,

@@ -1,4 +1,4 @@
-"""People as they arrived: what was decided about each in turn, as a monitor counts it."""
+"""People as they arrived: what was decided on each in turn, as a monitor counts it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from felicific.exceptions import DataError, GroupError, HappinessError
 
 @dataclass(frozen=True, eq=False)
 class Arrived:
-    """People in the order in which they came, with what was decided about each.
+    """People in the order in which they came, with what was decided on each.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Arrived:
 
 
 def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fresh: bool) -> Arrived:
-    """What was decided about people in turn; of ``fresh`` ones, the first, some decision has to change happiness."""
+    """What was decided on people in turn; of ``fresh`` ones, the first, some decision has to change happiness."""
     policy = policy_of(decisions)
     asked.said_amounts = False  # a monitor knows classes only
     check_scores(policy, columns)
@@ -115,7 +115,7 @@ class _Part:
 
 
 def _part(problem: Problem, policy: Policy | None, people: People) -> _Part:
-    """What was decided about some people is worth to each, expected over a lottery."""
+    """What was decided on some people is worth to each, expected over a lottery."""
     people = people if policy is None else policy.decided(policy.reading(people))
     if people.weight is not None and not (people.weight == 1).all():
         raise DataError(
@@ -123,7 +123,7 @@ def _part(problem: Problem, policy: Policy | None, people: People) -> _Part:
             "Leave sample_weight= out, or give every row as often as it counts.",
         )
     probabilities, n, j = people.probabilities, len(people), len(problem.happiness)
-    assert probabilities is not None, "something was decided about these people"
+    assert probabilities is not None, "something was decided on these people"
     values, inside, moved = np.zeros((n, j)), np.ones((n, j), dtype=bool), np.zeros(j, dtype=bool)
     for part, batch in people.batches(4):
         worth = worth_of(problem, batch)
@@ -133,10 +133,10 @@ def _part(problem: Problem, policy: Policy | None, people: People) -> _Part:
             values[part, c] = expected_value(each, probabilities[part], 0.0)
             if counted is not None:
                 inside[part, c] = counted
-    made, counted, share = fractions_among(values, inside, np.zeros(j), problem.components)
+    made, counted, share = fractions_among(values, inside, np.zeros(j), problem.measures)
     if share is not None:
         raise HappinessError(
-            "Who is counted is drawn by lot: `among` looks at the decision, and the decisions are probabilities.",
+            "Who is counted is decided at random: `among` looks at the decision, and the decisions are probabilities.",
             "Monitor the decisions that were really taken.",
         )
     return _Part(people.groups, people.codes, made, inside if counted is None else counted, moved)
@@ -182,7 +182,7 @@ def _on_engine(
         raise DataError(
             f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
             "Name the column that holds them (policy.apply(table, ...) makes one), or pass a Policy (fair.policy_ is "
-            "one) and proba=.",
+            "one) and score=.",
         )
     columns.names_only()
     classes = _classes_on(engine, policy, columns, asked)

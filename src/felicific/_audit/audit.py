@@ -36,7 +36,7 @@ from felicific._audit.decided import (
     without_policy,
 )
 from felicific._audit.engine import sum_persons
-from felicific._audit.measured import judged, measure
+from felicific._audit.measured import judged, measure_people
 from felicific._audit.missing import Scored, notes_of, with_beliefs
 from felicific._audit.persons import Persons, known_groups, persons_of
 from felicific._audit.result import Audit
@@ -52,10 +52,10 @@ from felicific._policy.apply import refuse_several
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.amounts import AmountsProblem
-from felicific._problem.asked import check_constraints, default_gap
+from felicific._problem.constraints import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike, resolve_happiness
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
-from felicific._problem.problem import Problem, asked_of
+from felicific._problem.problem import Problem, problem_of
 from felicific._problem.worse_off import measuring
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
@@ -76,7 +76,7 @@ METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
 
 #: What is said of probabilities that are audited as they are.
 LOTTERY = (
-    "The decisions are probabilities, so everybody is taken to draw a lot with them. If they are what a model "
+    "The decisions are probabilities, so everybody is taken to face a lottery with them. If they are what a model "
     "believes, and not the chances of a lottery, pass what it decides: model.predict(X)."
 )
 
@@ -98,9 +98,9 @@ def audit(
     cluster: Any = None,
     missing_group: str | None = None,
     missing_labels: MissingLabelsLike = None,
-    proba: Any = None,
+    score: Any = None,
     predicted: Any = None,
-    today: Any = None,
+    baseline: Any = None,
     group_proba: Any = None,
     confidence: float = 0.95,
     method: Literal["auto", "t", "hall", "exact", "bernstein", "betting"] = "auto",
@@ -127,7 +127,7 @@ def audit(
         the error rate unless said; of amounts it is ``"squared"``, or ``"absolute"``, ``"quantile:0.9"``, a function or
         an expression. Happiness of amounts gets ``decision`` as an array, one for every row;
         ``"distributional_parity"`` compares the distributions of the groups (the Kolmogorov-Smirnov distance).
-    gap : number, or dict of component or criterion to number, optional
+    gap : number, or dict of measure or criterion to number, optional
         Tests whether the gap is at most this, for one look; by default the ``gap`` of the FairClassifier.
     classes : sequence, optional
         All decisions there are, in the order of the columns of decision probabilities.
@@ -138,9 +138,9 @@ def audit(
         are more than 50 different ones, or distributional parity or the loss of numbers is asked for; a note says so.
     sample_weight : array of shape (n,) or column name, optional
         Weights of the rows.
-    proba, predicted : as for :func:`felicific.aggregate`, optional
+    score, predicted : as for :func:`felicific.aggregate`, optional
         The scores, or the model's own decisions, by which a Policy decides.
-    today : array of shape (n,) or column name, optional
+    baseline : array of shape (n,) or column name, optional
         What the existing system decides, for a happiness that asks for it, and to compare with; by default what the
         model predicts by which a Policy or a FairClassifier decides.
     group_proba : {group: column}, optional
@@ -168,19 +168,19 @@ def audit(
         and in tables that are not in memory empirical Bernstein) when ``bounds`` of the happiness are known, and t
         otherwise; and for the gap the studentised range, unless some group has too few successes or failures for it.
     simultaneous : bool, default=False
-        Whether the gaps of all components hold together with this confidence, and likewise all group means.
+        Whether the gaps of all measures hold together with this confidence, and likewise all group means.
 
     Returns
     -------
     Audit
-        Print it, or read ``.components``, ``.gaps``, ``.ratios``, ``.loss``, ``.to_dict()``, ``.to_frame()``; of a
+        Print it, or read ``.measures``, ``.gaps``, ``.ratios``, ``.loss``, ``.to_dict()``, ``.to_frame()``; of a
         policy with requirements, ``.requirements`` says of each whether these people meet it.
 
     Notes
     -----
     Intervals speak of people like these: independent, and not those on whom the model or the policy was fitted. Rows
     that a FairClassifier was fitted on are recognised: a FittedRowsWarning and a note say so. A FairClassifier and a
-    Policy are also compared with the model's own decisions about the same rows, or with ``today``: a note says when
+    Policy are also compared with the model's own decisions about the same rows, or with ``baseline``: a note says when
     every group loses, or when there is nothing to repair.
 
     Examples
@@ -201,9 +201,9 @@ def audit(
     columns = Columns(
         sensitive_features,
         y,
-        proba,
+        score,
         predicted,
-        today,
+        baseline,
         decided=decisions if isinstance(decisions, str) else None,
         weight=sample_weight,
         cluster=cluster,
@@ -230,8 +230,8 @@ def audit(
             if people.missing is not None:
                 people, labels = with_beliefs(people, problem, scored or Scored())
             persons = persons_of(people, problem)
-            classes_today = people.knows_today and (policy is not None or people.today is not None)
-            compared = people.amounts_today is not None or classes_today
+            classes_baseline = people.knows_baseline and (policy is not None or people.baseline is not None)
+            compared = people.amounts_baseline is not None or classes_baseline
             means = means_without(people, problem) if compared else None
             drawn = people.probabilities is not None and bool(faces_lottery(people.probabilities).any())
             lottery = drawn and policy is None and not hasattr(decisions, "predict")
@@ -240,8 +240,8 @@ def audit(
     widths, spared = _judged(problem, persons.idle)
     if means is not None:
         beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
-        beside = replace(beside, today=today is not None)
-    found = measure(
+        beside = replace(beside, baseline=baseline is not None)
+    found = measure_people(
         persons,
         widths,
         confidence=confidence,
@@ -257,7 +257,7 @@ def audit(
     decider = policy or beside.policy
     if decider is not None:
         found = replace(found, requirements=judged(found, decider, means, method))
-    shown = all(part.test is None or part.test.verdict == "at most" for part in found.components)
+    shown = all(part.test is None or part.test.verdict == "at most" for part in found.measures)
     alone = _alone(persons)
     if alone:
         widths = [math.inf] * len(widths)
@@ -301,7 +301,7 @@ def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], li
 
 def _one_look(found: Audit, method: str, *, of_amounts: bool) -> str:
     """What is said where gaps are tested: how sure it is holds for one test, and not for many of them."""
-    allowed = [part.test.at_most for part in found.components if part.test is not None]
+    allowed = [part.test.at_most for part in found.measures if part.test is not None]
     usual = found.confidence == 0.95 and method == "auto" and not found.simultaneous
     return one_look(allowed, by_default=usual, of_amounts=of_amounts)
 
@@ -384,7 +384,7 @@ class Asked:
                     f"{name} is for decisions that are classes, and these are amounts.", what_to_do
                 )
         about: Any = {"loss": self.loss, "gap": self.gap, "bounds": self.amount_bounds}
-        made = AmountsProblem.asked(self.happiness, **about)
+        made = AmountsProblem.build(self.happiness, **about)
         if labelled or not (self.said_loss and made.loss.looks_at_y):
             return made
         raise DataError(f"The loss {made.loss.name!r} looks at the label y, and there is none.", "Pass y.")
@@ -398,12 +398,12 @@ class Asked:
         loss = "error" if self.loss is None else self.loss
         about: Any = {"loss": loss, "gap": self.gap, "favourable": self.favourable}
         constraints = self.constraints
-        if policy is not None and not constraints and any(one.aside for one in policy.components):
+        if policy is not None and not constraints and any(one.aside for one in policy.measures):
             labels = classes.tolist() if listed is not None else None
             known = classes.tolist() if listed is None else listed
             own = resolve_happiness(self.happiness, known, self.favourable, labels)
-            constraints = measuring(policy.components, own)
-        found = asked_of(
+            constraints = measuring(policy.measures, own)
+        found = problem_of(
             classes, decisions=listed, happiness=self.happiness, constraints=constraints, **about
         )
         return found if labelled else found.unlabelled
@@ -439,18 +439,18 @@ class Asked:
 def check_scores(policy: Policy | None, columns: Columns) -> None:
     """A policy needs what it decides by; nothing else does."""
     if policy is None:
-        if any(given is not None for given in (columns.proba, columns.predicted, columns.group_proba)):
+        if any(given is not None for given in (columns.score, columns.predicted, columns.group_proba)):
             raise DataError(
-                "proba=, predicted= and group_proba= are what a Policy decides by.", "Pass a Policy first."
+                "score=, predicted= and group_proba= are what a Policy decides by.", "Pass a Policy first."
             )
         return
     policy.check_group_proba(columns.group_proba)
-    if columns.proba is None and (policy.needs_proba or columns.predicted is None):
+    if columns.score is None and (policy.needs_proba or columns.predicted is None):
         raise DataError(
-            f"The policy decides by {policy.applied_to}.", "Name their columns in proba= (or predicted=)."
+            f"The policy decides by {policy.applied_to}.", "Name their columns in score= (or predicted=)."
         )
     if policy.of_values:
-        refuse_several(columns.proba)
+        refuse_several(columns.score)
 
 
 def _on_engine(
@@ -458,18 +458,18 @@ def _on_engine(
 ) -> tuple[Persons, Problem, Floats | None]:
     """The people of a table that is not in memory, by the names of their columns.
 
-    Also group means of what is decided today, where that is said, or by the model itself, if a policy is audited.
+    Also group means of the baseline, where that is said, or by the model itself, if a policy is audited.
     """
     if columns.missing_labels is not None and columns.y is not None:
         raise DataError(
             "Missing labels are audited person by person, and the table is not in memory.",
-            "Collect the table first, or name the file in the shell.",
+            "Collect the table first, or name the file on the command line.",
         )
     if policy is None and not isinstance(decisions, str):
         raise DataError(
             f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
             "Name the column that holds them (policy.apply(table, ...) makes one), or pass a Policy (fair.policy_ is "
-            "one) and proba=.",
+            "one) and score=.",
         )
     columns.names_only()
     classes, y, weight = asked.classes, columns.y, columns.weight
@@ -563,18 +563,18 @@ def by_decisions(
             asked.fill(settings)
             if columns.missing_group is None:
                 columns = replace(columns, missing_group=settings.missing_group)
-            if columns.today is None:
-                columns = replace(columns, today=settings.today_of(X))
+            if columns.baseline is None:
+                columns = replace(columns, baseline=settings.baseline_of(X))
             if columns.missing_labels is None and settings.missing_labels is not None:
                 columns = replace(columns, missing_labels=resolve_missing_labels(settings.missing_labels))
-    y, cluster, now = (columns.column(X, role) for role in ("y", "cluster", "today"))
+    y, cluster, now = (columns.column(X, role) for role in ("y", "cluster", "baseline"))
     if isinstance(decisions, str):
         decisions = columns.column(X, "decided")
     table = np.empty((len(decisions), 0)) if X is None else X
     n = count_rows(table)
     label_proba = None if y is None or not len(null_rows(y)) else columns.label_proba_in(X)
     array = None if decides else as_decisions(decisions, n)
-    counted = {"labels y": y, "clusters": cluster, "decisions of today": now, "label_proba": label_proba}
+    counted = {"labels y": y, "clusters": cluster, "baseline decisions": now, "label_proba": label_proba}
     for what, part in counted.items():
         if part is not None and len(part) != n:
             raise DataError(f"There are {len(part)} {what} for {n} rows.", "Pass one for every row.")
@@ -599,7 +599,7 @@ def by_decisions(
         own, shares = without_policy(decisions, table)
         decider = None if regressor else settings.policy_
         if decider is not None and own is not None and settings.decisions is not None:
-            # Else nobody said what is decided today.
+            # Else nobody named the baseline.
             own = own if set(own.tolist()) <= set(settings.decisions_.tolist()) else None
         known = Beside(None, *shares, decider is not None and decider.basis.out_of_fold, policy=decider)
     classes = None
@@ -618,7 +618,7 @@ def by_decisions(
         group=group,
         y=y,
         decided=array,
-        today=own if now is None else now,
+        baseline=own if now is None else now,
         weight=weight,
         weight_kind=columns.weight_kind,
         cluster=cluster,
@@ -628,7 +628,7 @@ def by_decisions(
         missing=columns.missing_labels,
         label_proba=label_proba,
     )
-    people = replace(people, drawn=settings.policy_.draws_lots) if fair and not regressor else people
+    people = replace(people, drawn=settings.policy_.is_randomized) if fair and not regressor else people
     if people.missing is None or people.labels is None or people.labelled.all():
         return people, problem, known, None
     if decides and classes is not None:
@@ -659,7 +659,7 @@ def by_policy(policy: Policy, X: Table, columns: Columns, asked: Asked) -> tuple
     columns = columns.for_groups(policy.groups)
     people = policy.reading(People.of(X, problem, **columns.read(X, classes, weight)))
     # Values of a decision function tell nothing of how likely labels are.
-    return policy.decided(people), problem, Scored(None if policy.of_values else people.with_scores.proba)
+    return policy.decided(people), problem, Scored(None if policy.of_values else people.with_scores.score)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -22,9 +22,9 @@ from felicific._people.columns import Columns
 from felicific._people.people import People
 from felicific._people.weights import WeightKind
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import LOSES, Component
-from felicific._problem.problem import asked_of
-from felicific._problem.unions import known_groups
+from felicific._problem.happiness import LOSES, Measure
+from felicific._problem.problem import problem_of
+from felicific._problem.unions import named_groups
 from felicific._shown.parts import clipped
 from felicific._statistics.gaps import spread_of
 from felicific._statistics.intervals import Limits, check_confidence
@@ -40,11 +40,11 @@ class Band:
 
     Attributes
     ----------
-    components, groups : tuple
+    measures, groups : tuple
         As on the frontier.
     tau : array of shape (breakpoints,)
         Positions of the breakpoints.
-    means, low, high : array of shape (breakpoints, groups, components)
+    means, low, high : array of shape (breakpoints, groups, measures)
         Group means and their limits. All of them hold together with ``confidence``, and so does every straight line
         between two breakpoints.
     loss, loss_low, loss_high : array of shape (breakpoints,)
@@ -55,7 +55,7 @@ class Band:
         Positions of the groups that gaps are between; None for all.
     """
 
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     groups: tuple[Any, ...]
     tau: Floats
     means: Floats
@@ -68,21 +68,21 @@ class Band:
     known: Sequence[int] | None = None
 
     def __repr__(self) -> str:
-        names = clipped(", ".join(repr(component.name) for component in self.components))
+        names = clipped(", ".join(repr(measure.name) for measure in self.measures))
         return (
             f"Band over {len(self.tau):,} breakpoints of a frontier, from tau {self.tau[0]:.6g} to {self.tau[-1]:.6g}: "
             f"limits of loss and {names}, confidence {self.confidence:.6g}. Ask gaps(tau), or to_frame()."
         )
 
     def limits(self, tau: float) -> Limits:
-        """Limits of the group means at a position, of shape (groups, components)."""
+        """Limits of the group means at a position, of shape (groups, measures)."""
         return self._at(self.low, tau), self._at(self.high, tau)
 
     def gaps(self, tau: float) -> dict[str, tuple[float, float]]:
-        """Least and largest gap of every component that the band leaves open at a position."""
+        """Least and largest gap of every measure that the band leaves open at a position."""
         low, high = (numbers[self._compared] for numbers in self.limits(tau))
-        spreads = (spread_of((low[:, j], high[:, j])) for j in range(len(self.components)))
-        names = (component.name for component in self.components)
+        spreads = (spread_of((low[:, j], high[:, j])) for j in range(len(self.measures)))
+        names = (measure.name for measure in self.measures)
         return {name: (float(a), float(b)) for name, (a, b) in zip(names, spreads, strict=True)}
 
     def losses(self, tau: float) -> tuple[float, float]:
@@ -90,7 +90,7 @@ class Band:
         return float(self._at(self.loss_low, tau)), float(self._at(self.loss_high, tau))
 
     def along(self, taus: Sequence[float]) -> tuple[Floats, Floats]:
-        """Limits of the gaps, of shape (positions, components, 2), and of the loss, of shape (positions, 2)."""
+        """Limits of the gaps, of shape (positions, measures, 2), and of the loss, of shape (positions, 2)."""
         low, high, loss_low, loss_high = (
             np.array([self._at(numbers, tau) for tau in taus])
             for numbers in (self.low, self.high, self.loss_low, self.loss_high)
@@ -125,13 +125,13 @@ class Band:
             "least loss": self.loss_low.tolist(),
             "largest loss": self.loss_high.tolist(),
         }
-        for j, component in enumerate(self.components):
-            spreads = [self.gaps(tau)[component.name] for tau in self.tau.tolist()]
-            table[f"least gap of {component.name}"] = [least for least, _ in spreads]
-            table[f"largest gap of {component.name}"] = [largest for _, largest in spreads]
+        for j, measure in enumerate(self.measures):
+            spreads = [self.gaps(tau)[measure.name] for tau in self.tau.tolist()]
+            table[f"least gap of {measure.name}"] = [least for least, _ in spreads]
+            table[f"largest gap of {measure.name}"] = [largest for _, largest in spreads]
             for z, group in enumerate(self.groups):
                 for what, numbers in (("mean", self.means), ("least", self.low), ("largest", self.high)):
-                    table[f"{what} {component.name} of {group}"] = numbers[:, z, j].tolist()
+                    table[f"{what} {measure.name} of {group}"] = numbers[:, z, j].tolist()
         return {name: [plain(number) for number in numbers] for name, numbers in table.items()}
 
     def to_frame(self) -> Any:
@@ -187,26 +187,26 @@ def band(
     n = count_rows(table)
     if len(array) != n:
         raise DataError(f"There are {len(array)} scores for {n} rows.", "Pass one for every row.")
-    policy = line.along(line.tau[:1])[0]
-    problem = asked_of(
+    policy = line.policies_at(line.tau[:1])[0]
+    problem = problem_of(
         policy.classes,
         decisions=policy.decisions.tolist() if policy.listed else None,
         happiness=happiness,
         loss=loss,
         favourable=favourable,
     )
-    if LOSES in (component.name for component in line.components):
+    if LOSES in (measure.name for measure in line.measures):
         problem = problem.with_worse_off
-    if problem.components != line.components:
+    if problem.measures != line.measures:
         raise DataError(
-            f"The frontier measures {[c.name for c in line.components]}, not {[c.name for c in problem.components]}.",
+            f"The frontier measures {[c.name for c in line.measures]}, not {[c.name for c in problem.measures]}.",
             "Pass the happiness that the frontier was made with.",
         )
     policy.check_group_proba(group_proba)
     said = Columns(cluster=cluster, weight_kind=weight_kind, group_proba=group_proba).for_groups(line.groups)
     weight = check_weights(sample_weight, n)
     scored: dict[str, Any] = (
-        {"predicted": array} if array.ndim == 1 and not policy.needs_proba else {"proba": array}
+        {"predicted": array} if array.ndim == 1 and not policy.needs_proba else {"score": array}
     )
     people = policy.reading(
         People.of(
@@ -238,21 +238,21 @@ def band_of(line: Frontier, persons_of: Callable[[Policy], EachPerson], confiden
     """
     alpha = 1.0 - check_confidence(confidence)
     refuse_fractions(line)
-    tail = alpha / (2.0 * len(line.tau) * (len(line.groups) * len(line.components) + 1))
+    tail = alpha / (2.0 * len(line.tau) * (len(line.groups) * len(line.measures) + 1))
     policies = line.policies
     known = [cautious_limits([persons_of(policy)], tail) for policy in policies]
     means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
     one = policies[0]
-    compared = known_groups(one.groups, one.attributes, one.unknown)
+    compared = named_groups(one.groups, one.attributes, one.unknown)
     limits = means, low, high, loss, loss_low, loss_high
-    return Band(line.components, line.groups, line.tau, *limits, confidence, compared)
+    return Band(line.measures, line.groups, line.tau, *limits, confidence, compared)
 
 
 def refuse_fractions(line: Frontier) -> None:
     """Refuse a frontier of fractions: between two of its points they are no straight lines."""
-    for component in line.components:
-        if component.over:
+    for measure in line.measures:
+        if measure.over:
             raise ConstraintError(
-                f"There are no limits along a frontier of {component.name!r}, which is a ratio: no straight line.",
+                f"There are no limits along a frontier of {measure.name!r}, which is a ratio: no straight line.",
                 "Audit the policies that matter instead: audit(policy, ...).",
             )

@@ -10,7 +10,7 @@ import numpy as np
 from felicific._audit.persons import Persons, known_groups, persons_of
 from felicific._people.people import People
 from felicific._policy.policy import Policy
-from felicific._problem.change import every_group_loses, nothing_to_repair
+from felicific._problem.change import baseline_words, every_group_loses, nothing_to_repair
 from felicific._problem.problem import Problem
 from felicific._typing import Floats
 from felicific.exceptions import FittedRowsWarning
@@ -24,14 +24,14 @@ class Beside:
 
     Attributes
     ----------
-    means : array of shape (groups, components), or None
-        What the model's own decisions, or those of ``today``, do to the same people.
+    means : array of shape (groups, measures), or None
+        What the model's own decisions, or those of ``baseline``, do to the same people.
     fitted, recalibrated : float
         Share of the rows that it was fitted on, and recalibrated for.
     out_of_fold : bool
         Whether what it states of those rows is by predictions out of fold.
-    today : bool
-        Whether somebody said what is decided today.
+    baseline : bool
+        Whether somebody named the baseline.
     policy : Policy, or None
         That of a FairClassifier.
     """
@@ -40,7 +40,7 @@ class Beside:
     fitted: float = 0.0
     recalibrated: float = 0.0
     out_of_fold: bool = False
-    today: bool = False
+    baseline: bool = False
     policy: Policy | None = None
 
     def notes(self, persons: Persons, widths: list[float], shown: bool) -> list[str]:
@@ -50,14 +50,13 @@ class Beside:
         if self.means is None:
             means, sure = persons.means[known], "shown" if shown else "not shown"
             where = f"on these rows ({sure} of people like these)"
-            return [*found, *nothing_to_repair(persons.components, np.ptp(means, axis=0), widths, where)]
+            return [*found, *nothing_to_repair(persons.measures, np.ptp(means, axis=0), widths, where)]
         gaps = np.ptp(self.means[known], axis=0)
-        before = "as is decided today" if self.today else "as the model itself decides"
-        found += nothing_to_repair(persons.components, gaps, widths, f"on these rows, {before}")
-        whom = "today" if self.today else "the model's own decisions"
-        where = f"on these rows, compared with {whom}"
+        words = baseline_words(self.baseline)
+        found += nothing_to_repair(persons.measures, gaps, widths, f"on these rows, {words.name}")
+        where = f"on these rows, compared with {words.whole}"
         means = persons.means
-        return found + every_group_loses(persons.components, groups, self.means, means, where, by_policy=True)
+        return found + every_group_loses(persons.measures, groups, self.means, means, where, by_policy=True)
 
 
 def fitted_notes(fitted: float, recalibrated: float, out_of_fold: bool) -> list[str]:
@@ -79,13 +78,13 @@ def _these(share: float) -> str:
 
 def beside_policy(policy: Policy, persons: Persons, means: Floats) -> Beside:
     """Beside an audit of a policy; the same means, also without it, are those of the rows that it was fitted on."""
-    today, names = policy.basis.today, [component.name for component in policy.components]
+    baseline, names = policy.basis.baseline, [measure.name for measure in policy.measures]
     same = (
-        today is not None
+        baseline is not None
         and policy.groups == persons.groups
-        and names == [component.name for component in persons.components]
+        and names == [measure.name for measure in persons.measures]
         and _same(policy.outcome.means, persons.means)
-        and _same(today.means, means)
+        and _same(baseline.means, means)
     )
     share = 1.0 if same and not policy.expected else 0.0
     return Beside(means, share, out_of_fold=policy.basis.out_of_fold)
@@ -99,9 +98,9 @@ def _same(one: Floats, other: Floats) -> bool:
 
 
 def means_without(people: People, problem: Problem) -> Floats:
-    """Group means of what is decided today."""
+    """Group means of the baseline."""
     if people.amounts is not None:
-        return persons_of(people.as_today, problem).means
-    probabilities = np.eye(len(problem.decisions))[people.decisions_today()]
+        return persons_of(people.as_baseline, problem).means
+    probabilities = np.eye(len(problem.decisions))[people.decisions_baseline()]
     persons = persons_of(replace(people, probabilities=np.asarray(probabilities)), problem)
     return persons.means

@@ -10,8 +10,8 @@ import numpy as np
 
 from felicific._audit.amounts import change_of_parity
 from felicific._audit.debiased import Debiased
-from felicific._audit.measured import measure
-from felicific._audit.methods import measure_component
+from felicific._audit.measured import measure_people
+from felicific._audit.methods import sample_of
 from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
 from felicific._audit.persons import EachPerson, known_groups, revalued
 from felicific._audit.result import (
@@ -28,7 +28,7 @@ from felicific._audit.result import (
     titled,
 )
 from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
-from felicific._problem.happiness import SAME, SHARE, Component
+from felicific._problem.happiness import SAME, SHARE, Measure
 from felicific._program.known_labels import SOURCES
 from felicific._shown.parts import Displayed, Lines, Part, short, table_lines
 from felicific._statistics.intervals import check_confidence
@@ -39,11 +39,11 @@ from felicific.exceptions import DataError
 
 @dataclass(frozen=True, repr=False)
 class Change(Displayed):
-    """One component: how every group's mean and the gap change.
+    """One measure: how every group's mean and the gap change.
 
     Attributes
     ----------
-    component : Component
+    measure : Measure
     means : dict of group to Interval
         Mean afterwards minus mean before, of the same people.
     gap : Interval or None
@@ -54,7 +54,7 @@ class Change(Displayed):
         Of amounts, the share of every group that gets less than before, and more: of those who are counted.
     """
 
-    component: Component
+    measure: Measure
     means: dict[Any, Interval]
     gap: Interval | None
     before: dict[Any, float]
@@ -66,7 +66,7 @@ class Change(Displayed):
 
     def _parts(self) -> list[Part]:
         remarks = self.remarks
-        return [table_of_means(self.component, self.means, {"gap": self.gap}, remarks, what="change")]
+        return [table_of_means(self.measure, self.means, {"gap": self.gap}, remarks, what="change")]
 
     @property
     def shares(self) -> dict[str, dict[Any, Interval]]:
@@ -94,7 +94,7 @@ class Comparison(Displayed):
 
     Attributes
     ----------
-    components : tuple of Change
+    measures : tuple of Change
     loss : Interval or None
         Change of the mean loss.
     rows : int
@@ -112,7 +112,7 @@ class Comparison(Displayed):
     (-0.5, {'f': 1.0, 'm': 1.0})
     """
 
-    components: tuple[Change, ...]
+    measures: tuple[Change, ...]
     loss: Interval | None
     rows: int
     confidence: float
@@ -120,8 +120,8 @@ class Comparison(Displayed):
     loss_name: str = ""
 
     def __getitem__(self, name: str) -> Change:
-        for found in self.components:
-            if found.component.name == name:
+        for found in self.measures:
+            if found.measure.name == name:
                 return found
         raise KeyError(name)
 
@@ -130,10 +130,10 @@ class Comparison(Displayed):
         return {
             "confidence": self.confidence,
             "rows": self.rows,
-            "components": [
+            "measures": [
                 {
-                    "name": found.component.name,
-                    "unit": found.component.unit,
+                    "name": found.measure.name,
+                    "unit": found.measure.unit,
                     "means": [
                         {
                             "group": mean["group"],
@@ -146,7 +146,7 @@ class Comparison(Displayed):
                     "gap": None if found.gap is None else interval_to_dict(found.gap),
                 }
                 | {what.replace(" ", "_"): means_to_dict(shares) for what, shares in found.shares.items()}
-                for found in self.components
+                for found in self.measures
             ],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "remarks": list(self.remarks),
@@ -155,8 +155,8 @@ class Comparison(Displayed):
     def to_frame(self) -> Any:
         """One row per group mean, gap and the loss, as a pandas or Polars dataframe."""
         lines = []
-        for found in self.components:
-            name, unit = found.component.name, found.component.unit
+        for found in self.measures:
+            name, unit = found.measure.name, found.measure.unit
             lines += [line_of(name, unit, "mean", str(group), mean) for group, mean in found.means.items()]
             lines += [] if found.gap is None else [line_of(name, unit, "gap", "", found.gap)]
             for what, shares in found.shares.items():
@@ -175,15 +175,15 @@ class Comparison(Displayed):
     def _tables(self) -> list[tuple[str, list[tuple[str, ...]], list[str]]]:
         return [
             (
-                titled(found.component),
+                titled(found.measure),
                 [
-                    row_of(str(name), interval, found.component)
+                    row_of(str(name), interval, found.measure)
                     for name, interval in [*found.means.items(), ("gap", found.gap)]
                     if interval is not None
                 ],
                 found.remarks,
             )
-            for found in self.components
+            for found in self.measures
         ]
 
     def __str__(self) -> str:
@@ -201,7 +201,7 @@ class Comparison(Displayed):
         return [
             Lines([self._title], strong=True),
             Lines(self.remarks, self._whole),
-            *(table for found in self.components for table in found._parts()),
+            *(table for found in self.measures for table in found._parts()),
             Lines([] if self.loss is None else [loss_change(self.loss, self.loss_name)]),
         ]
 
@@ -210,7 +210,7 @@ HEADER = ("group", "n", "change", "low", "high", "method")
 
 
 def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> Comparison:
-    """Compare two ways of deciding about the same people, person by person.
+    """Compare two ways of deciding on the same people, person by person.
 
     Parameters
     ----------
@@ -248,10 +248,10 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     one, other = _one_by_one(before), _one_by_one(after)
     paired = paired_persons(one, other)
     alpha, known = 1.0 - level, known_groups(paired)
-    changes = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(one.components)))
+    changes = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(one.measures)))
     changes += _change_of_distributions(before, after, len(changes), alpha)
     return Comparison(
-        components=changes,
+        measures=changes,
         loss=change_of_loss(one, other, alpha),
         rows=after.rows,
         confidence=level,
@@ -288,34 +288,32 @@ def _believing(audit: Audit, told: Debiased) -> Audit:
     if persons.debiased is told:
         return audit
     own = replace(persons.debiased, chances=told.chances, standing=told.standing)
-    widths = [math.inf if part.test is None else part.test.at_most for part in audit.components]
+    widths = [math.inf if part.test is None else part.test.at_most for part in audit.measures]
     how: dict[str, Any] = {"confidence": audit.confidence, "simultaneous": audit.simultaneous}
-    return measure(revalued(replace(persons, debiased=own)), widths, **how, loss_name=audit.loss_name)
+    return measure_people(revalued(replace(persons, debiased=own)), widths, **how, loss_name=audit.loss_name)
 
 
-def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level: float) -> list[str]:
+def _remarks(before: Audit, after: Audit, measures: tuple[Change, ...], level: float) -> list[str]:
     """Whether there was nothing to repair, and whether every group loses."""
-    tests = [one.test or other.test for one, other in zip(before.components, after.components, strict=True)]
+    tests = [one.test or other.test for one, other in zip(before.measures, after.measures, strict=True)]
     asked = [math.inf if test is None else test.at_most for test in tests]
-    parts = before.components
-    gaps = np.array([before.gaps.get(part.component.name, math.nan) for part in parts])
+    parts = before.measures
+    gaps = np.array([before.gaps.get(part.measure.name, math.nan) for part in parts])
     shown = all(part.test is not None and part.test.verdict == "at most" for part in parts)
-    what = [part.component for part in parts]
+    what = [part.measure for part in parts]
     found = nothing_to_repair(what, gaps, asked, f"before, {_known(shown, before.confidence)}")
-    components = tuple(change for change in components if change.means)
-    what = what[: len(components)]
-    for change in components:
+    measures = tuple(change for change in measures if change.means)
+    what = what[: len(measures)]
+    for change in measures:
         groups = [repr(group) for group in change.means]
         was, is_ = (np.array([*means.values()])[:, None] for means in (change.before, change.after))
         # Every one of the intervals excludes 0, so no correction is needed for their number.
         shown = not any(mean.high >= 0 for mean in change.means.values())  # of nobody, nothing is
-        found += every_group_loses(
-            [change.component], groups, was, is_, f"afterwards, {_known(shown, level)}"
-        )
-    # Of fractions, whether enough are left; their denominators are components too.
+        found += every_group_loses([change.measure], groups, was, is_, f"afterwards, {_known(shown, level)}")
+    # Of fractions, whether enough are left; their denominators are measures too.
     was, is_ = (
         np.array([[means.get(group, math.nan) for means in side] for group in before.groups])
-        for side in ([part.before for part in components], [part.after for part in components])
+        for side in ([part.before for part in measures], [part.after for part in measures])
     )
     return found + few_counted(what, [repr(group) for group in before.groups], was, is_, "on these rows")
 
@@ -327,7 +325,7 @@ def _known(shown: bool, confidence: float) -> str:
 
 def _check_same(before: Audit, after: Audit) -> None:
     remedy = "Audit both on the same rows, in the same order, with the same happiness and weights."
-    names = [[found.component.name for found in audit.components] for audit in (before, after)]
+    names = [[found.measure.name for found in audit.measures] for audit in (before, after)]
     if names[0] != names[1]:
         raise DataError(f"One audit measures {names[0]}, the other {names[1]}.", remedy)
     if before.groups != after.groups or before.rows != after.rows:
@@ -365,14 +363,14 @@ def _one_by_one(audit: Audit) -> EachPerson:
 
 def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:
     one, other = (_one_by_one(audit) for audit in audits)
-    component, (before, after) = other.components[j], (audit.components[j] for audit in audits)
-    means = change_of_means(paired, component, j, alpha)
+    measure, (before, after) = other.measures[j], (audit.measures[j] for audit in audits)
+    means = change_of_means(paired, measure, j, alpha)
     gap = None
     if before.gap is not None and after.gap is not None:
         bounds = _apart([part.bounds for part in (before.gap, after.gap) if part.bounds is not None])
         gap = replace(change_of_gap(one, other, paired, j, known, alpha), bounds=bounds)
     return Change(
-        component=component,
+        measure=measure,
         means=dict(zip(paired.groups, means, strict=True)),
         gap=gap,
         before={group: mean.estimate for group, mean in before.means.items()},
@@ -384,28 +382,28 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
 
 def _share(paired: EachPerson, other: EachPerson, j: int, sign: float, alpha: float) -> dict[Any, Interval]:
     """Of amounts, which share of every group gets less (``sign`` -1) or more; nothing of decisions that are classes."""
-    component = other.components[j]
-    if other.amounts is None or component.over or component.name in other.idle:
+    measure = other.measures[j]
+    if other.amounts is None or measure.over or measure.name in other.idle:
         return {}
     size = np.abs(other.values[:, j] + other.origin[j])
     changed = sign * paired.values[:, j] > SAME * size
     rated = replace(
         paired,
-        components=(replace(component, bounds=SHARE),),
+        measures=(replace(measure, bounds=SHARE),),
         values=np.asarray(changed, dtype=np.float64)[:, None],
         inside=None if paired.inside is None else paired.inside[:, [j]],
         origin=np.zeros(1),
         rates=np.ones(1, dtype=bool),
         reach=paired.reach[:, [j, -1]],
     )
-    return dict(zip(paired.groups, measure_component(rated, 0, "auto").intervals(alpha), strict=True))
+    return dict(zip(paired.groups, sample_of(rated, 0, "auto").intervals(alpha), strict=True))
 
 
 def _change_of_distributions(before: Audit, after: Audit, known: int, alpha: float) -> tuple[Change, ...]:
     """How the distance between the distributions of amounts changes, if both audits have it."""
     return tuple(
-        Change(part.component, {}, change_of_parity(before, after, alpha), {}, {})
-        for part in after.components[known:]
+        Change(part.measure, {}, change_of_parity(before, after, alpha), {}, {})
+        for part in after.measures[known:]
     )
 
 

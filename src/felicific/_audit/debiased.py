@@ -31,7 +31,7 @@ NOBODY = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Supposed:
-    """What one component, or the loss, is as if each label were everybody's.
+    """What one measure, or the loss, is as if each label were everybody's.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Debiased:
     max_odds_ratio : float
         How many fold reasons outside the table may change the odds of having a label.
     parts : dict of int to Supposed
-        The components that look at labels, by position; the loss stands behind all components.
+        The measures that look at labels, by position; the loss stands behind all measures.
     by_proba : bool
         Whether the chance of having a label is known, and not estimated.
     """
@@ -83,7 +83,7 @@ class Debiased:
         return Debiased(*kept, self.max_odds_ratio, parts, self.by_proba)
 
     def changed(self, before: Debiased, shift: Floats) -> Debiased:
-        """What is worth more than before; ``shift`` is by how much the origins of the components are apart."""
+        """What is worth more than before; ``shift`` is by how much the origins of the measures are apart."""
         parts = {}
         for j, part in self.parts.items():
             away = shift[j] if j < len(shift) else 0.0

@@ -128,14 +128,14 @@ def scored_by(estimator: Any, X: Table, classes: Array, *, fair: bool) -> Scored
     last = last_step(estimator)
     if last is not estimator and len(estimator.steps) > 1:
         X = estimator[:-1].transform(X)
-    features, proba = last._model_says(X)
-    checked = None if proba is None else check_proba(proba, len(classes), np.arange(len(proba)))
+    features, score = last._model_says(X)
+    checked = None if score is None else check_proba(score, len(classes), np.arange(len(score)))
     return Scored(checked, X, features, getattr(last, "_labels_of", None))
 
 
 def _proba(model: Any, features: Table, classes: Array) -> Floats:
-    proba = predict_proba(model, features, classes)
-    return check_proba(proba, len(classes), np.arange(len(proba)))
+    score = predict_proba(model, features, classes)
+    return check_proba(score, len(classes), np.arange(len(score)))
 
 
 def features_of(estimator: Any, X: Table) -> Table:
@@ -162,9 +162,9 @@ def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
     known = np.asarray(model.classes_)
     if len(known) == len(classes):
         return found
-    proba = np.zeros((len(found), len(classes)))
-    proba[:, np.searchsorted(classes, known)] = found
-    return proba
+    score = np.zeros((len(found), len(classes)))
+    score[:, np.searchsorted(classes, known)] = found
+    return score
 
 
 def decision_values(decide: Callable[[Table], Array], features: Table) -> Array:

@@ -1,6 +1,6 @@
 r"""Audits of people in a table that is not in memory: the sums that intervals are made of.
 
-Of every group and component the weight, the mean and the second and third central moments are kept. Those of two parts
+Of every group and measure the weight, the mean and the second and third central moments are kept. Those of two parts
 combine without going back to the rows (Pébay 2008): with :math:`\delta = m_B - m_A` and :math:`W = W_A + W_B`,
 
 .. math::
@@ -164,7 +164,7 @@ class _Amounts:
 class _Part:
     """Some people: arrays of shape (groups, columns); means relative to the origin.
 
-    The columns are the components and the loss; with sampling weights three times, for their powers 1, 2 and 3.
+    The columns are the measures and the loss; with sampling weights three times, for their powers 1, 2 and 3.
     """
 
     groups: tuple[Any, ...]
@@ -244,10 +244,10 @@ class _Part:
 
 
 def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[SummedPersons, Floats | None]:
-    """What is decided about the people of a table that is not in memory does to them.
+    """What is decided on the people of a table that is not in memory does to them.
 
     By the column ``columns.decided``; or by a policy, a lottery counting by its probabilities. Where it is known, also
-    the group means of what is decided today, or without the policy.
+    the group means of the baseline, or without the policy.
     """
     problem, plan = people.problem, people.plan
     if policy is not None and policy.sees_x:
@@ -262,12 +262,12 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
     sums = parts[0]
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
-    j, columns, drawn = len(problem.happiness), people.columns, policy is not None and policy.draws_lots
+    j, columns, drawn = len(problem.happiness), people.columns, policy is not None and policy.is_randomized
     rows, total = int(sums.rows.sum()), float(sums.total.sum())
     refuse_identifiers(sums.groups, rows, total)
     sampling = columns.weight is not None and are_sampling(columns.weight_kind, sums.whole, total, rows)
     knows_loss = columns.y is not None or not problem.loss.looks_at_y
-    weighed = tuple(drawn and bool(component.over) for component in problem.components)
+    weighed = tuple(drawn and bool(measure.over) for measure in problem.measures)
     join, loss = partial(_sample_of_unions, sums, sampling, weighed), None
     if knows_loss:
         everyone = np.zeros(len(sums.groups), dtype=np.intp)
@@ -275,7 +275,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         loss = replace(loss, mean=loss.mean + sums.origin[j])
     persons = SummedPersons(
         groups=sums.groups,
-        components=problem.components,
+        measures=problem.measures,
         origin=sums.origin[:j],
         rates=rates_of(problem, drawn=drawn),
         loss_rate=problem.loss.is_rate and not drawn,
@@ -294,7 +294,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         idle=idle_among(problem, sums.moved[:j]),
         grouping=Grouping(tuple(columns.group_names), columns.missing_group),
         least=sums.least[:j],
-        lots=drawn,
+        randomized=drawn,
         distributions=_distributions(sums, sampling, j),
     )
     check_persons(persons)
@@ -370,7 +370,7 @@ def _joined(part: _Part, place: Codes, count: int) -> _Part:
 
 
 def _sample_of(part: _Part, sampling: bool, weighed: tuple[bool, ...]) -> Sample:
-    """The sample of all components, without the loss; ``weighed`` are those that count people by a lottery."""
+    """The sample of all measures, without the loss; ``weighed`` are those that count people by a lottery."""
     j = len(weighed)
     sample = _sample(part, sampling, j + 1)
     if not any(weighed):
@@ -391,7 +391,7 @@ def _sample_of_unions(
 
 
 def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike: bool = False) -> list[_Part]:
-    """Sum up some people, batch by batch: what is decided, and where it is known, what is without a policy or today.
+    """Sum up some people, batch by batch: what is decided, and what the baseline does where it is known.
 
     Where nobody looks at x, many are ``alike``, and one of them stands for all.
     """
@@ -400,13 +400,13 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
     if alike and policy is not None and policy.sums_suffice and people.weight is None:
         people, times = _one_of_each(problem, policy, people)
     ways = [(people, people.probabilities if policy is None else policy.probabilities_of(people))]
-    if people.amounts_today is not None:
-        ways.append((people.as_today, people.probabilities))
-    elif people.knows_today and (policy is not None or people.today is not None):
-        ways.append((people, np.asarray(np.eye(len(problem.decisions))[people.decisions_today()])))
+    if people.amounts_baseline is not None:
+        ways.append((people.as_baseline, people.probabilities))
+    elif people.knows_baseline and (policy is not None or people.baseline is not None):
+        ways.append((people, np.asarray(np.eye(len(problem.decisions))[people.decisions_baseline()])))
     weight = people.weights
     # Fractions of which a lottery decides who is counted are means of people who count unequally.
-    unequal = policy is not None and policy.draws_lots and any(h.over for h in problem.happiness)
+    unequal = policy is not None and policy.is_randomized and any(h.over for h in problem.happiness)
     powers = (1, 2, 3) if (unequal or people.weight_kind == "sampling") and people.cluster is None else (1,)
     width = len(powers) * (len(problem.happiness) + 1)
     sums = [_nobody(people.groups, width, people.cluster) for _ in ways]
@@ -415,7 +415,7 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
         worths = [worth_of(problem, batch) for _, batch in parts]
         cluster = None if people.cluster is None else people.cluster[part]
         for i, (_, probabilities) in enumerate(ways):
-            assert probabilities is not None, "something is decided about these people"
+            assert probabilities is not None, "something is decided on these people"
             values = _values(worths[min(i, len(worths) - 1)], probabilities[part])
             values = [replace(value, power=power) for power in powers for value in values]
             often = None if times is None else times[part]
@@ -428,7 +428,7 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
 
 
 def _one_of_each(problem: Problem, policy: Policy, people: People) -> tuple[People, Floats | None]:
-    """One person of each group, signal, label and decision of today, and how many there are; all where that is more."""
+    """One person of each group, signal, label and baseline, and how many there are; all where that is more."""
     if people.cluster is not None or people.missing is not None:
         return people, None
     known, share = policy.places(people), None
@@ -440,7 +440,7 @@ def _one_of_each(problem: Problem, policy: Policy, people: People) -> tuple[Peop
         cell, own = known
         own = own if people.predicted is None else people.predicted
     parts = [cell, own, *([] if people.labels is None else [people.labels])]
-    parts += [] if people.today is None else [people.today]
+    parts += [] if people.baseline is None else [people.baseline]
     key, size = people.codes, len(people.groups)
     for part in parts:
         width = int(part.max(initial=0)) + 1
@@ -460,7 +460,7 @@ def _added(some: list[_Part], others: list[_Part]) -> list[_Part]:
 
 @dataclass(frozen=True)
 class _Value:
-    """Of one component, or the loss: values relative to a typical one, who is counted (None: all), whether it moves.
+    """Of one measure, or the loss: values relative to a typical one, who is counted (None: all), whether it moves.
 
     ``least`` is the least that any decision is worth, ``power`` that of the weights by which they are summed up. Who is
     counted by a fraction may be a probability.
@@ -475,7 +475,7 @@ class _Value:
 
 
 def _values(worth: Worth, probabilities: Floats) -> list[_Value]:
-    """What every person may expect of what is decided: of every component, then the loss."""
+    """What every person may expect of what is decided: of every measure, then the loss."""
 
     def valued(numbers: Floats, counted: Truths | None, moves: bool) -> _Value:
         origin = typical(numbers, counted) or 0.0
@@ -489,14 +489,12 @@ def _values(worth: Worth, probabilities: Floats) -> list[_Value]:
         mean = expected_value(numbers, probabilities, 0.0) / np.where(counted > 0, counted, 1.0)
         return _Value(np.where(counted > 0, mean, 0.0), 0.0, counted, worth.moves(j, numbers))
 
-    def component(j: int) -> _Value:
+    def measure(j: int) -> _Value:
         numbers, counted = worth.values(j)
         return valued(numbers, counted, worth.moves(j, numbers))
 
-    over = dict(fractions_of(worth.problem.components))
-    values = [
-        fraction(j, over[j]) if j in over else component(j) for j in range(len(worth.problem.happiness))
-    ]
+    over = dict(fractions_of(worth.problem.measures))
+    values = [fraction(j, over[j]) if j in over else measure(j) for j in range(len(worth.problem.happiness))]
     return [
         *values,
         valued(worth.cost, None, True) if worth.knows_cost else _Value(np.zeros(len(probabilities)), 0.0),

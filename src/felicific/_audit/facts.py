@@ -1,4 +1,4 @@
-"""Facts: what is known of a policy on some people, beside today's decisions, as a verdict goes by it."""
+"""Facts: what is known of a policy on some people, beside the baseline's decisions, as a verdict goes by it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Interval, RequirementAudit
-from felicific._problem.baseline import TODAY, Baseline
-from felicific._problem.change import ROUNDING
-from felicific._problem.happiness import Component
+from felicific._problem.change import MODEL, ROUNDING, Reference
+from felicific._problem.happiness import Measure
 
 #: What a group may gain at most beside what another one loses, for a policy that is said to take and not to give.
 LITTLE = 0.02
@@ -19,23 +18,23 @@ LITTLE = 0.02
 
 @dataclass(frozen=True)
 class Shift:
-    """One component: its gap today and then, and what changes for the same people.
+    """One measure: its gap by the baseline and by the policy, and what changes for the same people.
 
     Attributes
     ----------
-    component : Component
+    measure : Measure
     title : str
         What sentences call it.
     quantity : Quantity
         How its numbers are written.
     before, after : Interval
-        The gap today, and then.
+        The gap by the baseline, and by the policy.
     change : Interval or None
         Paired; None where the rows are not paired.
     means : tuple of Interval
         Paired changes of every group's mean; none where the rows are not paired.
     was, then : tuple of float
-        Group means today, and then; of distributions, which have none, nothing.
+        Group means by the baseline, and by the policy; of distributions, which have none, nothing.
     closed : bool
         Whether the gap was to be closed.
     asked : float
@@ -45,10 +44,10 @@ class Shift:
     asked_otherwise : bool
         Whether nobody asked for a gap of all groups, and something else was asked for.
     without : (float, float) or None
-        The gap today and then without tiny groups, where there are some and at least two others.
+        The gap by the baseline and by the policy without tiny groups, where there are some and at least two others.
     """
 
-    component: Component
+    measure: Measure
     title: str
     quantity: Quantity
     before: Interval
@@ -85,14 +84,14 @@ class Shift:
         return more and self.quantity(self.after.estimate) != self.quantity(self.asked)
 
     @property
-    def takes(self) -> bool:
+    def levels_down(self) -> bool:
         """Whether one group is shown to lose what people want more of, and none looks as if it gained.
 
         That none is shown to gain would not do: small gains are rarely shown, and "no group gains" would be false.
         What may be gained at most is negligible beside what is lost.
         """
         known = [mean for mean in self.means if mean.n]
-        if not known or not self.component.wanted or min(mean.high for mean in known) >= 0.0:
+        if not known or not self.measure.wanted or min(mean.high for mean in known) >= 0.0:
             return False
         little = LITTLE * max(-mean.estimate for mean in known)
         return all(mean.low <= 0.0 and (mean.estimate <= 0.0 or mean.high <= little) for mean in known)
@@ -100,41 +99,41 @@ class Shift:
     @property
     def takes_from_all(self) -> bool:
         """Whether every group is shown to lose."""
-        return self.takes and all(mean.high < 0.0 for mean in self.means if mean.n)
+        return self.levels_down and all(mean.high < 0.0 for mean in self.means if mean.n)
 
     @property
     def certified(self) -> bool:
-        """Whether less than today's gap is certified."""
+        """Whether less than the baseline's gap is certified."""
         return self.bound is not None and self.bound < self.before.estimate
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a policy on some people, beside today's decisions.
+    """What is known of a policy on some people, beside the baseline's decisions.
 
     Attributes
     ----------
     groups, sizes : tuple
-        Names as text, and how many people of each are counted by every component.
+        Names as text, and how many people of each are counted by every measure.
     compared : tuple of int
         Which of them are compared: all whose group is known.
     shifts : tuple of Shift
-        The components that have a gap; of two that are complements, one.
+        The measures that have a gap; of two that are complements, one.
     confidence : float
-    people, changed, lots, better, worse : float
-        How many people there are, are decided about otherwise than today, by lot, are better off and worse off.
+    people, changed, draws, better, worse : float
+        How many people there are, get another decision than from the baseline, at random, are better off and worse off.
     cost, cost_best : Interval or None
-        Loss against today's, and against the best policy of this kind with gaps ignored; paired.
+        Loss against the baseline's, and against the best policy of this kind with gaps ignored; paired.
     cost_quantity : Quantity
         How costs are written.
     in_sample : str
         How these are known to be people that the policy was fitted to; empty where they are not.
-    held_today : bool
-        Whether something was asked, and all of it is shown to hold today.
+    held_baseline : bool
+        Whether something was asked, and all of it is shown to hold by the baseline.
     requirements : tuple of RequirementAudit
         What else was asked of the policy, and what these people make of it.
     kept : bool
-        Whether it decides about everybody as today, whoever that is.
+        Whether it decides on everybody as the baseline does, whoever that is.
     best_is_free : bool
         Whether the best policy has nothing to meet besides gaps.
     promise : str
@@ -151,8 +150,8 @@ class Facts:
         Other measures whose gap is shown to grow.
     labels : str or None
         "all", "selected" or "modelled"; None where nobody said it; empty where nothing looks at labels.
-    baseline : Baseline
-        What stands in the place of today's decisions where nobody said what is decided today.
+    reference : Reference
+        What stands in the place of the baseline's decisions where nobody named the baseline.
     """
 
     groups: tuple[str, ...]
@@ -162,14 +161,14 @@ class Facts:
     confidence: float
     people: float
     changed: float
-    lots: float = 0.0
+    randomized: float = 0.0
     better: float = 0.0
     worse: float = 0.0
     cost: Interval | None = None
     cost_best: Interval | None = None
     cost_quantity: Quantity = field(default_factory=lambda: Quantity("", 0.01))
     in_sample: str = ""
-    held_today: bool = False
+    held_baseline: bool = False
     requirements: tuple[RequirementAudit, ...] = ()
     kept: bool = True
     best_is_free: bool = True
@@ -182,7 +181,7 @@ class Facts:
     majority: float | None = None
     others: tuple[str, ...] = ()
     labels: str | None = ""
-    baseline: Baseline = TODAY
+    reference: Reference = MODEL
 
     @property
     def closed(self) -> list[Shift]:
@@ -195,11 +194,11 @@ class Facts:
         return all(shift.change is not None for shift in self.shifts)
 
 
-def told_once(components: Sequence[Component]) -> list[int]:
-    """Positions of components of which none is the complement of another: of two decisions, the favourable one."""
-    counted = Counter((one.family, one.part[1]) for one in components if one.part is not None)
+def told_once(measures: Sequence[Measure]) -> list[int]:
+    """Positions of measures of which none is the complement of another: of two decisions, the favourable one."""
+    counted = Counter((one.family, one.part[1]) for one in measures if one.part is not None)
 
-    def spare(one: Component) -> bool:
+    def spare(one: Measure) -> bool:
         return not one.wanted and one.part is not None and counted[one.family, one.part[1]] == 2
 
-    return [j for j, one in enumerate(components) if not spare(one)]
+    return [j for j, one in enumerate(measures) if not spare(one)]

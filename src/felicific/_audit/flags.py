@@ -10,8 +10,9 @@ from felicific._audit.facts import Facts
 #: Groups of fewer people are called tiny, and very tiny.
 FEW, FEWEST = 100, 30
 
-#: A gap that grows by less than this share of today's is not worth a flag, nor are lots of fewer people a warning.
-GROWN, MANY_LOTS = 0.02, 0.05
+#: A gap that grows by less than this share of the baseline's is not worth a flag, nor are draws of fewer people a
+#: warning.
+GROWN, MANY_RANDOMIZED = 0.02, 0.05
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def find_flags(facts: Facts, kind: str) -> list[Flag]:
         _tiny_group(facts),
         _below_majority(facts),
         _others_grow(facts),
-        _lots(facts),
+        _randomized(facts),
         _labels(facts),
         _sees_group(facts),
     ]
@@ -59,10 +60,10 @@ def _in_sample(facts: Facts) -> Flag | None:
 
 
 def _levels_down(facts: Facts, kind: str) -> Flag | None:
-    taking = [shift for shift in facts.shifts if shift.takes]
-    if not taking or kind == "takes":
+    taking = [shift for shift in facts.shifts if shift.levels_down]
+    if not taking or kind == "levels-down":
         return None
-    return Flag("levels-down", 3, "Takes, and gives nobody", words.taken(facts, taking))
+    return Flag("levels-down", 3, "Levels down", words.taken(facts, taking))
 
 
 def _gap_grows(facts: Facts) -> Flag | None:
@@ -122,11 +123,11 @@ def _others_grow(facts: Facts) -> Flag | None:
     return Flag("others-grow", 2, "Other gaps grow", words.others(grown))
 
 
-def _lots(facts: Facts) -> Flag | None:
-    if facts.lots <= 0.0:
+def _randomized(facts: Facts) -> Flag | None:
+    if facts.randomized <= 0.0:
         return None
-    many = facts.lots > MANY_LOTS * facts.people
-    return Flag("lots", 2 if many else 1, "Lots are drawn", words.lots(facts))
+    many = facts.randomized > MANY_RANDOMIZED * facts.people
+    return Flag("randomized", 2 if many else 1, "People are randomized", words.randomized(facts))
 
 
 def _labels(facts: Facts) -> Flag | None:

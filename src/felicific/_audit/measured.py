@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import Measure, measure_component, measure_loss
+from felicific._audit.methods import Sampled, measure_loss, sample_of
 from felicific._audit.persons import Persons, known_groups
 from felicific._audit.requirements import Judge, Stated
 from felicific._audit.result import (
     NOBODY,
     Audit,
-    ComponentAudit,
     GapTest,
     Interval,
+    MeasureAudit,
     RequirementAudit,
     verdict_of,
 )
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component, written
+from felicific._problem.happiness import Measure, written
 from felicific._statistics.gaps import (
     chance_gap,
     limits_name,
@@ -40,7 +40,7 @@ UNKNOWN = "group not known, not compared"
 _EFFECTIVE = "n is as many independent people as would tell as much"
 
 
-def measure(
+def measure_people(
     persons: Persons,
     allowed: list[float],
     *,
@@ -55,26 +55,26 @@ def measure(
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none).
 
     ``unlabelled`` are the rows whose labels are missing, where the loss is left out for that. So many
-    ``gaps_together`` hold with this confidence; so many ``further`` components are measured elsewhere.
+    ``gaps_together`` hold with this confidence; so many ``further`` measures are measured elsewhere.
     """
-    (n_groups, n_components), known = persons.sample.n.shape, known_groups(persons)
+    (n_groups, n_measures), known = persons.sample.n.shape, known_groups(persons)
     alpha = 1.0 - confidence
-    every = n_components + further
+    every = n_measures + further
     apart = alpha / (n_groups * every) if simultaneous else alpha
     together = alpha / (every if simultaneous else gaps_together)
-    components = tuple(
-        _set_aside(_audit_component(persons, j, known, method, apart, together, allowed[j]))
-        for j in range(n_components)
+    measures = tuple(
+        _set_aside(_audit_measure(persons, j, known, method, apart, together, allowed[j]))
+        for j in range(n_measures)
     )
     loss = measure_loss(persons, method)
     return Audit(
-        components=components,
+        measures=measures,
         loss=None if loss is None else loss.intervals(alpha)[0],
         groups=persons.groups,
         rows=persons.rows,
         confidence=confidence,
         simultaneous=simultaneous,
-        notes=tuple(_notes(persons, known, components, unlabelled)),
+        notes=tuple(_notes(persons, known, measures, unlabelled)),
         persons=persons,
         loss_name=loss_name,
         unknown=tuple(persons.groups[z] for z in range(n_groups) if z not in known),
@@ -84,32 +84,32 @@ def measure(
 def judged(
     found: Audit,
     policy: Policy | Stated,
-    today: Floats | None,
+    baseline: Floats | None,
     method: str = "auto",
     *,
-    of_today: bool = False,
+    of_baseline: bool = False,
 ) -> tuple[RequirementAudit, ...]:
-    """What was asked of a policy, and what the people of its audit make of it; ``today`` are means without it.
+    """What was asked of a policy, and what the people of its audit make of it; ``baseline`` are means without it.
 
-    Or, ``of_today``, what they make of it as things are: the audit is that of today's decisions.
+    Or, ``of_baseline``, what they make of it as things are: the audit is that of the baseline's decisions.
     """
     alpha = 1.0 - found.confidence
 
-    def compare(persons: Persons, j: int, places: Codes) -> ComponentAudit:
-        return _audit_component(persons, j, places, method, alpha, alpha, math.inf)
+    def compare(persons: Persons, j: int, places: Codes) -> MeasureAudit:
+        return _audit_measure(persons, j, places, method, alpha, alpha, math.inf)
 
     stated = policy if isinstance(policy, Stated) else Stated.of(policy)
-    return Judge(found, stated, today, method, compare, of_today).rows()
+    return Judge(found, stated, baseline, method, compare, of_baseline).rows()
 
 
-def _set_aside(part: ComponentAudit) -> ComponentAudit:
+def _set_aside(part: MeasureAudit) -> MeasureAudit:
     """Of what only requirements speak of, group means alone, unless they ask for its gap."""
-    if not part.component.aside or part.test is not None:
+    if not part.measure.aside or part.test is not None:
         return part
     return replace(part, gap=None, bias=math.nan, corrected_gap=None)
 
 
-def _audit_component(
+def _audit_measure(
     persons: Persons,
     j: int,
     known: Codes,
@@ -117,38 +117,38 @@ def _audit_component(
     apart: float,
     together: float,
     allowed: float,
-) -> ComponentAudit:
-    everyone, component = measure_component(persons, j, method), persons.components[j]
+) -> MeasureAudit:
+    everyone, measure = sample_of(persons, j, method), persons.measures[j]
     how = (method, apart, together, allowed)
     held = np.flatnonzero(everyone.sample.n > 0)
     if len(held) == len(persons.groups) and len(known) > 1:
-        return _measured(component, persons.groups, everyone, known, *how)
-    return _without_some(component, persons.groups, everyone.only(held), held, known, *how)
+        return _measured(measure, persons.groups, everyone, known, *how)
+    return _without_some(measure, persons.groups, everyone.only(held), held, known, *how)
 
 
 def _without_some(
-    component: Component,
+    measure: Measure,
     groups: tuple[Any, ...],
-    found: Measure,
+    found: Sampled,
     held: Codes,
     known: Codes,
     method: str,
     apart: float,
     together: float,
     allowed: float,
-) -> ComponentAudit:
-    """One component, a fraction, in some groups of which nobody is counted: of these there is no number."""
-    low, high = component.bounds or (-math.inf, math.inf)
+) -> MeasureAudit:
+    """One measure, a fraction, in some groups of which nobody is counted: of these there is no number."""
+    low, high = measure.bounds or (-math.inf, math.inf)
     none = replace(NOBODY, low=low, high=high)
     some, compared = tuple(groups[z] for z in held), np.flatnonzero(np.isin(held, known))
     if len(compared) > 1:
-        part = _measured(component, some, found, compared, method, apart, together, allowed)
+        part = _measured(measure, some, found, compared, method, apart, together, allowed)
     else:
         means = dict(zip(some, _with_unknown(found.intervals(apart), compared), strict=True))
         note = "one group only" if len(known) < 2 else "fewer than two groups have somebody counted"
-        gap = replace(none, low=0.0, high=component.widest, note=note)
+        gap = replace(none, low=0.0, high=measure.widest, note=note)
         test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
-        part = ComponentAudit(component, means if some else {}, gap, math.nan, test)
+        part = MeasureAudit(measure, means if some else {}, gap, math.nan, test)
     part = replace(part, means={group: part.means.get(group, none) for group in groups})
     if len(compared) == len(known):
         return part
@@ -162,15 +162,15 @@ def _without_some(
 
 
 def _measured(
-    component: Component,
+    measure: Measure,
     groups: tuple[Any, ...],
-    everyone: Measure,
+    everyone: Sampled,
     known: Codes,
     method: str,
     apart: float,
     together: float,
     allowed: float,
-) -> ComponentAudit:
+) -> MeasureAudit:
     found = everyone if len(known) == len(groups) else everyone.only(known)
     sample, n_groups = found.sample, len(known)
     # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
@@ -200,7 +200,7 @@ def _measured(
     means = dict(zip(groups, _with_unknown(everyone.intervals(apart), known), strict=True))
     bias = chance_gap(found.pairs)
     bias = min(bias, widest) if math.isfinite(bias) else bias
-    part = ComponentAudit(component, means, gap, bias, test)
+    part = MeasureAudit(measure, means, gap, bias, test)
     if found.method != "t" or not everyone.skewed.any():
         return part
     better = everyone.by("hall").intervals(apart)
@@ -230,9 +230,7 @@ def _with_unknown(means: list[Interval], known: Codes) -> list[Interval]:
     ]
 
 
-def _notes(
-    persons: Persons, known: Codes, components: tuple[ComponentAudit, ...], unlabelled: int
-) -> list[str]:
+def _notes(persons: Persons, known: Codes, measures: tuple[MeasureAudit, ...], unlabelled: int) -> list[str]:
     notes = []
     if persons.loss_sample is None:
         lost = f"they are missing in {unlabelled:,} rows: say what is known of them (missing_labels)."
@@ -254,26 +252,26 @@ def _notes(
         notes.append(
             f"The rows come in {persons.clusters:,} clusters, and intervals go by how much these vary; {_EFFECTIVE}."
         )
-    doubtful = [found.component.name for found in components if found.corrected]
+    doubtful = [found.measure.name for found in measures if found.corrected]
     if doubtful:
         notes.append(
             f"The values of {', '.join(map(repr, doubtful))} are so skewed that t intervals hold the truth less often "
             "than stated; corrected ones are given beside them, and tests rest on Chebyshev's inequality."
         )
-    likely = [c.name for c, looks in zip(persons.components, _look_like_rates(persons), strict=True) if looks]
+    likely = [c.name for c, looks in zip(persons.measures, _look_like_rates(persons), strict=True) if looks]
     if likely and persons.countable:
         notes.append(
             f"The values of {', '.join(map(repr, likely))} are all 0 or 1 here. If they can be nothing else, "
             "write a comparison, or declare a rate (rate=True): intervals are then exact."
         )
-    if any(found.test is not None and found.test.at_most == 0.0 for found in components):
+    if any(found.test is not None and found.test.at_most == 0.0 for found in measures):
         notes.append("A gap of exactly 0 can be refuted and never shown.")
     return notes
 
 
 def _look_like_rates(persons: Persons) -> Truths:
-    """Components of unknown range whose squares have the mean of the values, as those of 0 and 1 do."""
-    sample, unknown = persons.sample, np.array([component.bounds is None for component in persons.components])
+    """Measures of unknown range whose squares have the mean of the values, as those of 0 and 1 do."""
+    sample, unknown = persons.sample, np.array([measure.bounds is None for measure in persons.measures])
     mean = sample.mean + persons.origin
     variance = sample.sd**2 * (sample.n - 1.0) / np.maximum(sample.n, 1.0)
     alike = (np.abs(variance - mean * (1.0 - mean)) <= 1e-9).all(axis=0)

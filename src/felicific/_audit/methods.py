@@ -31,8 +31,8 @@ FEWEST = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Measure:
-    """What is known of one component, or of the loss, group by group.
+class Sampled:
+    """What is known of one measure, or of the loss, group by group.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Measure:
         Whether all values are 0 or 1, by declaration; the origin is then 0.
     words_after : str
         What is said after the words of the method.
-    ends : (Measure, Measure), or None
+    ends : (Sampled, Sampled), or None
         Of what hidden reasons leave open: its least and its most.
     """
 
@@ -61,7 +61,7 @@ class Measure:
     values: Callable[[int], Floats]
     rate: bool = False
     words_after: str = ""
-    ends: tuple[Measure, Measure] | None = None
+    ends: tuple[Sampled, Sampled] | None = None
 
     @cached_property
     def pairs(self) -> Sample:
@@ -98,13 +98,13 @@ class Measure:
         """The same; of a large sample with the correction for skewness."""
         return (self.by("hall") if self.method == "t" else self).limits(tail)
 
-    def only(self, groups: Codes) -> Measure:
+    def only(self, groups: Codes) -> Sampled:
         """Some of the groups."""
         values, places = self.values, groups.tolist()
         ends = None if self.ends is None else (self.ends[0].only(groups), self.ends[1].only(groups))
         return replace(self, sample=self.sample.only(groups), values=lambda z: values(places[z]), ends=ends)
 
-    def by(self, method: str) -> Measure:
+    def by(self, method: str) -> Sampled:
         """The same people by another method."""
         ends = None if self.ends is None else (self.ends[0].by(method), self.ends[1].by(method))
         return replace(self, method=method, ends=ends)
@@ -172,13 +172,13 @@ class Measure:
         return notes
 
 
-def measure_component(persons: Persons, j: int, method: str = "auto") -> Measure:
-    """One component by the method that was asked for, if it can be had, or by the best there is."""
+def sample_of(persons: Persons, j: int, method: str = "auto") -> Sampled:
+    """One measure by the method that was asked for, if it can be had, or by the best there is."""
     return _measured(persons, j, persons.sample.take(j), method)
 
 
-def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
-    """One component, of which the sample is given."""
+def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Sampled:
+    """One measure, of which the sample is given."""
     kept: dict[int, Floats] = {}
 
     def values(z: int) -> Floats:
@@ -190,23 +190,23 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
     chosen, rate = _choose(method, persons, j, sample.n), bool(persons.rates[j])
     if is_debiased(persons, j):
         bounds = bounds_of(persons, j)
-        found = Measure(_within(sample, bounds), origin, chosen, bounds, values, words_after=DEBIASED)
+        found = Sampled(_within(sample, bounds), origin, chosen, bounds, values, words_after=DEBIASED)
         ends = _ends(persons)
         return replace(
-            found, ends=ends and (_component_at(ends[0], j, chosen), _component_at(ends[1], j, chosen))
+            found, ends=ends and (_measure_at(ends[0], j, chosen), _measure_at(ends[1], j, chosen))
         )
-    if persons.lots and persons.components[j].over:
-        return Measure(sample, origin, chosen, bounds_of(persons, j), values, words_after=DELTA)
+    if persons.randomized and persons.measures[j].over:
+        return Sampled(sample, origin, chosen, bounds_of(persons, j), values, words_after=DELTA)
     if not rate:
-        return Measure(sample, origin, chosen, bounds_of(persons, j), values)
+        return Sampled(sample, origin, chosen, bounds_of(persons, j), values)
     # Of a rate the origin is 0, 1 or one half, so nothing is lost by adding it.
     sample = replace(sample, mean=sample.mean + origin)
     chosen = "added" if chosen == "t" else chosen
-    return Measure(sample, 0.0, chosen, (0.0, 1.0), lambda z: values(z) + origin, rate)
+    return Sampled(sample, 0.0, chosen, (0.0, 1.0), lambda z: values(z) + origin, rate)
 
 
 def is_debiased(persons: Persons, j: int) -> bool:
-    """Whether missing labels are part of the values of a component; of -1, of the loss."""
+    """Whether missing labels are part of the values of a measure; of -1, of the loss."""
     if not isinstance(persons, EachPerson) or persons.debiased is None:
         return False
     return bool(persons.debiased_at[j])
@@ -216,8 +216,8 @@ def _ends(persons: Persons) -> tuple[EachPerson, EachPerson] | None:
     return persons.ends if isinstance(persons, EachPerson) else None
 
 
-def _component_at(end: EachPerson, j: int, method: str) -> Measure:
-    """One end of a component."""
+def _measure_at(end: EachPerson, j: int, method: str) -> Sampled:
+    """One end of a measure."""
     return _measured(end, j, end.sample.take(j), method)
 
 
@@ -226,7 +226,7 @@ def _within(sample: Sample, bounds: tuple[float, float] | None) -> Sample:
     return sample if bounds is None else replace(sample, mean=np.clip(sample.mean, *bounds))
 
 
-def measure_loss(persons: Persons, method: str = "auto") -> Measure | None:
+def measure_loss(persons: Persons, method: str = "auto") -> Sampled | None:
     """The loss of all people together, by the best method there is; None when it is not known.
 
     A large-sample method, or Bernstein's, that is asked for takes the place of another that is not exact.
@@ -235,14 +235,14 @@ def measure_loss(persons: Persons, method: str = "auto") -> Measure | None:
     return None if sample is None else _measured_loss(persons, sample, method)
 
 
-def _measured_loss(persons: Persons, sample: Sample, asked: str = "auto") -> Measure:
+def _measured_loss(persons: Persons, sample: Sample, asked: str = "auto") -> Sampled:
     def values(_: int) -> Floats:
         return persons.loss_values()
 
     bounds = persons.loss_bounds if persons.loss_bounds is None or np.ptp(persons.loss_bounds) else None
     if is_debiased(persons, -1):
         method = asked if asked == "hall" else "t"
-        found = Measure(_within(sample, bounds), 0.0, method, bounds, values, words_after=DEBIASED)
+        found = Sampled(_within(sample, bounds), 0.0, method, bounds, values, words_after=DEBIASED)
         ends = _ends(persons)
         return replace(found, ends=ends and (_loss_at(ends[0], method), _loss_at(ends[1], method)))
     method = _best(persons, persons.loss_rate, bounds, sample.n)
@@ -250,10 +250,10 @@ def _measured_loss(persons: Persons, sample: Sample, asked: str = "auto") -> Mea
         method = asked
     if persons.loss_rate and not persons.countable:
         method = "added" if method == "t" else method
-    return Measure(sample, 0.0, method, bounds, values)
+    return Sampled(sample, 0.0, method, bounds, values)
 
 
-def _loss_at(end: EachPerson, method: str) -> Measure:
+def _loss_at(end: EachPerson, method: str) -> Sampled:
     """One end of the loss."""
     assert end.loss_sample is not None, "the loss is known"
     return _measured_loss(end, end.loss_sample, method)
@@ -269,13 +269,13 @@ def _best(persons: Persons, rate: bool, bounds: tuple[float, float] | None, n: F
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Several ways of deciding about the same people
+# Several ways of deciding on the same people
 
 
 class Known(NamedTuple):
-    """Means and their limits, of several ways of deciding about the same people.
+    """Means and their limits, of several ways of deciding on the same people.
 
-    ``means``, ``low`` and ``high`` are of shape (ways, groups, components), those of the loss of shape (ways,).
+    ``means``, ``low`` and ``high`` are of shape (ways, groups, measures), those of the loss of shape (ways,).
     """
 
     means: Floats
@@ -287,7 +287,7 @@ class Known(NamedTuple):
 
 
 def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
-    """What :meth:`Measure.cautious` says of every component and of the loss, for each way of deciding."""
+    """What :meth:`Sampled.cautious` says of every measure and of the loss, for each way of deciding."""
     if ways[0].ends is None:
         return _cautious(ways, tail)
     ends = [[way.ends[side] for way in ways if way.ends is not None] for side in (0, 1)]
@@ -299,29 +299,29 @@ def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
 
 def _cautious(ways: Sequence[EachPerson], tail: float) -> Known:
     """The same where nothing is hidden, or of one end."""
-    one, n_ways, n_components = ways[0], len(ways), len(ways[0].components)
-    # Component by component in memory: that is how they are summed up.
+    one, n_ways, n_measures = ways[0], len(ways), len(ways[0].measures)
+    # Measure by measure in memory: that is how they are summed up.
     values = np.concatenate([way.values.T for way in ways]).T
     inside = None if one.inside is None else np.tile(one.inside, (1, n_ways))
     groups = len(one.groups)
     uneven = None if one.debiased is None else np.tile(one.debiased_at[:-1], n_ways)
     sample = one.summed(values, one.codes, groups, inside, uneven)
     low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
-    for j in range(n_components):
+    for j in range(n_measures):
         for part in _alike(ways, j):
-            columns = part * n_components + j
+            columns = part * n_measures + j
             measured = _measured(ways[part[0]], j, sample.take(columns), "auto")
             least, most = (limits.reshape(groups, -1) + measured.origin for limits in measured.cautious(tail))
             low[:, columns], high[:, columns] = least, most
-    shape = (groups, n_ways, n_components)
+    shape = (groups, n_ways, n_measures)
     means = sample.mean + np.tile(one.origin, n_ways)
     means, low, high = (numbers.reshape(shape).swapaxes(0, 1) for numbers in (means, low, high))
     return Known(means, low, high, *_loss_limits(ways, tail))
 
 
 def _alike(ways: Sequence[EachPerson], j: int) -> list[Codes]:
-    """Ways of deciding whose limits of a component can be found together: rates, and others; with bets each alone."""
-    return _together(np.array([way.rates[j] for way in ways]), ways[0].components[j].bounds)
+    """Ways of deciding whose limits of a measure can be found together: rates, and others; with bets each alone."""
+    return _together(np.array([way.rates[j] for way in ways]), ways[0].measures[j].bounds)
 
 
 def _together(rate: Truths, bounds: tuple[float, float] | None) -> list[Codes]:
@@ -349,20 +349,20 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
 
 
 def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
-    component, bounds = persons.components[j], persons.components[j].bounds
+    measure, bounds = persons.measures[j], persons.measures[j].bounds
     if is_debiased(persons, j):
         if method in ("auto", "t", "hall"):
             return "t" if method == "auto" else method
         raise HappinessError(
-            f"Labels are missing, {component.name!r} looks at them, and values that are debiased for it are neither "
+            f"Labels are missing, {measure.name!r} looks at them, and values that are debiased for it are neither "
             f"rates nor within bounds, so method={method!r} does not apply.",
             "Use method='t' or 'hall'.",
         )
-    if persons.lots and component.over:
+    if persons.randomized and measure.over:
         if method in ("auto", "t", "hall"):
             return "t" if method == "auto" else method
         raise HappinessError(
-            f"Who is counted by {component.name!r} is drawn by lot, and there is no distribution-free bound for a "
+            f"Who is counted by {measure.name!r} is decided at random, and there is no distribution-free bound for a "
             f"ratio yet, so method={method!r} does not apply.",
             "Use method='t' or 'hall', or audit decisions that were taken.",
         )
@@ -378,14 +378,14 @@ def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
         raise not_one_by_one()
     if method == "exact" and not persons.rates[j]:
         raise HappinessError(
-            f"The values of {component.name!r} are not declared to be 0 or 1, or some decisions are drawn by lot, so "
+            f"The values of {measure.name!r} are not declared to be 0 or 1, or some decisions are random, so "
             "method='exact' does not apply.",
             "If they can be nothing else, write a comparison, or declare a rate; or use method='betting' with "
             "bounds=, or method='t'.",
         )
     if method in ("bernstein", "betting") and bounds is None:
         raise HappinessError(
-            f"method={method!r} needs to know the range of {component.name!r}.",
+            f"method={method!r} needs to know the range of {measure.name!r}.",
             "State bounds= of the happiness, or use method='t'.",
         )
     return method

@@ -12,7 +12,7 @@ import numpy as np
 from felicific._people.labels import LabelBeliefs, label_proba_by_group, refuse_labelled_otherwise, stands_for
 from felicific._people.people import People
 from felicific._problem.problem import Problem
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import named_groups
 from felicific._program.known_labels import EXPLORE, KnownLabels
 from felicific._tables.memory import column_names, is_frame, row_argmax, take_column, take_rows
 from felicific._typing import Array, Codes, Floats, Table
@@ -32,7 +32,7 @@ class Scored:
 
     Attributes
     ----------
-    proba : array of shape (n, K), or None
+    score : array of shape (n, K), or None
         The model's probabilities.
     table : table, or None
         Their rows, as that model gets them.
@@ -42,7 +42,7 @@ class Scored:
         What a model says that was fitted with missing labels; see :data:`LabelsOf`.
     """
 
-    proba: Floats | None = None
+    score: Floats | None = None
     table: Table = None
     features: Table = None
     labels_of: LabelsOf | None = None
@@ -56,8 +56,8 @@ def with_beliefs(people: People, problem: Problem, scored: Scored) -> tuple[Peop
     if people.labelled.all():
         return replace(people, missing=None, label_proba=None), None
     refuse_nobody(people)
-    proba, chances, source = scored.proba, None, "label_proba"
-    told = None if scored.labels_of is None else scored.labels_of(scored.table, people.group, proba)
+    score, chances, source = scored.score, None, "label_proba"
+    told = None if scored.labels_of is None else scored.labels_of(scored.table, people.group, score)
     if told is not None:  # labels were missing at the fit, too
         chances, label_proba = told
         if people.label_proba is None and label_proba is not None and not said.estimates:
@@ -69,22 +69,22 @@ def with_beliefs(people: People, problem: Problem, scored: Scored) -> tuple[Peop
             "model",
         )
     # By score and group, or where there is no score by decision and group.
-    assert people.probabilities is not None, "something was decided about these people"
+    assert people.probabilities is not None, "something was decided on these people"
     decided = row_argmax(people.probabilities)
-    seen = replace(people, proba=proba, checked=True, predicted=decided)
+    seen = replace(people, score=score, checked=True, predicted=decided)
     if people.label_proba is None:
-        source = "decision" if proba is None else "score"
+        source = "decision" if score is None else "score"
     if chances is None or people.label_proba is None:
         beliefs = LabelBeliefs.of(seen, alike=True)
         people = replace(people, label_proba=beliefs.proba_of(seen))
         chances = beliefs.chances_of(seen) if chances is None else chances
     people = replace(people, chances=_wide(chances, len(problem.labels)))
     known = known_labels(people, problem.labels, source)
-    if proba is None and not math.isinf(said.max_odds_ratio):
+    if score is None and not math.isinf(said.max_odds_ratio):
         _refuse_alone(people, decided, problem)
-    compared = known_groups(people.groups, people.attributes, people.unknown)
+    compared = named_groups(people.groups, people.attributes, people.unknown)
     known.check(
-        _lowest(people, proba), label_proba_by_group(people) if source == "label_proba" else None, compared
+        _lowest(people, score), label_proba_by_group(people) if source == "label_proba" else None, compared
     )
     return people, known
 
@@ -173,13 +173,13 @@ def _refuse_alone(people: People, decided: Codes, problem: Problem) -> None:
         )
 
 
-def _lowest(people: People, proba: Floats | None) -> Floats:
+def _lowest(people: People, score: Floats | None) -> Floats:
     """By group the least score of somebody with a label; not a number where there are no scores of two classes."""
     found = np.full(len(people.groups), np.nan)
-    if proba is None or proba.shape[1] != 2:
+    if score is None or score.shape[1] != 2:
         return found
     for z in range(len(found)):
-        found[z] = proba[(people.codes == z) & people.labelled, -1].min(initial=np.inf)
+        found[z] = score[(people.codes == z) & people.labelled, -1].min(initial=np.inf)
     return found
 
 

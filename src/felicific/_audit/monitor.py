@@ -12,16 +12,16 @@ from felicific._audit.decided import has_policy, last_step
 from felicific._audit.monitored import Monitor
 from felicific._people.columns import Columns
 from felicific._policy.policy import policy_of
-from felicific._problem.criteria import Decided
+from felicific._problem.criteria import Selected
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.problem import Problem
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import named_groups
 from felicific._statistics.intervals import check_confidence
 from felicific._statistics.stream import Stream
 from felicific._typing import GapLike, Table
 from felicific.exceptions import ConstraintError, GroupError
 
-#: As many comparisons, pairs of groups times components, as a state of some megabytes holds.
+#: As many comparisons, pairs of groups times measures, as a state of some megabytes holds.
 MOST_PAIRS = 5_000
 
 
@@ -38,9 +38,9 @@ def monitor(
     favourable: object = None,
     sample_weight: object = None,
     missing_group: str | None = None,
-    proba: object = None,
+    score: object = None,
     predicted: object = None,
-    today: object = None,
+    baseline: object = None,
     group_proba: object = None,
     confidence: float = 0.95,
 ) -> Monitor:
@@ -54,10 +54,10 @@ def monitor(
 
     Parameters
     ----------
-    decisions, X, y, happiness, sensitive_features, favourable, missing_group, proba, predicted, today, group_proba :
+    decisions, X, y, happiness, sensitive_features, favourable, missing_group, score, predicted, baseline, group_proba :
         As for :func:`felicific.audit`, in the order in which people came. A table that is not in memory is read in its
         order; Spark has none.
-    gap : number, or dict of component or criterion to number
+    gap : number, or dict of measure or criterion to number
         The gap that is allowed, of what is monitored; by default that of the FairClassifier.
     classes, groups : sequence, optional
         All decisions, and all groups, that there are; by default those that occur. Later ones are refused.
@@ -76,7 +76,7 @@ def monitor(
     Of values with known ``bounds`` (criteria and rates have them) this holds for any distribution, drifting as it may
     from one hundred people to the next. Without bounds it holds in large samples, which is said wherever it matters.
     People are taken to be independent given those who came before; among 100 who came one after the other the level is
-    taken to be one, and who comes not to follow from what was decided about the others. Of two components that mirror
+    taken to be one, and who comes not to follow from what was decided on the others. Of two measures that mirror
     each other, as the two of statistical parity for two classes do, one is monitored. Give rows of a happiness that
     looks at labels when the outcome of *all* people of a time is known: defaults become known early, and counting each
     row when its own outcome is known would show a gap where there is none.
@@ -95,9 +95,9 @@ def monitor(
     columns = Columns(
         sensitive_features,
         y,
-        proba,
+        score,
         predicted,
-        today,
+        baseline,
         decided=decisions if isinstance(decisions, str) else None,
         weight=sample_weight,
         group_proba=group_proba,
@@ -107,8 +107,8 @@ def monitor(
     found = arrived(decisions, X, columns, asked, fresh=True)
     known = _known(_groups_decided(decisions) or found.groups if groups is None else groups, found)
     monitored = monitored_of(found.problem)
-    bounds = [found.problem.components[j].bounds for j in monitored]
-    compared = known_groups(known, found.attributes, found.unknown)
+    bounds = [found.problem.measures[j].bounds for j in monitored]
+    compared = named_groups(known, found.attributes, found.unknown)
     _check_groups(known, compared, len(monitored))
     found.problem.check_groups(known)
     empty = Monitor(
@@ -138,7 +138,7 @@ def _known(groups: Sequence[Any], found: Arrived) -> tuple[Any, ...]:
 
 
 def _groups_decided(decisions: object) -> tuple[Any, ...]:
-    """The groups that a policy, or a FairClassifier, decides about; none where something else decides."""
+    """The groups that a policy, or a FairClassifier, decides on; none where something else decides."""
     policy = policy_of(decisions)
     if policy is not None:
         return policy.groups
@@ -156,7 +156,7 @@ def _remembered(columns: Columns, group: object) -> Columns:
         listed = isinstance(several, list | tuple) and all(isinstance(one, str) for one in several)
         return isinstance(value, str) or listed
 
-    roles = {name: getattr(columns, name) for name in ("y", "proba", "predicted", "today", "group_proba")}
+    roles = {name: getattr(columns, name) for name in ("y", "score", "predicted", "baseline", "group_proba")}
     return Columns(
         group=group if named(group) or callable(group) else None,
         **{name: value for name, value in roles.items() if named(value)},
@@ -164,9 +164,9 @@ def _remembered(columns: Columns, group: object) -> Columns:
 
 
 def monitored_of(problem: Problem) -> tuple[int, ...]:
-    """Positions of the components of which a gap is asked, without those that mirror another."""
+    """Positions of the measures of which a gap is asked, without those that mirror another."""
     widths = problem.widths
-    asked = [j for j in measured(problem.components) if math.isfinite(widths[j])]
+    asked = [j for j in measured(problem.measures) if math.isfinite(widths[j])]
     if not asked:
         raise ConstraintError(
             "Nobody said how large a gap may be.", "Pass gap=, in the unit of the happiness."
@@ -175,10 +175,10 @@ def monitored_of(problem: Problem) -> tuple[int, ...]:
 
 
 def _mirrors(problem: Problem, j: int, other: int) -> bool:
-    """Whether one of two classes is counted, and another component counts the other one among the same people."""
+    """Whether one of two classes is counted, and another measure counts the other one among the same people."""
     one, two = problem.happiness[j], problem.happiness[other]
     if len(problem.decisions) != 2 or not (
-        isinstance(one.function, Decided) and isinstance(two.function, Decided)
+        isinstance(one.function, Selected) and isinstance(two.function, Selected)
     ):
         return False
     choices = problem.decisions.tolist()
@@ -187,16 +187,16 @@ def _mirrors(problem: Problem, j: int, other: int) -> bool:
     return mirrored and one.among == two.among and problem.widths[other] <= problem.widths[j]
 
 
-def _check_groups(known: tuple[Any, ...], compared: Sequence[int], components: int) -> None:
+def _check_groups(known: tuple[Any, ...], compared: Sequence[int], measures: int) -> None:
     """Refuse too few groups, and so many that their pairs do not fit into a file."""
     if len(compared) < 2:
         raise GroupError(
             f"The groups are {', '.join(map(repr, known))}: a gap is between at least two.",
             "Pass rows of at least two groups, or name all that will come in groups=.",
         )
-    pairs = components * len(compared) * (len(compared) - 1) // 2
+    pairs = measures * len(compared) * (len(compared) - 1) // 2
     if pairs > MOST_PAIRS:
         raise GroupError(
-            f"{len(compared)} groups and {components} components are {pairs:,} comparisons, more than {MOST_PAIRS:,}.",
-            "Merge small groups, or monitor fewer components.",
+            f"{len(compared)} groups and {measures} measures are {pairs:,} comparisons, more than {MOST_PAIRS:,}.",
+            "Merge small groups, or monitor fewer measures.",
         )

@@ -12,6 +12,7 @@ from felicific._audit.known_rows import DIGEST
 from felicific._audit.monitor import monitored_of
 from felicific._audit.monitored import REMEMBERED, Alarm, Monitor, own_happiness
 from felicific._documents import (
+    MONITOR,
     check_distinct,
     check_shape,
     plain,
@@ -30,11 +31,11 @@ from felicific._problem.happiness import (
     HappinessLike,
     function_from_json,
     function_to_json,
-    read_component,
+    read_measure,
     resolve_happiness,
 )
 from felicific._problem.problem import Problem
-from felicific._problem.unions import known_groups, read_attributes
+from felicific._problem.unions import named_groups, read_attributes
 from felicific._statistics.blocks import BurnIn, Scale
 from felicific._statistics.intervals import check_confidence
 from felicific._statistics.sequences import BETS, BLOCK, BLOCKS, Buckets, Terms
@@ -42,10 +43,8 @@ from felicific._statistics.stream import Rows, Stream
 from felicific._typing import Array, Floats
 from felicific.exceptions import DataError, FelicificError, PolicyFileError
 
-FORMAT = "felicific monitor"
-
 #: Roles of columns that are named once for all people.
-ROLES = ("group", "y", "proba", "predicted", "today", "group_proba")
+ROLES = ("group", "y", "score", "predicted", "baseline", "group_proba")
 
 
 def written(monitor: Monitor) -> str:
@@ -56,7 +55,7 @@ def written(monitor: Monitor) -> str:
         {
             "classes": write_classes(problem.decisions),
             "groups": plain(list(monitor.groups), "group"),
-            "components": [asdict(part.component) for part in own],
+            "measures": [asdict(part.measure) for part in own],
             "functions": [function_to_json(part) for part in own],
             "allowed": [[name, gap] for name, gap in (problem.gaps or {}).items() if name in problem.closed],
             "favourable": None if problem.favourable is None else plain([problem.favourable], "class")[0],
@@ -68,7 +67,7 @@ def written(monitor: Monitor) -> str:
             "digests": list(monitor.digests),
             "alarm": None if alarm is None else _write_alarm(alarm),
         },
-        FORMAT,
+        MONITOR,
         indent=None,
     )
 
@@ -120,7 +119,7 @@ def _write_scale(scale: Scale | BurnIn) -> dict[str, Any]:
 def read(text: str, happiness: HappinessLike | None) -> Monitor:
     """Read what :func:`written` wrote, refusing whatever is not exactly that."""
     try:
-        return _read(read_document(text, FORMAT), happiness)
+        return _read(read_document(text, MONITOR), happiness)
     except PolicyFileError as error:
         problem = error.problem.replace("This is no policy file", "This is no file of a monitor")
         raise PolicyFileError(problem.replace("policy file", "file of a monitor"), error.remedy) from error
@@ -141,7 +140,7 @@ def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Monitor:
     if unknown is not None and type(unknown) is not str:
         raise refused(f"those whose group is missing are called {unknown!r}")
     monitored = monitored_of(problem)
-    compared = known_groups(groups, attributes, unknown)
+    compared = named_groups(groups, attributes, unknown)
     digests = content["digests"]
     if not isinstance(digests, list) or len(digests) > REMEMBERED or not all(map(_is_digest, digests)):
         raise refused("its list of rows that were counted is none")
@@ -155,7 +154,7 @@ def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Monitor:
         _read_confidence(content["confidence"]),
         _read_stream(content["stream"], problem, monitored, len(compared)),
         tuple(digests),
-        _read_alarm(content["alarm"], groups, [problem.components[j].name for j in monitored]),
+        _read_alarm(content["alarm"], groups, [problem.measures[j].name for j in monitored]),
     )
 
 
@@ -183,14 +182,14 @@ def _read_problem(content: dict[str, Any], classes: Array, happiness: HappinessL
     given = {}
     if happiness is not None:
         given = {str(part.name): part for part in resolve_happiness(happiness, classes.tolist())}
-    parts = [read_component(part) for part in content["components"]]
+    parts = [read_measure(part) for part in content["measures"]]
     own = [
         function_from_json(part, stored, given)
         for part, stored in zip(parts, content["functions"], strict=True)
     ]
     for part, one in zip(parts, own, strict=True):
         said = given.get(part.name, one)
-        if one.component != part or function_to_json(said) != function_to_json(one):
+        if one.measure != part or function_to_json(said) != function_to_json(one):
             raise PolicyFileError(
                 f"The happiness {part.name!r} that is given is not the one that is monitored.",
                 "Pass the happiness, with its unit and bounds, with which the monitor began.",
@@ -204,7 +203,7 @@ def _read_stream(
 ) -> Stream:
     j, p = len(monitored), groups * (groups - 1) // 2
     scales = [
-        _read_scale(one, problem.components[place].bounds, groups)
+        _read_scale(one, problem.measures[place].bounds, groups)
         for one, place in zip(content["scales"], monitored, strict=True)
     ]
     sizes, rows = (read_whole(content[name], name, 1) for name in ("sizes", "rows"))
@@ -242,14 +241,14 @@ def _read_terms(content: Any, shape: tuple[int, ...]) -> Terms:
     return found
 
 
-def _read_rows(content: Any, components: int, groups: int) -> Rows:
+def _read_rows(content: Any, measures: int, groups: int) -> Rows:
     if content[0] == []:
-        return Rows.none(components)
+        return Rows.none(measures)
     codes = read_whole(content[0], "open", -1).astype(np.intp)
     if len(codes) >= BLOCK or codes.max() >= groups:
         raise refused("its last rows are no part of a block")
-    values: Floats = check_shape("open", read_numbers(content[1], "open"), (len(codes), components))
-    inside = check_shape("open", read_numbers(content[2], "open"), (len(codes), components))
+    values: Floats = check_shape("open", read_numbers(content[1], "open"), (len(codes), measures))
+    inside = check_shape("open", read_numbers(content[2], "open"), (len(codes), measures))
     return Rows(codes, values, inside == 1.0)
 
 
@@ -262,7 +261,7 @@ def _read_scale(content: dict[str, Any], bounds: tuple[float, float] | None, gro
         )
         powers = check_shape("powers", read_numbers(content["powers"], "powers"), (groups, 4))
         if bounds is not None or len(common) != groups:
-            raise refused("a component with bounds needs nothing to be seen before")
+            raise refused("a measure with bounds needs nothing to be seen before")
         return BurnIn(math.nan if first is None else read_number(first, "first"), powers, common)
     bets = check_shape("bets", read_numbers(content["bets"], "bets"), (BETS,))
     origin, width = (read_number(content[name], name) for name in ("origin", "width"))
@@ -277,17 +276,17 @@ def _read_scale(content: dict[str, Any], bounds: tuple[float, float] | None, gro
     return scale
 
 
-def _read_alarm(content: Any, groups: tuple[Any, ...], components: list[str]) -> Alarm | None:
+def _read_alarm(content: Any, groups: tuple[Any, ...], measures: list[str]) -> Alarm | None:
     if content is None:
         return None
     alarm = Alarm(**content)
-    known = alarm.above in groups and alarm.below in groups and alarm.component in components
+    known = alarm.above in groups and alarm.below in groups and alarm.measure in measures
     if not known or type(alarm.shown) is not bool:
         raise refused("its alarm is about somebody else")
     numbers = {name: read_number(getattr(alarm, name), name) for name in ("since", "rows", "at_least")}
     evidence = math.inf if alarm.evidence is None else read_number(alarm.evidence, "evidence")
     return Alarm(
-        alarm.component,
+        alarm.measure,
         alarm.above,
         alarm.below,
         alarm.shown,

@@ -8,7 +8,6 @@ import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,9 +20,9 @@ from felicific._files import write_whole
 from felicific._people.columns import Columns
 from felicific._people.weights import level_outside
 from felicific._policy.policy import policy_of
-from felicific._problem.happiness import Component, Happiness, HappinessLike, function_to_json
+from felicific._problem.happiness import Happiness, HappinessLike, Measure, function_to_json
 from felicific._problem.problem import Problem
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import named_groups
 from felicific._shown.parts import Displayed, Lines, Part
 from felicific._statistics.blocks import BurnIn
 from felicific._statistics.sequences import Shown
@@ -32,7 +31,7 @@ from felicific._typing import Floats, Table
 from felicific.exceptions import DataError, MonitorWarning
 
 #: What a policy decides by; nothing else looks at it.
-READ = ("proba", "predicted", "group_proba")
+READ = ("score", "predicted", "group_proba")
 
 #: How many times rows were given whose digests are kept, to know them again.
 REMEMBERED = 260
@@ -44,23 +43,23 @@ class Alarm:
 
     Attributes
     ----------
-    component : str
+    measure : str
         Of what.
     above, below : group
         Between whom most of the evidence is: the mean of the one above that of the other.
     shown : bool
-        Whether that pair alone is enough for the alarm; else only all pairs and components together are.
+        Whether that pair alone is enough for the alarm; else only all pairs and measures together are.
     since : int
         How many of these had come before the time from which most of that evidence comes.
     rows : int
         How many people had come when the alarm was raised; in a sum of monitors, to the one that raised it.
     at_least : float
-        At some time the gap was more than this; no less than what is allowed where the component alone shows it.
+        At some time the gap was more than this; no less than what is allowed where the measure alone shows it.
     evidence : float
         The evidence then. For a system that keeps to what is allowed it ever reaches 20, say, in at most one of 20.
     """
 
-    component: str
+    measure: str
     above: Any
     below: Any
     shown: bool
@@ -72,7 +71,7 @@ class Alarm:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Monitor(Displayed):
-    """What is known of people about whom was decided, in the order in which they came, and whether a gap has opened.
+    """What is known of people who were decided on, in the order in which they came, and whether a gap has opened.
 
     Made by :func:`felicific.monitor`, or read from a file. It changes nothing: :meth:`add` returns another one.
 
@@ -80,7 +79,7 @@ class Monitor(Displayed):
     ----------
     groups : tuple
         The groups; people of no other can be added.
-    allowed : dict of component to number
+    allowed : dict of measure to number
         The gap that is allowed.
     confidence : float
         A system that keeps to what is allowed at all times raises no alarm, ever, with this probability.
@@ -91,7 +90,8 @@ class Monitor(Displayed):
 
     Examples
     --------
-    >>> from felicific import Monitor, monitor
+    >>> from felicific import monitor
+    >>> from felicific._audit.monitored import Monitor
     >>> week = {"sex": ["f", "m"] * 500, "approved": [0, 1, 1, 1] * 250}
     >>> first = monitor("approved", week, happiness="decision", sensitive_features="sex", gap=0.05)
     >>> first.alarm.above, first.alarm.below, first.alarm.rows
@@ -124,14 +124,14 @@ class Monitor(Displayed):
         return self.stream.rows
 
     @property
-    def components(self) -> tuple[Component, ...]:
+    def measures(self) -> tuple[Measure, ...]:
         """What is monitored."""
-        return tuple(self.problem.components[j] for j in self.monitored)
+        return tuple(self.problem.measures[j] for j in self.monitored)
 
     @property
     def allowed(self) -> dict[str, float]:
-        """The largest gap that is allowed, by component."""
-        return dict(zip([one.name for one in self.components], self._widths.tolist(), strict=True))
+        """The largest gap that is allowed, by measure."""
+        return dict(zip([one.name for one in self.measures], self._widths.tolist(), strict=True))
 
     @property
     def evidence(self) -> float:
@@ -145,7 +145,7 @@ class Monitor(Displayed):
 
     @cached_property
     def gaps(self) -> dict[str, Interval]:
-        """The largest difference between groups, by component, among people compared block by block.
+        """The largest difference between groups, by measure, among people compared block by block.
 
         ``low``: with the monitor's confidence the gap was more than this at some time. ``high``: on average over all
         that came it was at most this. Each holds at all times together, however often it is read.
@@ -162,7 +162,7 @@ class Monitor(Displayed):
         )
         return {
             part.name: Interval(estimate, low, min(high, part.widest), rows, self._method(part))
-            for part, (estimate, low, high) in zip(self.components, numbers, strict=True)
+            for part, (estimate, low, high) in zip(self.measures, numbers, strict=True)
         }
 
     def along(self) -> list[tuple[int, dict[str, Interval]]]:
@@ -180,10 +180,10 @@ class Monitor(Displayed):
     @property
     def _compared(self) -> list[int]:
         """Positions of the groups that are compared: all but that of people whose group is missing."""
-        return known_groups(self.groups, self.attributes, self.unknown)
+        return named_groups(self.groups, self.attributes, self.unknown)
 
-    def _method(self, component: Component) -> str:
-        return "large-sample" if component.bounds is None else "betting"
+    def _method(self, measure: Measure) -> str:
+        return "large-sample" if measure.bounds is None else "betting"
 
     # -----------------------------------------------------------------------------------------------------
     # More people
@@ -196,16 +196,16 @@ class Monitor(Displayed):
         *,
         sensitive_features: object = None,
         sample_weight: object = None,
-        proba: object = None,
+        score: object = None,
         predicted: object = None,
-        today: object = None,
+        baseline: object = None,
         group_proba: object = None,
     ) -> Monitor:
         """Another monitor, with the people who came since.
 
         Parameters
         ----------
-        decisions, X, y, sample_weight, proba, predicted, today, group_proba :
+        decisions, X, y, sample_weight, score, predicted, baseline, group_proba :
             As for :func:`felicific.monitor`; columns that were named there need not be named again.
         sensitive_features : array of shape (n,), optional
             The groups, where they are no column.
@@ -213,9 +213,9 @@ class Monitor(Displayed):
         given = Columns(
             sensitive_features,
             y,
-            proba,
+            score,
             predicted,
-            today,
+            baseline,
             decided=decisions if isinstance(decisions, str) else None,
             weight=sample_weight,
             group_proba=group_proba,
@@ -229,7 +229,7 @@ class Monitor(Displayed):
         """Roles that were named when the monitor began, and ``more`` of them, unless they are named again."""
         own = {
             name: getattr(self.columns, name)
-            for name in ("group", "y", "today", *more)
+            for name in ("group", "y", "baseline", *more)
             if getattr(given, name) is None
         }
         return replace(given, **own, missing_group=self.unknown)
@@ -282,7 +282,7 @@ class Monitor(Displayed):
         above, below = pair if s == 0 else pair[::-1]
         low = float((shown.low(line) * stream.widths)[j])
         return Alarm(
-            self.components[j].name,
+            self.measures[j].name,
             above,
             below,
             bool(parts[j, p, s] >= line),
@@ -319,7 +319,7 @@ class Monitor(Displayed):
         """Refuse to add what does not monitor the same."""
         pairs = {
             "groups": (self.groups, other.groups),
-            "components": (self.components, other.components),
+            "measures": (self.measures, other.measures),
             "happiness": tuple(
                 [function_to_json(part) for part in own_happiness(one.problem)] for one in (self, other)
             ),
@@ -333,7 +333,7 @@ class Monitor(Displayed):
                 raise DataError(
                     f"The {what} of two monitors differ: {one!r} and {two!r}.", "Add monitors of one kind."
                 )
-        for part, one, two in zip(self.components, self.stream.scales, other.stream.scales, strict=True):
+        for part, one, two in zip(self.measures, self.stream.scales, other.stream.scales, strict=True):
             if part.bounds is None and not (isinstance(one, BurnIn) and isinstance(two, BurnIn)):
                 raise DataError(
                     f"{part.name!r} has no bounds, so each monitor has found a scale of its own, and they do not add.",
@@ -384,7 +384,7 @@ class Monitor(Displayed):
             "evidence": plain(self.evidence),
             "needed": self.needed,
             "alarm": None if alarm is None else {name: plain(value) for name, value in vars(alarm).items()},
-            "components": [
+            "measures": [
                 {"name": name, "allowed": self.allowed[name], "estimate": plain(gap.estimate)}
                 | {"low": plain(gap.low), "high": plain(gap.high), "method": gap.method}
                 for name, gap in self.gaps.items()
@@ -410,11 +410,6 @@ class Monitor(Displayed):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, whole or not at all."""
         write_whole(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], happiness: HappinessLike | None = None) -> Monitor:
-        """Read one from a file; see :meth:`from_json`."""
-        return cls.from_json(Path(path).read_bytes().decode("utf-8", "replace"), happiness)
 
     @classmethod
     def from_json(cls, text: str, happiness: HappinessLike | None = None) -> Monitor:

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from felicific._audit.methods import BETTING_ROWS, DEBIASED, Measure, measure_component, measure_loss
+from felicific._audit.methods import BETTING_ROWS, DEBIASED, Sampled, measure_loss, sample_of
 from felicific._audit.persons import EachPerson, revalued
 from felicific._audit.result import NOBODY, Interval
-from felicific._problem.happiness import SAME, Component
+from felicific._problem.happiness import SAME, Measure
 from felicific._statistics.gaps import change_interval, spread_of
 from felicific._statistics.intervals import with_changed
 from felicific._typing import Codes, Floats, Truths
@@ -40,8 +40,8 @@ def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = Non
     inside, reach = one.inside, _reach(one, other, change)
     if inside is not None:
         inside, reach = inside.copy(), reach.copy()
-        for j, component in enumerate(one.components):
-            if component.over:
+        for j, measure in enumerate(one.measures):
+            if measure.over:
                 change[:, j], reach[:-1, j] = _fraction_change(one, other, j)
                 inside[:, j] = True
         change = np.where(inside, change, 0.0)
@@ -49,13 +49,13 @@ def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = Non
         reach = reach.copy()
         reach[:-1][kept] = 0.0
     # Changes may leave the bounds of what changes; those of debiased values would be cut at them.
-    components = tuple(
+    measures = tuple(
         replace(part, bounds=None) if debiased else part
-        for part, debiased in zip(other.components, other.debiased_at.tolist()[:-1], strict=True)
+        for part, debiased in zip(other.measures, other.debiased_at.tolist()[:-1], strict=True)
     )
     paired = replace(
         other,
-        components=components,
+        measures=measures,
         values=change,
         inside=inside,
         share=None,
@@ -68,11 +68,11 @@ def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = Non
 
 
 def change_of_means(
-    paired: EachPerson, component: Component, j: int, alpha: float, *, bets: bool = True
+    paired: EachPerson, measure: Measure, j: int, alpha: float, *, bets: bool = True
 ) -> list[Interval]:
     """Intervals of every group's mean change; without ``bets``, which take their time, by large samples."""
-    found, reach = measure_component(paired, j, "t"), paired.reach[:-1, j]
-    span = None if component.over or not bets else _width(component.bounds)
+    found, reach = sample_of(paired, j, "t"), paired.reach[:-1, j]
+    span = None if measure.over or not bets else _width(measure.bounds)
     return _intervals(found, reach, span, paired.countable, alpha)
 
 
@@ -80,10 +80,10 @@ def change_of_gap(
     one: EachPerson, other: EachPerson, paired: EachPerson, j: int, known: Codes, alpha: float
 ) -> Interval:
     """The gap afterwards minus the gap before; ``known`` are the groups that are compared."""
-    found, component = measure_component(paired, j, "t"), other.components[j]
-    was, is_ = (measure_component(persons, j, "t").only(known) for persons in (one, other))
+    found, measure = sample_of(paired, j, "t"), other.measures[j]
+    was, is_ = (sample_of(persons, j, "t").only(known) for persons in (one, other))
     changed = with_changed(found.sample, paired.reach[:-1, j]).only(known)
-    widest = component.widest
+    widest = measure.widest
     low, high = -widest, widest
     if len(known) > 1 and found.ends is None:
         low, high = map(float, change_interval(was.pairs, is_.pairs, changed, alpha))
@@ -124,12 +124,12 @@ def _reach(one: EachPerson, other: EachPerson, change: Floats) -> Floats:
         return one.reach
     reach, g = np.maximum(one.reach, other.reach), len(one.groups)
     weight = np.ones(len(one.codes)) if one.weight is None else one.weight
-    for j, component in enumerate(one.components):
+    for j, measure in enumerate(one.measures):
         counted = weight if one.inside is None else weight * one.inside[:, j]
         mass = np.bincount(one.codes, counted, minlength=g)
         squares = np.bincount(one.codes, counted * change[:, j] ** 2, minlength=g)
         reach[:-1, j] = np.maximum(reach[:-1, j], squares / np.where(mass > 0, mass, 1.0))
-        if component.name not in one.idle:
+        if measure.name not in one.idle:
             reach[:-1, j] = np.maximum(reach[:-1, j], LEAST)
         else:
             reach[:-1, j] = 0.0
@@ -149,7 +149,7 @@ def _fraction_change(one: EachPerson, other: EachPerson, j: int) -> tuple[Floats
     (was, before), (is_, after) = one.linear(j), other.linear(j)
     for z in np.flatnonzero(np.minimum(before, after) <= 0.0)[:1]:
         raise DataError(
-            f"In one of the audits nobody of the group {one.groups[z]!r} is counted by {one.components[j].name!r}, so "
+            f"In one of the audits nobody of the group {one.groups[z]!r} is counted by {one.measures[j].name!r}, so "
             "there is no change to speak of.",
             "Audit without that happiness, or without that group.",
         )
@@ -158,7 +158,7 @@ def _fraction_change(one: EachPerson, other: EachPerson, j: int) -> tuple[Floats
 
 
 def _intervals(
-    found: Measure, reach: Floats, span: float | None, countable: bool, alpha: float
+    found: Sampled, reach: Floats, span: float | None, countable: bool, alpha: float
 ) -> list[Interval]:
     """Intervals of mean changes, which lie between minus and plus the span of what changes, if that is known."""
     if found.words_after == DEBIASED:
@@ -186,7 +186,7 @@ def _intervals(
     return [NOBODY if n == 0 else one for one, n in zip(sure, found.sample.n.tolist(), strict=True)]
 
 
-def _with_added(found: Measure, reach: Floats) -> Measure:
+def _with_added(found: Sampled, reach: Floats) -> Sampled:
     """With two changed people added, at both ends too."""
     ends = found.ends and (_with_added(found.ends[0], reach), _with_added(found.ends[1], reach))
     sample = with_changed(found.sample, reach)

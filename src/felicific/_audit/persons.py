@@ -20,7 +20,7 @@ from felicific._audit.debiased import Debiased, Supposed
 from felicific._people.labels import stands_for
 from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
-from felicific._problem.happiness import ARGUMENTS, Component, Happiness, arguments_of, fractions_of
+from felicific._problem.happiness import ARGUMENTS, Happiness, Measure, arguments_of, fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import UNGROUPED, Grouping, Union
 from felicific._program.aggregates import NOBODY
@@ -32,8 +32,8 @@ from felicific.exceptions import DataError, GroupError, HappinessError
 
 
 def bounds_of(persons: Persons, j: int) -> tuple[float, float] | None:
-    """Known range of a component, relative to its origin."""
-    known = persons.components[j].bounds
+    """Known range of a measure, relative to its origin."""
+    known = persons.measures[j].bounds
     return None if known is None else (known[0] - persons.origin[j], known[1] - persons.origin[j])
 
 
@@ -52,21 +52,21 @@ def check_persons(persons: Persons) -> None:
         raise GroupError(
             "There is no group besides the unknown.", "Pass rows of people whose group is known."
         )
-    for j, component in enumerate(persons.components):
+    for j, measure in enumerate(persons.measures):
         empty = compared[persons.counted[compared, j] == 0]  # nobody has to be of unknown group
         if len(empty) and persons.debiased_at[j]:
             raise HappinessError(
                 f"The labels of the group {persons.groups[empty[0]]!r} do not tell how many are counted by "
-                f"{component.name!r}: a few people stand for so many others that the share is not above 0.",
+                f"{measure.name!r}: a few people stand for so many others that the share is not above 0.",
                 "Get more labels of people who rarely have one, by Exploration, or say missing_labels='unknown'.",
             )
-        if len(empty) and not component.over:  # of a fraction it is what was decided, and is said
+        if len(empty) and not measure.over:  # of a fraction it is what was decided, and is said
             raise HappinessError(
-                f"Nobody of the group {persons.groups[empty[0]]!r} is counted by {component.name!r}.",
+                f"Nobody of the group {persons.groups[empty[0]]!r} is counted by {measure.name!r}.",
                 "Add such rows, widen `among`, or merge the group with another.",
             )
     values, loss = persons.largest
-    names = [f"happiness {component.name!r}" for component in persons.components] + ["loss"]
+    names = [f"happiness {measure.name!r}" for measure in persons.measures] + ["loss"]
     for name, size in zip(names, [*values.tolist(), loss], strict=True):
         if size and not 1e-70 < size < 1e70:  # their squares and cubes would be lost
             raise HappinessError(
@@ -82,11 +82,11 @@ class EachPerson:
     Attributes
     ----------
     groups : tuple
-    components : tuple of Component
-    origin : array of shape (components,)
-        A typical value of every component; values and samples are relative to it.
-    rates : bool array of shape (components,)
-        Which components can be nothing but 0 and 1 for anybody: declared rates of decisions that are not drawn.
+    measures : tuple of Measure
+    origin : array of shape (measures,)
+        A typical value of every measure; values and samples are relative to it.
+    rates : bool array of shape (measures,)
+        Which measures can be nothing but 0 and 1 for anybody: declared rates of decisions that are not drawn.
     loss_rate : bool
         Likewise for the loss.
     loss_bounds : (low, high) or None
@@ -97,40 +97,40 @@ class EachPerson:
         A number for every cluster, whose people are not independent; None where everybody is.
     codes : array of shape (n,)
         Position of each person's group.
-    values : array of shape (n, components)
+    values : array of shape (n, measures)
         Happiness of each person, expected over the lottery; 0 for people who are not counted.
-    inside : bool array of shape (n, components), or None
+    inside : bool array of shape (n, measures), or None
         Who is counted; None for everybody.
-    share : array of shape (n, components), or None
-        With which probability each person is counted, where a lottery decides about that; values are then what is
+    share : array of shape (n, measures), or None
+        With which probability each person is counted, where a lottery decides on that; values are then what is
         expected of those who are.
-    lots : bool
+    draws : bool
         Whether there is such a lottery.
     losses : array of shape (n,), or None
         Loss of each person; None when it cannot be known.
     weight : array of shape (n,), or None
-    reach : array of shape (groups + 1, components + 1)
-        Mean square of how far apart the decisions leave a person: by group and component; of everybody, last, by loss.
+    reach : array of shape (groups + 1, measures + 1)
+        Mean square of how far apart the decisions leave a person: by group and measure; of everybody, last, by loss.
     idle : tuple of str
-        Components that no decision changes for anybody.
+        Measures that no decision changes for anybody.
     checksum : int
         Of who these people are and what every decision would be worth to them, whatever was decided.
     grouping : Grouping
         What the groups are made of.
-    least : array of shape (components,), or None
+    least : array of shape (measures,), or None
         The least that any decision is worth to anybody who is counted; None where nobody looked.
     debiased : Debiased, or None
-        Where labels are missing: of components, and the loss, that look at them, what everybody would be worth with
+        Where labels are missing: of measures, and the loss, that look at them, what everybody would be worth with
         each. Their values are made of it, and are neither rates nor within bounds person by person.
     ends : (EachPerson, EachPerson), or None
         The same people at the least and the most that hidden reasons leave open; None where nothing is hidden.
     amounts : array of shape (n,), or None
-        What is decided about each, where it is an amount. ``reach`` is then the mean square of how far apart two people
+        What is decided on each, where it is an amount. ``reach`` is then the mean square of how far apart two people
         of a group are.
     """
 
     groups: tuple[Any, ...]
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     origin: Floats
     rates: Truths
     loss_rate: bool
@@ -148,7 +148,7 @@ class EachPerson:
     grouping: Grouping = UNGROUPED
     least: Floats | None = None
     share: Floats | None = None
-    lots: bool = False
+    randomized: bool = False
     debiased: Debiased | None = None
     ends: tuple[EachPerson, EachPerson] | None = None
     amounts: Floats | None = None
@@ -194,8 +194,8 @@ class EachPerson:
 
     @property
     def debiased_at(self) -> Truths:
-        """Of which components, and last whether of the loss, values are debiased for missing labels."""
-        found = np.zeros(len(self.components) + 1, dtype=bool)
+        """Of which measures, and last whether of the loss, values are debiased for missing labels."""
+        found = np.zeros(len(self.measures) + 1, dtype=bool)
         found[list(self.debiased.parts) if self.debiased is not None else []] = True
         return found
 
@@ -207,7 +207,7 @@ class EachPerson:
         inside: Truths | None = None,
         uneven: Truths | None = None,
     ) -> Sample:
-        """Values of these people, of shape (n, components), summed up by group; some may be ``uneven``."""
+        """Values of these people, of shape (n, measures), summed up by group; some may be ``uneven``."""
         how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
         found = sample_of(values, codes, n_groups, inside, self.weight, **how)
         if uneven is None or not uneven.any():
@@ -216,28 +216,28 @@ class EachPerson:
 
     @cached_property
     def sample(self) -> Sample:
-        """The values of all components, summed up by group."""
+        """The values of all measures, summed up by group."""
         uneven = self.debiased_at[:-1]
         if self.share is None:
             return self.summed(self.values, self.codes, len(self.groups), self.inside, uneven)
-        found = side_by_side([self._sample(j) for j in range(len(self.components))])
+        found = side_by_side([self._sample(j) for j in range(len(self.measures))])
         if not uneven.any():
             return found
         how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
         return of_few(found, self.values, self.codes, self.inside, self.weight, uneven, **how)
 
     def _sample(self, j: int) -> Sample:
-        """One component; of a fraction whose denominator is drawn by lot, a mean weighted by who is counted."""
+        """One measure; of a fraction whose denominator is decided at random, a mean weighted by who is counted."""
         inside = None if self.inside is None else self.inside[:, [j]]
         values, g = self.values[:, [j]], len(self.groups)
-        if self.share is None or not self.components[j].over:
+        if self.share is None or not self.measures[j].over:
             return self.summed(values, self.codes, g, inside).take(0)
         weight = self.share[:, j] if self.weight is None else self.weight * self.share[:, j]
         return sample_of(values, self.codes, g, inside, weight, sampling=True, cluster=self.cluster).take(0)
 
     @property
     def means(self) -> Floats:
-        """Group means, of shape (groups, components); not a number where nobody is counted."""
+        """Group means, of shape (groups, measures); not a number where nobody is counted."""
         return np.where(self.sample.n > 0, self.sample.mean + self.origin, np.nan)
 
     def linear(self, j: int) -> tuple[Floats, Floats]:
@@ -301,8 +301,8 @@ class EachPerson:
 
     @property
     def counted(self) -> Floats:
-        """How many rows each component counts."""
-        g, j = len(self.groups), len(self.components)
+        """How many rows each measure counts."""
+        g, j = len(self.groups), len(self.measures)
         if self.inside is None:
             return np.tile(np.bincount(self.codes, minlength=g)[:, None], (1, j)).astype(np.float64)
         counts = [np.bincount(self.codes[self.inside[:, c]], minlength=g) for c in range(j)]
@@ -316,7 +316,7 @@ class SummedPersons:
     Attributes
     ----------
     sample, loss_sample : Sample
-        Of shape (groups, components), relative to the origin; of all people together, of shape (1,).
+        Of shape (groups, measures), relative to the origin; of all people together, of shape (1,).
     rows : int
     sizes : array of shape (groups,)
         Weight of every group.
@@ -326,20 +326,20 @@ class SummedPersons:
         Whether there are weights.
     clusters : int, or None
         How many clusters there are; None where everybody is independent.
-    counted : array of shape (groups, components)
-        Weight that each component counts.
-    largest : array of shape (components,) and float
+    counted : array of shape (groups, measures)
+        Weight that each measure counts.
+    largest : array of shape (measures,) and float
         Sizes of the largest values and loss.
     join : callable
         From the union that every group belongs to, and their number, to the sample of unions.
-    lots : bool
-        Whether decisions are drawn by lot.
+    draws : bool
+        Whether decisions are decided at random.
     distributions : Distributions, or None
         The amounts of every group, where their distributions are compared.
     """
 
     groups: tuple[Any, ...]
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     origin: Floats
     rates: Truths
     loss_rate: bool
@@ -358,13 +358,13 @@ class SummedPersons:
     idle: tuple[str, ...] = ()
     grouping: Grouping = UNGROUPED
     least: Floats | None = None
-    lots: bool = False
+    randomized: bool = False
     distributions: Distributions | None = None
 
     @property
     def debiased_at(self) -> Truths:
-        """Of no component, nor of the loss: where labels are missing, people have to be known one by one."""
-        return np.zeros(len(self.components) + 1, dtype=bool)
+        """Of no measure, nor of the loss: where labels are missing, people have to be known one by one."""
+        return np.zeros(len(self.measures) + 1, dtype=bool)
 
     @property
     def countable(self) -> bool:
@@ -386,7 +386,7 @@ class SummedPersons:
 
     @property
     def means(self) -> Floats:
-        """Group means, of shape (groups, components); not a number where nobody is counted."""
+        """Group means, of shape (groups, measures); not a number where nobody is counted."""
         return np.where(self.sample.n > 0, self.sample.mean + self.origin, np.nan)
 
     @property
@@ -441,7 +441,7 @@ def _at_end(persons: EachPerson, end: float) -> EachPerson:
     values, inside, losses = persons.values.copy(order="K"), persons.inside, persons.losses
     weight = np.ones(len(persons.codes)) if persons.weight is None else persons.weight
     for j in persons.debiased.parts:
-        if j == len(persons.components):
+        if j == len(persons.measures):
             losses = persons.debiased.column(j, persons.codes, 1, weight, end)[0]
             continue
         values[:, j], counted = persons.debiased.column(j, persons.codes, len(persons.groups), weight, end)
@@ -460,11 +460,11 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
     Where labels are missing, people say how likely each label is.
     """
     probabilities, sampling = people.probabilities, people.sampling
-    assert probabilities is not None, "something was decided about these people"
+    assert probabilities is not None, "something was decided on these people"
     n, j = len(people), len(problem.happiness)
     unlabelled = lacks_labels(people)
     looking = [c for c, h in enumerate(problem.happiness) if unlabelled and h.looks_at_y]
-    # Component by component in memory: that is how they are summed up later.
+    # Measure by measure in memory: that is how they are summed up later.
     values = np.zeros((j, n)).T
     some = any(h.among is not None and not h.over for h in problem.happiness)
     inside = np.ones((j, n), dtype=bool).T if some else None
@@ -491,10 +491,10 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
     for array in (people.codes, truths, people.weight, people.cluster_codes):
         checksum = checksum if array is None else _checksum(array, checksum)
     origin = np.array([known or 0.0 for known in memory.origin])
-    values, inside, share = fractions_among(values, inside, origin, problem.components)
+    values, inside, share = fractions_among(values, inside, origin, problem.measures)
     persons = EachPerson(
         groups=people.groups,
-        components=problem.components,
+        measures=problem.measures,
         origin=origin,
         rates=rates_of(problem, drawn=people.drawn, debiased=debiased),
         loss_rate=is_loss_rate(problem, drawn=people.drawn, debiased=debiased),
@@ -512,7 +512,7 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         grouping=Grouping(people.attributes, people.unknown),
         least=memory.least,
         share=share,
-        lots=share is not None,
+        randomized=share is not None,
         debiased=debiased,
         amounts=people.amounts,
     )
@@ -522,7 +522,7 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
 
 
 def reach_of_amounts(people: People, values: Floats, inside: Truths | None, losses: Floats | None) -> Floats:
-    """Mean square of how far apart two people are, by group and component; of everybody, last, by loss."""
+    """Mean square of how far apart two people are, by group and measure; of everybody, last, by loss."""
     g, j = len(people.groups), values.shape[1]
     found, everyone = np.zeros((g + 1, j + 1)), np.zeros(len(people), dtype=np.intp)
     with np.errstate(
@@ -605,7 +605,7 @@ def _debiased(
 ) -> Debiased:
     """What everybody would be worth with each label, of what looks at labels."""
     n, k, probabilities, j = len(people), len(problem.labels), people.probabilities, len(problem.happiness)
-    assert probabilities is not None, "something was decided about these people"
+    assert probabilities is not None, "something was decided on these people"
     value = {c: np.zeros((n, k)) for c in looking} | (
         {j: np.zeros((n, k))} if problem.loss.looks_at_y else {}
     )
@@ -636,13 +636,13 @@ def believed(people: People) -> Floats:
 
 
 def fractions_among(
-    values: Floats, inside: Truths | None, origin: Floats, components: tuple[Component, ...]
+    values: Floats, inside: Truths | None, origin: Floats, measures: tuple[Measure, ...]
 ) -> tuple[Floats, Truths | None, Floats | None]:
     """Of every fraction what is expected of those who are counted, who they are, and with which probability.
 
-    From values of shape (n, components), numerators and denominators; the probability is None where it is 0 or 1.
+    From values of shape (n, measures), numerators and denominators; the probability is None where it is 0 or 1.
     """
-    found = fractions_of(components)
+    found = fractions_of(measures)
     if not found:
         return values, inside, None
     values = values.copy(order="K")
@@ -659,7 +659,7 @@ def fractions_among(
 
 
 def rates_of(problem: Problem, *, drawn: bool, debiased: Debiased | None = None) -> Truths:
-    """Components of which everybody gets 0 or 1, by declaration; what a lottery lets expect may be anything between."""
+    """Measures of which everybody gets 0 or 1, by declaration; what a lottery lets expect may be anything between."""
     known = {} if debiased is None else debiased.parts
     return np.array([bool(h.rate) and not drawn and c not in known for c, h in enumerate(problem.happiness)])
 
@@ -677,12 +677,12 @@ def _checksum(array: Array, before: int) -> int:
 class _Memory:
     """The part of :func:`persons_of` that remembers: origins, a checksum, how much decisions can change."""
 
-    def __init__(self, n_components: int, n_groups: int) -> None:
-        self.origin: list[float | None] = [None] * n_components
-        self.moved = np.zeros(n_components, dtype=bool)
-        self.least = np.full(n_components, np.inf)
+    def __init__(self, n_measures: int, n_groups: int) -> None:
+        self.origin: list[float | None] = [None] * n_measures
+        self.moved = np.zeros(n_measures, dtype=bool)
+        self.least = np.full(n_measures, np.inf)
         self.checksum = 0
-        self._squares, self._mass = (np.zeros((n_components + 1, n_groups)) for _ in range(2))
+        self._squares, self._mass = (np.zeros((n_measures + 1, n_groups)) for _ in range(2))
 
     def reach_of(self, j: int, values: Floats, codes: Codes, weight: Floats) -> None:
         """Add how far apart values of shape (D, n) leave every person, by group."""
@@ -692,7 +692,7 @@ class _Memory:
         self._mass[j] += np.bincount(codes, weight, minlength=g)
 
     def widen(self, j: int, people: Floats) -> None:
-        """What a component that counts some people changes, as part of everybody: the fewer count, the more does each.
+        """What a measure that counts some people changes, as part of everybody: the fewer count, the more does each.
 
         ``people`` are those of every group.
         """
@@ -708,7 +708,7 @@ class _Memory:
     def happiness_of(
         self, j: int, worth: Worth, q: Floats, codes: Codes, weight: Floats
     ) -> tuple[Floats, Truths | None]:
-        """Value of every person relative to the component's origin, and who is counted (None: everybody)."""
+        """Value of every person relative to the measure's origin, and who is counted (None: everybody)."""
         values, counted = worth.values(j)
         self.reach_of(j, values, codes, weight if counted is None else weight * counted)
         amounts = worth.batch.amounts is not None
@@ -730,7 +730,7 @@ def least_of(values: Floats, counted: Truths | None) -> float:
 
 
 def idle_among(problem: Problem, moved: Truths) -> tuple[str, ...]:
-    """Names of the components that no decision changes."""
+    """Names of the measures that no decision changes."""
     idle = np.flatnonzero(~moved).tolist()
     return tuple(str(problem.happiness[j].name) for j in idle if not problem.happiness[j].may_be_idle)
 

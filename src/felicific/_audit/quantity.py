@@ -1,6 +1,6 @@
 """Numbers as a reader wants them: rounded to what is known of them, each with its unit.
 
-One step for all numbers of a component, so that columns add up. It comes from the smallest half-width of an interval,
+One step for all numbers of a measure, so that columns add up. It comes from the smallest half-width of an interval,
 by the rule of the Particle Data Group (Review of Particle Physics, introduction): of an uncertainty whose three leading
 digits are 100 to 354 two digits are kept, from 355 to 949 one, and from 950 on it is rounded up to 1000, with two.
 """
@@ -56,7 +56,7 @@ def common_step(half_widths: Iterable[float | None], numbers: Iterable[float | N
 
 @dataclass(frozen=True)
 class Quantity:
-    r"""How the numbers of one component are written.
+    r"""How the numbers of one measure are written.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from felicific._audit.result import (
     plain,
     titled,
 )
-from felicific._problem.happiness import Component, written
+from felicific._problem.happiness import Measure, written
 from felicific._problem.unions import Between, Union, check_min_people, large_enough
 from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines
 from felicific._statistics.intervals import Sample
@@ -74,11 +74,11 @@ class GroupRatio(GroupMean):
 
 @dataclass(frozen=True)
 class RatioAudit:
-    """Ratios of one component.
+    """Ratios of one measure.
 
     Attributes
     ----------
-    component : Component
+    measure : Measure
     rows : tuple of GroupRatio
         The groups that are compared.
     smallest : Interval
@@ -91,7 +91,7 @@ class RatioAudit:
         Groups of fewer than ``min_people``.
     """
 
-    component: Component
+    measure: Measure
     rows: tuple[GroupRatio, ...] = field(repr=False)
     smallest: Interval
     lowest: Any
@@ -119,10 +119,10 @@ class RatioAudit:
 
     def remarks(self, confidence: float) -> list[str]:
         """What is to be said below the table."""
-        found = [self.four_fifths(confidence)] if self.component.wanted else []
+        found = [self.four_fifths(confidence)] if self.measure.wanted else []
         for what, parts in (("group not known", self.unknown), ("fewer than min_people", self.left_out)):
             named = [
-                f"{short(str(part.group))} ({written(part.people, 6)}, mean {self.component.cell(part.mean, 3)})"
+                f"{short(str(part.group))} ({written(part.people, 6)}, mean {self.measure.cell(part.mean, 3)})"
                 for part in parts[:LISTED]
             ]
             named += [f"and {len(parts) - LISTED} more"] if len(parts) > LISTED else []
@@ -138,9 +138,9 @@ class RatioAudit:
 
         ends = {"lowest": plain(self.lowest), "highest": plain(self.highest)}
         return {
-            "name": self.component.name,
-            "unit": self.component.unit,
-            "wanted": self.component.wanted,
+            "name": self.measure.name,
+            "unit": self.measure.unit,
+            "wanted": self.measure.wanted,
             "rows": listed(self.rows),
             "smallest": interval_to_dict(self.smallest) | ends,
             "four_fifths": self.verdict,
@@ -152,13 +152,13 @@ class RatioAudit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ratios(Displayed, Mapping[str, RatioAudit]):
-    """Ratios of every component that has them, by its name.
+    """Ratios of every measure that has them, by its name.
 
     Attributes
     ----------
     parts : tuple of RatioAudit
     refused : dict of str to ConstraintError
-        Components whose means have no ratio, and why.
+        Measures whose means have no ratio, and why.
     between : column name(s), or None
         What is compared.
     min_people : float
@@ -173,14 +173,14 @@ class Ratios(Displayed, Mapping[str, RatioAudit]):
 
     def __getitem__(self, name: str) -> RatioAudit:
         for part in self.parts:
-            if part.component.name == name:
+            if part.measure.name == name:
                 return part
         if name in self.refused:
             raise self.refused[name]
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
-        return (part.component.name for part in self.parts)
+        return (part.measure.name for part in self.parts)
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -197,7 +197,7 @@ class Ratios(Displayed, Mapping[str, RatioAudit]):
             "between": [*self.between] if isinstance(self.between, list | tuple) else self.between,
             "min_people": self.min_people,
             "confidence": self.confidence,
-            "components": [part.to_dict(self.confidence) for part in self.parts],
+            "measures": [part.to_dict(self.confidence) for part in self.parts],
             "refused": {name: str(error) for name, error in self.refused.items()},
         }
 
@@ -205,7 +205,7 @@ class Ratios(Displayed, Mapping[str, RatioAudit]):
         """One line per ratio, as in the dataframe of an audit."""
         found = []
         for part in self.parts:
-            name, method = part.component.name, part.smallest.method
+            name, method = part.measure.name, part.smallest.method
             for row in part.rows:
                 interval = Interval(row.ratio, row.low, row.high, row.people, method, row.note)
                 found.append(line_of(name, "", f"ratio{self.words}", str(row.group), interval))
@@ -218,14 +218,14 @@ class Ratios(Displayed, Mapping[str, RatioAudit]):
         return table_maker("auto")({name: np.array([line[name] for line in lines]) for name in lines[0]})
 
     def _tables(self) -> list[tuple[str, list[tuple[str, ...]], list[str]]]:
-        """Title, rows and remarks of every component."""
+        """Title, rows and remarks of every measure."""
         found = []
         for part in self.parts:
             rows = [
                 (
                     short(str(row.group)),
                     written(row.people, 6),
-                    part.component.cell(row.mean),
+                    part.measure.cell(row.mean),
                     *(written(number, 3) for number in (row.ratio, row.low, row.high)),
                 )
                 for row in part.rows
@@ -233,7 +233,7 @@ class Ratios(Displayed, Mapping[str, RatioAudit]):
             smallest = part.smallest
             numbers = (written(number, 3) for number in (smallest.estimate, smallest.low, smallest.high))
             rows.append(("smallest", written(smallest.n, 6), "", *numbers))
-            title = f"{titled(part.component)}: ratio to the highest mean{self.words}, by {smallest.method}"
+            title = f"{titled(part.measure)}: ratio to the highest mean{self.words}, by {smallest.method}"
             found.append((short(title, 400), rows, part.remarks(self.confidence)))
         return found
 
@@ -313,29 +313,29 @@ class _Compared:
 
 
 def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
-    """The ratios of an audit's people, of every component that has them."""
+    """The ratios of an audit's people, of every measure that has them."""
     persons, least = found.persons, check_min_people(min_people)
     compared = _Compared.of(persons, between, least)
     sample, parts, refused = compared.sample(persons), [], {}
-    shared = len(persons.components) if found.simultaneous else 1
+    shared = len(persons.measures) if found.simultaneous else 1
     alpha = (1.0 - found.confidence) / shared
-    for j, component in enumerate(persons.components):
-        if found.components[j].gap is None:
+    for j, measure in enumerate(persons.measures):
+        if found.measures[j].gap is None:
             continue  # groups are not compared by it
         try:
-            _refuse_idle(persons, component)
+            _refuse_idle(persons, measure)
             _refuse_open(persons, j)
-            parts.append(_component(persons, j, sample, compared, alpha, found.simultaneous))
+            parts.append(_measure(persons, j, sample, compared, alpha, found.simultaneous))
         except ConstraintError as error:
-            refused[component.name] = error
+            refused[measure.name] = error
     return Ratios(tuple(parts), refused, between, least, found.confidence)
 
 
-def _refuse_idle(persons: Persons, component: Component) -> None:
+def _refuse_idle(persons: Persons, measure: Measure) -> None:
     """Refuse a ratio of what no decision changes: it would be a verdict on nobody's decisions."""
-    if component.name in persons.idle:
+    if measure.name in persons.idle:
         raise ConstraintError(
-            f"No decision changes {component.name!r}, so its ratio says nothing of the decisions.",
+            f"No decision changes {measure.name!r}, so its ratio says nothing of the decisions.",
             "Ask for a ratio of what depends on the decision.",
         )
 
@@ -344,15 +344,15 @@ def _refuse_open(persons: Persons, j: int) -> None:
     """Refuse a ratio of what hidden reasons leave open."""
     if isinstance(persons, EachPerson) and persons.ends is not None and persons.debiased_at[j]:
         raise ConstraintError(
-            f"Hidden reasons leave open what {persons.components[j].name!r} is, and there are no bounds for ratios.",
+            f"Hidden reasons leave open what {persons.measures[j].name!r} is, and there are no bounds for ratios.",
             "Compare groups by its gap, or audit with max_odds_ratio=1.",
         )
 
 
-def _component(
+def _measure(
     persons: Persons, j: int, sample: Sample, compared: _Compared, alpha: float, simultaneous: bool
 ) -> RatioAudit:
-    component, rate, origin = persons.components[j], bool(persons.rates[j]), float(persons.origin[j])
+    measure, rate, origin = persons.measures[j], bool(persons.rates[j]), float(persons.origin[j])
     _refuse_negative(persons, j)
     every = sample.take(j)
     mean = every.mean + origin
@@ -363,7 +363,7 @@ def _component(
     known = every.only(shown)
     if not known.mean.max() > 0.0:
         raise ConstraintError(
-            f"The mean of {component.name!r} is 0 in every group, so there is no ratio.",
+            f"The mean of {measure.name!r} is 0 in every group, so there is no ratio.",
             "Where nobody gets anything, compare groups by something that somebody gets.",
         )
     names = [compared.unions[z].name for z in shown]
@@ -376,7 +376,7 @@ def _component(
     ]
     columns = (names, *(part.tolist() for part in (known.n, known.mean, ratio, low, high)), notes)
     return RatioAudit(
-        component=component,
+        measure=measure,
         rows=tuple(GroupRatio(*row) for row in zip(*columns, strict=True)),
         smallest=Interval(
             float(ratio[bottom]),
@@ -413,8 +413,8 @@ def _no_interval(rate: bool, nothing: bool) -> str:
 
 def _refuse_negative(persons: Persons, j: int) -> None:
     """A mean that can be negative has no ratio."""
-    component = persons.components[j]
-    bounds, least = component.bounds, None if persons.least is None else float(persons.least[j])
+    measure = persons.measures[j]
+    bounds, least = measure.bounds, None if persons.least is None else float(persons.least[j])
     if bounds is not None:
         worst, why = bounds[0], "its bounds begin at"
     elif least is not None:
@@ -423,6 +423,6 @@ def _refuse_negative(persons: Persons, j: int) -> None:
         worst, why = -np.inf, "its least is"
     if worst < 0.0:
         raise ConstraintError(
-            f"The mean of {component.name!r} can be negative ({why} {written(worst)}), so it has no ratio.",
+            f"The mean of {measure.name!r} can be negative ({why} {written(worst)}), so it has no ratio.",
             "Compare groups by its gap, or measure it from a level that nobody can fall below.",
         )

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import measure_component
+from felicific._audit.methods import sample_of
 from felicific._audit.persons import Persons, known_groups
-from felicific._audit.result import Audit, ComponentAudit, Interval, RequirementAudit
+from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component
-from felicific._problem.rows import MEASURES, Asked
+from felicific._problem.happiness import Measure
+from felicific._problem.rows import STATISTICS, Goal
 from felicific._statistics.ratios import DELTA, SCORE, smallest_limits
 from felicific._typing import Codes, Floats
 
-#: One component of some people, of whom those at some places are compared.
-Compare = Callable[[Persons, int, Codes], ComponentAudit]
+#: One measure of some people, of whom those at some places are compared.
+Compare = Callable[[Persons, int, Codes], MeasureAudit]
 
 UNMEASURED = "it was not measured: name it as happiness, as it was when the policy was fitted"
 ENDS = "it speaks of the worst case, and audits say between which ends a mean lies"
@@ -34,23 +34,23 @@ class Stated:
 
     Attributes
     ----------
-    groups, components : tuple
+    groups, measures : tuple
         Of the people that it was fitted on.
     asked : dict
         Gaps of all groups.
-    requirements : tuple of Asked
+    requirements : tuple of Goal
         What else was asked.
     """
 
     groups: tuple[Any, ...]
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     asked: dict[str, float]
-    requirements: tuple[Asked, ...]
+    requirements: tuple[Goal, ...]
 
     @classmethod
     def of(cls, policy: Policy) -> Stated:
         """Of a policy of decisions."""
-        return cls(policy.groups, policy.components, policy.basis.asked, policy.basis.requirements)
+        return cls(policy.groups, policy.measures, policy.basis.allowed, policy.basis.requirements)
 
 
 @dataclass(frozen=True)
@@ -62,22 +62,22 @@ class Judge:
     found : Audit
     policy : Stated
         What was asked for.
-    today : array of shape (groups, components), or None
-        Group means of today's decisions about these people.
+    baseline : array of shape (groups, measures), or None
+        Group means of the baseline's decisions about these people.
     method : str
         How intervals are made.
     compare : callable
         How gaps are audited.
-    of_today : bool
-        Whether the decisions that are audited are today's own, by which nobody gets less than today.
+    of_baseline : bool
+        Whether the decisions that are audited are the baseline's own, by which nobody gets less than from the baseline.
     """
 
     found: Audit
     policy: Stated
-    today: Floats | None
+    baseline: Floats | None
     method: str
     compare: Compare
-    of_today: bool = False
+    of_baseline: bool = False
 
     def rows(self) -> tuple[RequirementAudit, ...]:
         """One for each requirement, the gaps of all groups first."""
@@ -90,55 +90,55 @@ class Judge:
 
     def _gap(self, name: str, width: float) -> RequirementAudit:
         """A gap of all groups, which is audited anyway."""
-        component = next(one for one in self.policy.components if one.name == name)
-        words = f"gap of {name!r} at most {component.quantity(width)}"
-        persons, names = self.found.persons, [part.component.name for part in self.found.components]
+        measure = next(one for one in self.policy.measures if one.name == name)
+        words = f"gap of {name!r} at most {measure.quantity(width)}"
+        persons, names = self.found.persons, [part.measure.name for part in self.found.measures]
         gap = None
         if name in names:  # of what is set aside, an audit that asks for other gaps has none
             j = names.index(name)
-            gap = self.found.components[j].gap or self.compare(persons, j, known_groups(persons)).gap
+            gap = self.found.measures[j].gap or self.compare(persons, j, known_groups(persons)).gap
         if gap is None:
-            return RequirementAudit(words, component, "gap", _unknown(UNMEASURED), None)
-        asked = Asked(words, 0, "gap", np.zeros((0, 0)), (), upper=width)
+            return RequirementAudit(words, measure, "gap", _unknown(UNMEASURED), None)
+        asked = Goal(words, 0, "gap", np.zeros((0, 0)), (), upper=width)
         means = [self.found[name].means[persons.groups[z]] for z in known_groups(persons)]
         size = max((abs(mean.estimate) for mean in means if mean.n), default=0.0)
         met = asked.met(gap.estimate, size) if all(mean.n for mean in means) else None
         shown, refuted = width > 0.0 and gap.high <= width, gap.low > width
-        return RequirementAudit(words, component, "gap", gap, met, shown, refuted)
+        return RequirementAudit(words, measure, "gap", gap, met, shown, refuted)
 
-    def _judged(self, asked: Asked) -> RequirementAudit:
+    def _judged(self, asked: Goal) -> RequirementAudit:
         """A requirement that the policy remembers: the same people together, in the mix that they are in here."""
-        persons, component = self.found.persons, self.policy.components[asked.j]
-        names = [one.name for one in persons.components]
-        if component.name not in names:
-            end = any(component.name in (one.ends or ()) for one in self.policy.components)
+        persons, measure = self.found.persons, self.policy.measures[asked.j]
+        names = [one.name for one in persons.measures]
+        if measure.name not in names:
+            end = any(measure.name in (one.ends or ()) for one in self.policy.measures)
             return RequirementAudit(
-                asked.words, component, asked.measure, _unknown(ENDS if end else UNMEASURED), None
+                asked.words, measure, asked.statistic, _unknown(ENDS if end else UNMEASURED), None
             )
-        j, (place, held) = names.index(component.name), self._unions(asked)
-        if len(held) < (1 if asked.measure == "mean" else 2):
-            return RequirementAudit(asked.words, component, asked.measure, _unknown(NOBODY), None)
+        j, (place, held) = names.index(measure.name), self._unions(asked)
+        if len(held) < (1 if asked.statistic == "mean" else 2):
+            return RequirementAudit(asked.words, measure, asked.statistic, _unknown(NOBODY), None)
         merged = persons.merged(place, tuple(range(int(place.max()) + 1)))
         means = merged.means[held, j]
         known = means[~np.isnan(means)]
-        number = MEASURES[asked.measure](known) if len(known) == len(held) else math.nan
+        number = STATISTICS[asked.statistic](known) if len(known) == len(held) else math.nan
         reached = replace(self._interval(asked, merged, j, held), estimate=number)
-        if asked.today and self.today is not None:
-            level = float(self.today[place == held[0], j][0])
+        if asked.baseline and self.baseline is not None:
+            level = float(self.baseline[place == held[0], j][0])
             asked = replace(asked, lower=level)
-            reached = replace(reached, note=f"today's mean of these people is {component.quantity(level)}")
+            reached = replace(reached, note=f"the baseline mean of these people is {measure.quantity(level)}")
             # What it was of the fitted people is another number.
-            asked = replace(asked, words=f"{asked.words.rpartition(' at least ')[0]} at least today's")
+            asked = replace(asked, words=f"{asked.words.rpartition(' at least ')[0]} at least the baseline's")
         met = asked.met(number, float(np.abs(known).max(initial=0.0)))
         if met is None and not reached.note:
             reached = replace(reached, note=UNSAID if not math.isnan(number) else "nobody is counted")
-        kept = self.of_today and (asked.today or component.tells_who)
+        kept = self.of_baseline and (asked.baseline or measure.tells_who)
         shown, refuted = _shown(asked, reached)
         return RequirementAudit(
-            asked.words, component, asked.measure, reached, met, kept or shown, refuted and not kept
+            asked.words, measure, asked.statistic, reached, met, kept or shown, refuted and not kept
         )
 
-    def _unions(self, asked: Asked) -> tuple[Codes, Codes]:
+    def _unions(self, asked: Goal) -> tuple[Codes, Codes]:
         """Of every group of these people which of the unions it belongs to, and those that somebody belongs to.
 
         Who belongs to none, or was not compared, stands behind all others.
@@ -152,15 +152,15 @@ class Judge:
         present, place = np.unique(union, return_inverse=True)
         return place, np.flatnonzero(present < len(asked.shares))
 
-    def _interval(self, asked: Asked, merged: Persons, j: int, held: Codes) -> Interval:
+    def _interval(self, asked: Goal, merged: Persons, j: int, held: Codes) -> Interval:
         alpha = 1.0 - self.found.confidence
-        if asked.measure == "gap":
+        if asked.statistic == "gap":
             gap = self.compare(merged, j, held).gap
             assert gap is not None, "a gap is what was asked for"
             return gap
-        if asked.measure == "mean":
-            return measure_component(merged, j, self.method).only(held).intervals(alpha)[0]
-        if measure_component(merged, j, "auto").ends is not None:
+        if asked.statistic == "mean":
+            return sample_of(merged, j, self.method).only(held).intervals(alpha)[0]
+        if sample_of(merged, j, "auto").ends is not None:
             return replace(_unknown(OPEN), low=0.0, high=1.0)
         rate, sample = bool(merged.rates[j]), merged.sample.take(j).only(held)
         sample = replace(sample, mean=sample.mean + merged.origin[j])
@@ -171,11 +171,11 @@ class Judge:
         return Interval(math.nan, *ends, float(sample.n.min()), SCORE if rate else DELTA)
 
 
-def _shown(asked: Asked, reached: Interval) -> tuple[bool, bool]:
+def _shown(asked: Goal, reached: Interval) -> tuple[bool, bool]:
     """Whether an interval lies within what was asked for, or outside of it; a gap of 0 can never be shown."""
     if not (math.isfinite(asked.lower) or math.isfinite(asked.upper)) or math.isnan(reached.estimate):
         return False, False
-    provable = asked.measure != "gap" or asked.upper > 0.0
+    provable = asked.statistic != "gap" or asked.upper > 0.0
     inside = provable and asked.lower <= reached.low and reached.high <= asked.upper
     return inside, reached.high < asked.lower or reached.low > asked.upper
 

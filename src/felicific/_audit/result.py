@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from felicific._audit.persons import Persons
-from felicific._problem.happiness import Component, measured, written
+from felicific._problem.happiness import Measure, measured, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
 from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines
@@ -105,12 +105,12 @@ def verdict_of(p_value: float, p_exceeds: float, alpha: float) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class ComponentAudit(Displayed):
-    """One component: every group's mean, and the gap.
+class MeasureAudit(Displayed):
+    """One measure: every group's mean, and the gap.
 
     Attributes
     ----------
-    component : Component
+    measure : Measure
         Name, unit and bounds.
     means : dict of group to Interval
         Mean happiness of every group.
@@ -133,7 +133,7 @@ class ComponentAudit(Displayed):
         shares of the groups that get more.
     """
 
-    component: Component
+    measure: Measure
     means: dict[Any, Interval]
     gap: Interval | None
     bias: float
@@ -147,7 +147,7 @@ class ComponentAudit(Displayed):
 
     def _parts(self) -> list[Part]:
         found = {**self.means, **{f"{group}, corrected": one for group, one in self.corrected.items()}}
-        return [table_of_means(self.component, found, self._gaps, _remarks(self))]
+        return [table_of_means(self.measure, found, self._gaps, _remarks(self))]
 
     @property
     def _gaps(self) -> dict[str, Interval | None]:
@@ -162,9 +162,9 @@ class RequirementAudit:
     ----------
     words : str
         What was asked for.
-    component : Component
+    measure : Measure
         Of what.
-    measure : {"gap", "ratio", "mean"}
+    statistic : {"gap", "ratio", "mean"}
         What is measured: largest mean minus smallest, smallest divided by largest, or a mean per person.
     reached : Interval
         What it is.
@@ -175,8 +175,8 @@ class RequirementAudit:
     """
 
     words: str
-    component: Component
-    measure: str
+    measure: Measure
+    statistic: str
     reached: Interval
     met: bool | None
     shown: bool = False
@@ -190,18 +190,18 @@ class RequirementAudit:
     @property
     def what(self) -> str:
         """What is measured, in words."""
-        share = self.measure == "mean" and self.component.tells_who
-        return "share" if share else {"ratio": "smallest ratio"}.get(self.measure, self.measure)
+        share = self.statistic == "mean" and self.measure.tells_who
+        return "share" if share else {"ratio": "smallest ratio"}.get(self.statistic, self.statistic)
 
     def number(self, number: float, digits: int = 5) -> str:
         """A number as it is written."""
         if not math.isfinite(number):
             return "unknown"
-        return written(number, digits) if self.measure == "ratio" else self.component.cell(number, digits)
+        return written(number, digits) if self.statistic == "ratio" else self.measure.cell(number, digits)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data that JSON can hold."""
-        what = {"words": self.words, "component": self.component.name, "measure": self.measure}
+        what = {"words": self.words, "measure": self.measure.name, "statistic": self.statistic}
         what |= {"what": self.what}
         return what | {"verdict": self.verdict} | interval_to_dict(self.reached)
 
@@ -218,7 +218,7 @@ class Audit(Displayed):
 
     Attributes
     ----------
-    components : tuple of ComponentAudit
+    measures : tuple of MeasureAudit
     loss : Interval or None
         Mean loss per person; None when it needs labels and there are none.
     groups : tuple
@@ -227,7 +227,7 @@ class Audit(Displayed):
     confidence : float
         With which every interval holds; see ``simultaneous``.
     simultaneous : bool
-        Whether the gaps of all components hold together, and likewise all group means.
+        Whether the gaps of all measures hold together, and likewise all group means.
     notes : tuple of str
         What to beware of.
     loss_name : str
@@ -256,7 +256,7 @@ class Audit(Displayed):
     'more'
     """
 
-    components: tuple[ComponentAudit, ...]
+    measures: tuple[MeasureAudit, ...]
     loss: Interval | None
     groups: tuple[Any, ...]
     rows: int
@@ -271,34 +271,32 @@ class Audit(Displayed):
     labels: KnownLabels | None = None
     one_look: str = ""
 
-    def __getitem__(self, name: str) -> ComponentAudit:
-        for found in self.components:
-            if found.component.name == name:
+    def __getitem__(self, name: str) -> MeasureAudit:
+        for found in self.measures:
+            if found.measure.name == name:
                 return found
         raise KeyError(name)
 
     @property
     def gaps(self) -> dict[str, float]:
-        """Gap of every component, in its unit."""
-        parts = self.components
-        return {found.component.name: found.gap.estimate for found in parts if found.gap is not None}
+        """Gap of every measure, in its unit."""
+        parts = self.measures
+        return {found.measure.name: found.gap.estimate for found in parts if found.gap is not None}
 
     @property
     def gap(self) -> float:
-        """The gap, when there is one component."""
-        own = measured([found.component for found in self.components])
+        """The gap, when there is one measure."""
+        own = measured([found.measure for found in self.measures])
         if len(own) != 1:
-            raise ConstraintError(
-                f"There are {len(own)} components, so there is no single gap.", "Read .gaps."
-            )
-        return self.gaps[self.components[own[0]].component.name]
+            raise ConstraintError(f"There are {len(own)} measures, so there is no single gap.", "Read .gaps.")
+        return self.gaps[self.measures[own[0]].measure.name]
 
     @property
     def means(self) -> dict[str, dict[Any, float]]:
-        """Mean happiness, by component and group."""
+        """Mean happiness, by measure and group."""
         return {
-            found.component.name: {group: mean.estimate for group, mean in found.means.items()}
-            for found in self.components
+            found.measure.name: {group: mean.estimate for group, mean in found.means.items()}
+            for found in self.measures
         }
 
     @cached_property
@@ -309,7 +307,7 @@ class Audit(Displayed):
 
     @cached_property
     def ratios(self) -> Ratios:
-        """Every group's mean divided by the largest, by component, with intervals: ``ratios["selected"].smallest``."""
+        """Every group's mean divided by the largest, by measure, with intervals: ``ratios["selected"].smallest``."""
         return self.ratios_between()
 
     def ratios_between(self, between: Between = None, *, min_people: float = 0) -> Ratios:
@@ -326,7 +324,7 @@ class Audit(Displayed):
         Returns
         -------
         Ratios
-            By the name of the component: ``.rows``, ``.smallest``, ``.unknown``, ``.left_out``. Print it.
+            By the name of the measure: ``.rows``, ``.smallest``, ``.unknown``, ``.left_out``. Print it.
 
         Examples
         --------
@@ -362,7 +360,7 @@ class Audit(Displayed):
             "simultaneous": self.simultaneous,
             "rows": self.rows,
             "groups": plain_all(self.groups),
-            "components": [_component_to_dict(found) for found in self.components],
+            "measures": [_measure_to_dict(found) for found in self.measures],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": [*self.notes, *([self.one_look] if self.one_look else [])],
         } | (unknown | shown | ({"requirements": asked} if asked else {}) | labels)
@@ -376,14 +374,14 @@ class Audit(Displayed):
 
     def to_html(self, **options: Any) -> str:
         """One HTML page that needs no other file; ``title`` and ``command`` are said on it."""
-        page: str = import_module("felicific.report").audit_report(self, **options).to_html()
+        page: str = import_module("felicific._report.document").audit_report(self, **options).to_html()
         return page
 
     def _lines(self) -> list[dict[str, Any]]:
         """One line per mean, corrected mean, gap, requirement and the loss."""
         lines = []
-        for found in self.components:
-            name, unit = found.component.name, found.component.unit
+        for found in self.measures:
+            name, unit = found.measure.name, found.measure.unit
             for what, entries in (("mean", found.means), ("corrected mean", found.corrected)):
                 for group, interval in entries.items():
                     lines.append(line_of(name, unit, what, str(group), interval))
@@ -405,8 +403,8 @@ class Audit(Displayed):
         for ratios in self.shown_ratios:
             lines += ratios.lines()
         for row in self.requirements:
-            unit = "" if row.measure == "ratio" else row.component.unit
-            line = line_of(row.component.name, unit, f"required: {row.words}", "", row.reached)
+            unit = "" if row.statistic == "ratio" else row.measure.unit
+            line = line_of(row.measure.name, unit, f"required: {row.words}", "", row.reached)
             lines.append(line | {"verdict": row.verdict})
         if self.loss is not None:
             lines.append(line_of("loss", "", "loss", "", self.loss))
@@ -438,7 +436,7 @@ class Audit(Displayed):
             *([Table(ASKED, ASKED_HEADER, asked, self._whole, words=True)] if asked else []),
             Lines([] if self.loss is None else [loss_line(self.loss, self.loss_name)]),
             *ratios,
-            *(table for part in self.components for table in part._parts()),
+            *(table for part in self.measures for table in part._parts()),
         ]
 
 
@@ -448,7 +446,7 @@ def _ratios_module() -> Any:
 
 
 COLUMNS = (
-    "component", "unit", "what", "group", "n", "estimate", "low", "high", "bias", "at_most", "p_value", "p_exceeds",
+    "measure", "unit", "what", "group", "n", "estimate", "low", "high", "bias", "at_most", "p_value", "p_exceeds",
     "verdict", "method", "note",
 )  # fmt: skip
 
@@ -508,12 +506,12 @@ def means_to_dict(means: Mapping[Any, Interval]) -> list[dict[str, Any]]:
     return [{"group": plain(group)} | interval_to_dict(mean) for group, mean in means.items()]
 
 
-def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
+def _measure_to_dict(found: MeasureAudit) -> dict[str, Any]:
     test = found.test
     return {
-        "name": found.component.name,
-        "unit": found.component.unit,
-        "bounds": None if found.component.bounds is None else list(found.component.bounds),
+        "name": found.measure.name,
+        "unit": found.measure.unit,
+        "bounds": None if found.measure.bounds is None else list(found.measure.bounds),
         "means": means_to_dict(found.means),
         "corrected": means_to_dict(found.corrected),
         "gap": None if found.gap is None else interval_to_dict(found.gap) | {"bias": plain(found.bias)},
@@ -532,7 +530,7 @@ def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
 def line_of(name: str, unit: str, what: str, group: str, interval: Interval) -> dict[str, Any]:
     """An interval as one line of a dataframe."""
     return {
-        "component": name,
+        "measure": name,
         "unit": unit,
         "what": what,
         "group": group,
@@ -545,17 +543,17 @@ def line_of(name: str, unit: str, what: str, group: str, interval: Interval) -> 
     } | ({} if interval.bounds is None else dict(zip(BOUNDS, interval.bounds, strict=True)))
 
 
-def row_of(name: str, interval: Interval, component: Component) -> tuple[str, ...]:
+def row_of(name: str, interval: Interval, measure: Measure) -> tuple[str, ...]:
     """An interval as one row of a table for reading."""
     method = interval.method + (f"; {interval.note}" if interval.note else "")
     if interval.bounds is not None:
-        method += f"; hidden reasons leave {' to '.join(map(component.cell, interval.bounds))}"
-    numbers = (component.cell(part) for part in (interval.estimate, interval.low, interval.high))
+        method += f"; hidden reasons leave {' to '.join(map(measure.cell, interval.bounds))}"
+    numbers = (measure.cell(part) for part in (interval.estimate, interval.low, interval.high))
     return (short(name), written(interval.n, 6), *numbers, method)
 
 
 def table_of_means(
-    component: Component,
+    measure: Measure,
     means: Mapping[Any, Interval],
     gaps: Mapping[str, Interval | None],
     remarks: Sequence[str] = (),
@@ -563,11 +561,11 @@ def table_of_means(
 ) -> Table:
     """Intervals of groups, and of the gap; of many groups the least and the largest."""
     return Table(
-        titled(component),
+        titled(measure),
         ("group", "n", what, "low", "high", "method"),
-        [row_of(str(group), interval, component) for group, interval in means.items()],
+        [row_of(str(group), interval, measure) for group, interval in means.items()],
         FRAME,
-        foot=[row_of(name, gap, component) for name, gap in gaps.items() if gap is not None],
+        foot=[row_of(name, gap, measure) for name, gap in gaps.items() if gap is not None],
         keep=between([interval.estimate for interval in means.values()]),
         remarks=remarks,
         words=True,
@@ -578,12 +576,12 @@ def table_of_means(
 FRAME = "to_frame() has all; shown are the least and the largest."
 
 
-def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
+def _rows_of(found: MeasureAudit) -> list[tuple[str, ...]]:
     named = [(str(group), interval) for group, interval in found.means.items()]
     named += [(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
     named += [] if found.gap is None else [("gap", found.gap)]
     named += [] if found.corrected_gap is None else [("gap, corrected", found.corrected_gap)]
-    return [row_of(name, interval, found.component) for name, interval in named]
+    return [row_of(name, interval, found.measure) for name, interval in named]
 
 
 HEADER = ("group", "n", "mean", "low", "high", "method")
@@ -593,12 +591,12 @@ ASKED, ASKED_HEADER = (
 )
 
 
-def _remarks(found: ComponentAudit) -> list[str]:
+def _remarks(found: MeasureAudit) -> list[str]:
     remarks = [found.remark] if found.remark else []
     if math.isfinite(found.bias):
         remarks.append(
             "Between equal groups, chance alone would show a gap of "
-            f"{found.component.quantity(float(f'{found.bias:.3g}'))} on average."
+            f"{found.measure.quantity(float(f'{found.bias:.3g}'))} on average."
         )
     test = found.test
     if test is not None:
@@ -608,7 +606,7 @@ def _remarks(found: ComponentAudit) -> list[str]:
             "undecided": "neither shown nor refuted",
         }
         remarks.append(
-            f"Gap at most {found.component.quantity(test.at_most)}: {says[test.verdict]} "
+            f"Gap at most {found.measure.quantity(test.at_most)}: {says[test.verdict]} "
             f"(p-value of at most this {p_text(test.p_value)}, of more {p_text(test.p_exceeds)})."
         )
     return remarks
@@ -619,11 +617,11 @@ def p_text(p_value: float) -> str:
     return "below 0.001" if p_value < 0.001 else f"{p_value:.3g}"
 
 
-def titled(component: Component) -> str:
-    """A component's name with its unit, unless the numbers say it."""
-    unit = "" if component.in_currency else component.unit
-    said = f": {component.title}" if component.tells_who else ""
-    return short(component.name + said, 80) + (f" ({unit})" if unit else "")
+def titled(measure: Measure) -> str:
+    """A measure's name with its unit, unless the numbers say it."""
+    unit = "" if measure.in_currency else measure.unit
+    said = f": {measure.title}" if measure.tells_who else ""
+    return short(measure.name + said, 80) + (f" ({unit})" if unit else "")
 
 
 def loss_line(loss: Interval, name: str) -> str:
@@ -666,8 +664,8 @@ def _title(found: Audit) -> str:
 
 def _text(found: Audit) -> list[str]:
     lines = [_title(found), "", *found.verdict.lines()]
-    for part in found.components:
-        lines += ["", titled(part.component), *table_lines(HEADER, _rows_of(part))]
+    for part in found.measures:
+        lines += ["", titled(part.measure), *table_lines(HEADER, _rows_of(part))]
         lines += [f"  {short(remark, 200)}" for remark in _remarks(part)]
     for ratios in found.shown_ratios:
         lines += ["", str(ratios)]

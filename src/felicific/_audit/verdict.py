@@ -2,13 +2,13 @@
 
 The first row that holds of the decision table is the verdict:
 
-1. nobody is decided about otherwise: nothing changes;
+1. nobody gets another decision: nothing changes;
 2. the policy was fitted to these people: we cannot tell;
-3. all that was asked is shown to hold today: leave it as it is;
+3. all that was asked is shown to hold by the baseline: leave it as it is;
 4. a gap that was to be closed is shown to grow, and not to be kept: leave it as it is;
 5. no gap is shown to shrink: we cannot tell;
-6. where gaps shrink, one group is shown to lose and none looks as if it gained: it takes;
-7. the policy was certified, to less than today's gap: certified;
+6. where gaps shrink, one group is shown to lose and none looks as if it gained: it levels down;
+7. the policy was certified, to less than the baseline's gap: certified;
 8. else it shrinks the gap, and nothing is promised.
 """
 
@@ -37,8 +37,8 @@ class Verdict(Displayed):
     Attributes
     ----------
     kind : str
-        Of a policy "leave", "unclear", "takes", "certified" or "unpromised"; of an audit "within", "more", "unclear"
-        or "measured".
+        Of a policy "leave", "unclear", "levels-down", "certified" or "unpromised"; of an audit "within", "more",
+        "unclear" or "measured".
     reason : str
         Why, as one word or two.
     headline, sentence, remedy : str
@@ -110,12 +110,12 @@ def decide(facts: Facts) -> tuple[str, str]:
     """Kind and reason of the verdict: the first row of the table that holds."""
     closed = facts.closed
     shrinking = [shift for shift in closed if shift.shrinks]
-    wanted = [shift for shift in shrinking if shift.component.wanted]
+    wanted = [shift for shift in shrinking if shift.measure.wanted]
     if facts.changed <= 0.0:
         return "leave", "same"
     if facts.in_sample:
         return "unclear", "in-sample"
-    if facts.held_today:
+    if facts.held_baseline:
         return "leave", "met"
     if any(shift.grows and not shift.kept for shift in closed):
         return "leave", "grows"
@@ -123,8 +123,8 @@ def decide(facts: Facts) -> tuple[str, str]:
         return "unclear", "unpaired"
     if not shrinking:
         return "unclear", "chance" if closed else "no gap"
-    if wanted and all(shift.takes for shift in wanted):
-        return "takes", "everybody" if all(shift.takes_from_all for shift in wanted) else "nobody gains"
+    if wanted and all(shift.levels_down for shift in wanted):
+        return "levels-down", "everybody" if all(shift.takes_from_all for shift in wanted) else "nobody gains"
     if facts.promise and all(shift.certified for shift in closed):
         return "certified", facts.promise
     return "unpromised", "no certificate"
@@ -136,7 +136,7 @@ def verdict_of(facts: Facts) -> Verdict:
     return Verdict(
         kind,
         reason,
-        words.headline(kind, reason, facts.baseline),
+        words.headline(kind, reason, facts.reference),
         words.sentence(facts, kind, reason),
         words.remedy(facts, kind, reason),
         tuple(sorted(find_flags(facts, kind), key=lambda flag: -flag.level)),
@@ -160,8 +160,8 @@ FITTED_ONLY = Verdict(
 
 def verdict_of_audit(audit: Audit) -> Verdict:
     """What an audit comes to: whether its gaps are shown to be within, or more than, what is allowed."""
-    once = told_once([part.component for part in audit.components])
-    parts = [audit.components[j] for j in once if audit.components[j].gap is not None]
+    once = told_once([part.measure for part in audit.measures])
+    parts = [audit.measures[j] for j in once if audit.measures[j].gap is not None]
     tested = [part for part in parts if part.test is not None]
     kind, reason = "measured", "nothing allowed"
     if tested:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from felicific._audit.result import Interval
-from felicific._problem.happiness import Component, written
+from felicific._problem.happiness import Measure, written
 from felicific._statistics.blocks import DIFFERENT, ENOUGH, SEEN, BurnIn
 from felicific._statistics.sequences import BLOCK
 
@@ -27,17 +27,17 @@ LABELS = (
 
 def sentences_of(monitor: Monitor) -> list[str]:
     """What it shows, the most important first."""
-    parts = {part.name: part for part in monitor.components}
+    parts = {part.name: part for part in monitor.measures}
     alarm = monitor.alarm
     if alarm is None:
         found = [f"No alarm: {monitor.rows:,} people of {len(monitor._compared)} groups came."]
     else:
-        found = _alarm_words(monitor, alarm, parts[alarm.component])
+        found = _alarm_words(monitor, alarm, parts[alarm.measure])
     evidence = "beyond counting" if math.isinf(monitor.evidence) else written(monitor.evidence, 3)
     now = f"{'Now the' if alarm else 'The'} evidence that a gap is more than allowed is {evidence}"
     found.append(f"{now}; an alarm is raised at {written(monitor.needed, 3)}.")
     found += [_gap_words(monitor, parts[name], gap) for name, gap in monitor.gaps.items()]
-    large = [part for part in monitor.components if part.bounds is None]
+    large = [part for part in monitor.measures if part.bounds is None]
     found.append(
         f"At confidence {monitor.confidence:.6g}{', in large samples,' if large else ','} each of these limits holds "
         "at all times together, and a system that always keeps to what is allowed ever raises an alarm with a "
@@ -49,13 +49,13 @@ def sentences_of(monitor: Monitor) -> list[str]:
     return found
 
 
-def _alarm_words(monitor: Monitor, alarm: Alarm, part: Component) -> list[str]:
+def _alarm_words(monitor: Monitor, alarm: Alarm, part: Measure) -> list[str]:
     """When it was raised, and what it is about."""
     allowed = part.quantity(monitor.allowed[part.name])
     pair = f"group {alarm.above!r} above group {alarm.below!r}"
     since = "from the beginning" if not alarm.since else f"since person {alarm.since + 1:,}"
     when = f"Alarm, raised when {alarm.rows:,} people had come"
-    about = [part] if alarm.shown else monitor.components
+    about = [part] if alarm.shown else monitor.measures
     large = " (in large samples)" if any(one.bounds is None for one in about) else ""
     if alarm.shown:
         more = f" At some time it was more than {part.short(alarm.at_least, -1)}."
@@ -69,8 +69,8 @@ def _alarm_words(monitor: Monitor, alarm: Alarm, part: Component) -> list[str]:
     ]
 
 
-def _gap_words(monitor: Monitor, part: Component, gap: Interval) -> str:
-    """How large the gap of one component is."""
+def _gap_words(monitor: Monitor, part: Measure, gap: Interval) -> str:
+    """How large the gap of one measure is."""
     if math.isnan(gap.estimate):
         return f"{part.name!r}: nobody was compared yet."
     among = "" if math.isinf(gap.high) else f", on average over all of them at most {part.short(gap.high, 1)}"
@@ -88,24 +88,24 @@ def _gap_words(monitor: Monitor, part: Component, gap: Interval) -> str:
 def notes_of(monitor: Monitor) -> list[tuple[str, str]]:
     """What to beware of, by its kind."""
     found = []
-    for part, scale in zip(monitor.components, monitor.stream.scales, strict=True):
+    for part, scale in zip(monitor.measures, monitor.stream.scales, strict=True):
         if part.bounds is None:
             found.append((f"bounds {part.name}", _unbounded(part)))
         if isinstance(scale, BurnIn):
             found.append((f"burning {part.name}", _burning(monitor, part, scale)))
-    if any(part.looks_at_y for part in monitor.components):
+    if any(part.looks_at_y for part in monitor.measures):
         found.append(("labels", LABELS))
     return found + _few(monitor)
 
 
-def _unbounded(part: Component) -> str:
+def _unbounded(part: Measure) -> str:
     return (
         f"No bounds of {part.name!r} are known, so what is said of it holds in large samples alone: rare large values "
         "that nobody has seen yet could undo it. State its bounds if you know the range."
     )
 
 
-def _burning(monitor: Monitor, part: Component, seen: BurnIn) -> str:
+def _burning(monitor: Monitor, part: Measure, seen: BurnIn) -> str:
     """Of whom more has to be seen before there can be an alarm."""
     names = [monitor.groups[z] for z in monitor._compared]
     who = ", ".join(f"{names[z]!r} ({int(seen.powers[z, 0]):,} so far)" for z in seen.missing[:5])
@@ -120,7 +120,7 @@ def _few(monitor: Monitor) -> list[tuple[str, str]]:
     rows = monitor.rows - len(monitor.stream.open)
     if rows < TOLD:
         return []
-    counts = np.max([_counted(monitor, j) for j in range(len(monitor.components))], axis=0)
+    counts = np.max([_counted(monitor, j) for j in range(len(monitor.measures))], axis=0)
     found = []
     for z, count in zip(monitor._compared, counts.tolist(), strict=True):
         if count < FEW * rows:
@@ -133,7 +133,7 @@ def _few(monitor: Monitor) -> list[tuple[str, str]]:
 
 
 def _counted(monitor: Monitor, j: int) -> list[float]:
-    """How many people of every group that is compared were counted by a component."""
+    """How many people of every group that is compared were counted by a measure."""
     scale = monitor.stream.scales[j]
     numbers = scale.powers[:, 0] if isinstance(scale, BurnIn) else monitor.stream.before[j, 0]
     return [float(number) for number in numbers]

@@ -1,4 +1,4 @@
-"""The words of verdicts: the same on the page, in print, in notebooks and in the shell."""
+"""The words of verdicts: the same on the page, in print, in notebooks and on the command line."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from felicific._audit.names import clean, isolated, listed
 from felicific._audit.quantity import PER_THOUSAND, SPACE, Quantity, count, counts, percent
-from felicific._audit.result import ComponentAudit, Interval, RequirementAudit
-from felicific._problem.baseline import TODAY, Baseline
-from felicific._problem.happiness import Component
+from felicific._audit.result import Interval, MeasureAudit, RequirementAudit
+from felicific._problem.change import MODEL, Reference
+from felicific._problem.happiness import Measure
 
 if TYPE_CHECKING:
     from felicific._audit.facts import Facts, Shift
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 #: What a certificate rests on that holds for all policies of a kind.
 A_PRIORI = "a priori"
 
-#: Most groups, and most components, that a sentence spells out.
+#: Most groups, and most measures, that a sentence spells out.
 SPELLED = 3
 
 HEADLINES = {
     ("leave", "same"): "Nothing changes.",
     ("leave", "met"): "Leave it as it is.",
     ("leave", "grows"): "Leave it as it is.",
-    ("takes", "everybody"): "It shrinks the gap by taking from everybody.",
-    ("takes", "nobody gains"): "It shrinks the gap by taking. No group gains.",
+    ("levels-down", "everybody"): "It shrinks the gap by leveling everybody down.",
+    ("levels-down", "nobody gains"): "It shrinks the gap by leveling down. No group gains.",
 }
 BY_KIND = {
     "unclear": "We cannot tell.",
@@ -34,15 +34,15 @@ BY_KIND = {
     "unpromised": "It shrinks the gap. Nothing is promised.",
 }
 
-#: The same beside the least loss without requirements, where there is no today to be left as it is.
-HEADLINES_WITHOUT_TODAY = {
+#: The same beside the least loss without requirements, where there is no baseline to be left as it is.
+HEADLINES_WITHOUT_BASELINE = {
     ("leave", "same"): "The requirements change nothing.",
     ("leave", "met"): "The least loss meets what was asked without being required to.",
     ("leave", "grows"): "The gap would be smaller without requirements.",
-    ("takes", "everybody"): "The gap is smaller than without requirements by taking from everybody.",
-    ("takes", "nobody gains"): "The gap is smaller than without requirements by taking. No group gains.",
+    ("levels-down", "everybody"): "The gap is smaller than without requirements by leveling everybody down.",
+    ("levels-down", "nobody gains"): "The gap is smaller than without requirements, and no group gains.",
 }
-BY_KIND_WITHOUT_TODAY = BY_KIND | {
+BY_KIND_WITHOUT_BASELINE = BY_KIND | {
     "certified": "The gap is smaller than without requirements, and that is certified.",
     "unpromised": "The gap is smaller than without requirements. Nothing is promised.",
 }
@@ -66,21 +66,21 @@ UNSTATED = (
 )
 
 
-def headline(kind: str, reason: str, baseline: Baseline = TODAY) -> str:
+def headline(kind: str, reason: str, reference: Reference = MODEL) -> str:
     """The verdict in one line."""
-    if not baseline.is_today:
-        return HEADLINES_WITHOUT_TODAY.get((kind, reason)) or BY_KIND_WITHOUT_TODAY[kind]
+    if not reference.is_baseline:
+        return HEADLINES_WITHOUT_BASELINE.get((kind, reason)) or BY_KIND_WITHOUT_BASELINE[kind]
     return HEADLINES.get((kind, reason)) or BY_KIND[kind]
 
 
 def sentence(facts: Facts, kind: str, reason: str) -> str:
     """The same with numbers."""
     sure = f"with {sureness(facts.confidence)} confidence"
-    closed, baseline = facts.closed or list(facts.shifts), facts.baseline
+    closed, reference = facts.closed or list(facts.shifts), facts.reference
     match reason:
         case "same":
-            everybody = f"Everybody is decided about as {baseline.name}."
-            nobody = f"None of these people is decided about otherwise than {baseline.name}."
+            everybody = f"Everybody is decided on as {reference.name}."
+            nobody = f"None of these people gets another decision than {reference.name}."
             return everybody if facts.kept else nobody
         case "in-sample":
             return FITTED if facts.in_sample.startswith("These are") else f"{facts.in_sample} {PARTLY}"
@@ -88,18 +88,18 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
             return _met(facts, sure)
         case "grows":
             growing = [shift for shift in closed if shift.grows]
-            return f"This policy makes the gap larger: {_grows(growing, baseline, named=len(closed) > 1)}."
+            return f"This policy makes the gap larger: {_grows(growing, reference, named=len(closed) > 1)}."
         case "unpaired":
             return UNPAIRED
         case "no gap":
             return (
-                f"No gap was to be closed. {_goes(closed, baseline)} on these people."
+                f"No gap was to be closed. {_goes(closed, reference)} on these people."
                 if closed
                 else "No gap was to be closed."
             )
         case "chance":
             return (
-                f"{_goes(closed, baseline)} on these people. Chance alone could do that: "
+                f"{_goes(closed, reference)} on these people. Chance alone could do that: "
                 f"{listed([*_changes(closed)])} {sure}."
             )
     shrinking = [shift for shift in closed if shift.shrinks]
@@ -107,9 +107,9 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
     left = f" For {listed([shift.title for shift in unclear[:SPELLED]])} we cannot tell." if unclear else ""
     within = [shift.title for shift in closed if shift.kept and not shift.shrinks]
     left += f" For {listed(within[:SPELLED])} it stays within what was asked." if within else ""
-    told = _goes(shrinking, baseline, named=len(closed) > 1)
-    if kind == "takes":
-        return f"{told}.{left} {_per_person(facts, [s for s in shrinking if s.takes])}"
+    told = _goes(shrinking, reference, named=len(closed) > 1)
+    if kind == "levels-down":
+        return f"{told}.{left} {_per_person(facts, [s for s in shrinking if s.levels_down])}"
     if kind == "certified":
         promised = f"with {sureness(facts.promised_with)} confidence"
         return f"{told}, and is {listed([*_at_most(facts, closed)])} {promised}.{left}"
@@ -118,12 +118,12 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
 
 def remedy(facts: Facts, kind: str, reason: str) -> str:
     """What to do about it; nothing where there is nothing to do."""
-    if kind == "takes":
+    if kind == "levels-down":
         if not facts.sees_group and not facts.infers_group:
-            return "It may not see the group, so it can only take. What that costs stands below."
-        name = next(shift.component.name for shift in facts.closed if shift.takes)
-        level = " at today's level" if facts.baseline.is_today else ""
-        return f"To close it without taking, fit again with a floor of {name!r}{level}."
+            return "It may not see the group, so it can only level down. What that costs stands below."
+        name = next(shift.measure.name for shift in facts.closed if shift.levels_down)
+        level = " at its baseline" if facts.reference.is_baseline else ""
+        return f"To close it without leveling down, fit again with a floor of {name!r}{level}."
     if reason == "in-sample":
         return OTHER_PEOPLE
     if kind == "unpromised":
@@ -142,7 +142,7 @@ def _unpromised(facts: Facts) -> str:
         return "Another position was certified, and not this one."
     above = [shift for shift in facts.closed if shift.bound is not None and not shift.certified]
     if facts.promise and above:
-        what = f"What is certified, at most {_bound(facts, above[0])}, is not less than {facts.baseline.of('gap')}"
+        what = f"What is certified, at most {_bound(facts, above[0])}, is not less than {facts.reference.of('gap')}"
         other = "fit with a confidence of 0.95" if facts.promise == A_PRIORI else "fit for a smaller one"
         return f"{what}: {other}."
     return "To have it promised, fit with a confidence of 0.95 and a gap above 0."
@@ -166,9 +166,9 @@ def sureness(confidence: float) -> str:
 # Parts of sentences
 
 
-def _goes(shifts: Sequence[Shift], baseline: Baseline, *, named: bool = False) -> str:
+def _goes(shifts: Sequence[Shift], reference: Reference, *, named: bool = False) -> str:
     """From where to where gaps go; ``named`` where there are others."""
-    by = "" if baseline.is_today else f" {baseline.name}"
+    by = "" if reference.is_baseline else f" {reference.name}"
     if len(shifts) == 1 and not named:
         one = shifts[0]
         texts = one.quantity.texts([one.before.estimate, one.after.estimate])
@@ -190,12 +190,12 @@ def _goes(shifts: Sequence[Shift], baseline: Baseline, *, named: bool = False) -
     return f"The gap {listed([*parts, f'{more} more move' if more > 1 else 'one more moves'] if more > 0 else parts)}"
 
 
-def _grows(shifts: Sequence[Shift], baseline: Baseline, *, named: bool) -> str:
+def _grows(shifts: Sequence[Shift], reference: Reference, *, named: bool) -> str:
     several = named or len(shifts) > 1
     parts = [
         (f"in {shift.title} " if several else "")
-        + f"{shift.quantity(shift.before.estimate)} {baseline.name}, "
-        f"{shift.quantity(shift.after.estimate)} {baseline.then}"
+        + f"{shift.quantity(shift.before.estimate)} {reference.name}, "
+        f"{shift.quantity(shift.after.estimate)} {reference.then}"
         for shift in shifts[:SPELLED]
     ]
     return "; ".join(parts)
@@ -235,13 +235,13 @@ def _met(facts: Facts, sure: str) -> str:
     asked = [shift for shift in facts.shifts if math.isfinite(shift.asked)]
     if len(asked) == 1 and not facts.requirements:
         one = asked[0]
-        today, most = (one.quantity(number) for number in (one.before.estimate, one.before.high))
+        baseline, most = (one.quantity(number) for number in (one.before.estimate, one.before.high))
         return (
-            f"{facts.baseline.begins('gap')} is {today}, at most {most} {sure}. "
+            f"{facts.reference.begins('gap')} is {baseline}, at most {most} {sure}. "
             f"You asked for at most {one.quantity.given(one.asked)}: there is nothing to repair."
         )
     return (
-        f"All that was asked for is shown to hold {facts.baseline.name}, {sure}: there is nothing to repair."
+        f"All that was asked for is shown to hold {facts.reference.name}, {sure}: there is nothing to repair."
     )
 
 
@@ -285,7 +285,7 @@ def missed(facts: Facts, shifts: Sequence[Shift], others: Sequence[RequirementAu
         found = _apart_from_asked(shift, shift.after.estimate)
         parts.append(f"{what}: at most {shift.quantity.given(shift.asked)}. Found: {found}{least}.")
     for row in others[:SPELLED]:
-        if row.measure == "gap" and any(row.component.name == shift.component.name for shift in shifts):
+        if row.statistic == "gap" and any(row.measure.name == shift.measure.name for shift in shifts):
             continue
         parts.append(f"Asked: {clean(row.words, 120)}. Found: {row.number(row.reached.estimate, 3)}.")
     return " ".join(parts)
@@ -295,7 +295,7 @@ def _apart_from_asked(shift: Shift, number: float) -> str:
     """A number that is more than was asked for, with as many digits as tell the two apart."""
     text = shift.quantity(number)
     same = text == shift.quantity(shift.asked)
-    return Quantity.of(shift.component.unit, (), [number])(number) if same else text
+    return Quantity.of(shift.measure.unit, (), [number])(number) if same else text
 
 
 def flipped(facts: Facts, shift: Shift, ends: tuple[int, int], groups: tuple[int, int]) -> str:
@@ -303,8 +303,8 @@ def flipped(facts: Facts, shift: Shift, ends: tuple[int, int], groups: tuple[int
     top, bottom = ends
     one, other = (facts.groups[z] for z in groups)
     turned = f"{one} had more {shift.title} than {other}, and would have less"
-    if not facts.baseline.is_today:
-        turned = f"{one} would have more {shift.title} than {other} {facts.baseline.name}, and has less"
+    if not facts.reference.is_baseline:
+        turned = f"{one} would have more {shift.title} than {other} {facts.reference.name}, and has less"
     return f"{turned}: {shift.quantity(shift.then[top])} and {shift.quantity(shift.then[bottom])}."
 
 
@@ -314,9 +314,10 @@ def tiny(facts: Facts, places: Sequence[int], few: int) -> str:
     for shift in facts.closed[:1]:
         if shift.without is not None:
             # To three digits: the step is that of the tiny group, which is left out here.
-            today, then = Quantity.of(shift.component.unit, (), shift.without).texts(shift.without)
+            baseline, then = Quantity.of(shift.measure.unit, (), shift.without).texts(shift.without)
             where = f" in {shift.title}" if len(facts.closed) > 1 else ""
-            text += f" Without groups under {few}{where}: {today} {facts.baseline.name}, {then} {facts.baseline.then}."
+            before, after = facts.reference.name, facts.reference.then
+            text += f" Without groups under {few}{where}: {baseline} {before}, {then} {after}."
     return text
 
 
@@ -344,11 +345,11 @@ def others(names: Iterable[str]) -> str:
     return f"By other measures the groups move apart: {listed([*found[:5], *more])}."
 
 
-def lots(facts: Facts) -> str:
-    """How many are decided about by lot."""
-    share = facts.lots / facts.people if facts.people else 0.0
+def randomized(facts: Facts) -> str:
+    """How many are decided on at random."""
+    share = facts.randomized / facts.people if facts.people else 0.0
     how = percent(share, 0 if share >= 0.1 else 1 if share >= 0.01 else 2)
-    return f"{count(facts.lots)} of {count(facts.people)} people ({how}) are decided by lot."
+    return f"{count(facts.randomized)} of {count(facts.people)} people ({how}) are decided at random."
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -357,10 +358,10 @@ def lots(facts: Facts) -> str:
 
 def numbers(facts: Facts) -> list[tuple[str, str]]:
     """Gap, cost and people, one line each."""
-    found = [] if facts.baseline.is_today else [("compared", f"with {facts.baseline.whole}")]
+    found = [] if facts.reference.is_baseline else [("compared", f"with {facts.reference.whole}")]
     for shift in facts.shifts[:SPELLED]:
-        today, then = shift.quantity.texts([shift.before.estimate, shift.after.estimate])
-        text = f"{today} -> {then}"
+        baseline, then = shift.quantity.texts([shift.before.estimate, shift.after.estimate])
+        text = f"{baseline} -> {then}"
         if shift.change is not None:
             change = shift.quantity.change(shift.change.estimate)
             text += f"   change {change} ({shift.quantity.change_span(shift.change.low, shift.change.high)})"
@@ -370,12 +371,12 @@ def numbers(facts: Facts) -> list[tuple[str, str]]:
     if facts.promise and facts.closed and all(shift.certified for shift in facts.closed):
         bounds = listed([*_at_most(facts, facts.closed)])
         found.append(("promised", f"{bounds} with {sureness(facts.promised_with)} confidence"))
-    lots, people = counts([facts.lots, facts.people])
+    randomized, people = counts([facts.randomized, facts.people])
     who = "who is better or worse off is not known"
     if not math.isnan(facts.better):
         better, worse = counts([facts.better, facts.worse])
         who = f"{better} better off, {worse} worse off"
-    return [*found, ("people", f"{who}, {lots} decided by lot, of {people}")]
+    return [*found, ("people", f"{who}, {randomized} decided at random, of {people}")]
 
 
 def _cost(facts: Facts) -> str:
@@ -397,7 +398,7 @@ def cost_words(quantity: Quantity) -> str:
 # Audits
 
 
-def audit_headline(kind: str, parts: Sequence[ComponentAudit]) -> str:
+def audit_headline(kind: str, parts: Sequence[MeasureAudit]) -> str:
     """What an audit comes to in one line."""
     if kind == "within":
         return "Shown to be within what is allowed."
@@ -411,7 +412,7 @@ def audit_headline(kind: str, parts: Sequence[ComponentAudit]) -> str:
 
 
 def audit_sentence(
-    kind: str, parts: Sequence[ComponentAudit], tested: Sequence[ComponentAudit], confidence: float
+    kind: str, parts: Sequence[MeasureAudit], tested: Sequence[MeasureAudit], confidence: float
 ) -> str:
     """The same with numbers."""
     sure = f"with {sureness(confidence)} confidence"
@@ -426,7 +427,7 @@ def audit_sentence(
         quantity = _gap_quantity(part)
         span = quantity.span(part.gap.low, part.gap.high)
         allowed = "" if part.test is None else f"; allowed are {quantity.given(part.test.at_most)}"
-        where = f" in {title_of(part.component)}" if len(shown) > 1 else ""
+        where = f" in {title_of(part.measure)}" if len(shown) > 1 else ""
         said.append(f"the gap{where} is {quantity(part.gap.estimate)}, {span} {sure}{allowed}")
     more = len(shown) - SPELLED
     text = ". ".join(part[:1].upper() + part[1:] for part in said)
@@ -452,17 +453,17 @@ def one_look(allowed: Sequence[float], *, by_default: bool, of_amounts: bool = F
     )
 
 
-def title_of(component: Component) -> str:
-    """What sentences call a component."""
-    return isolated(clean(component.title))
+def title_of(measure: Measure) -> str:
+    """What sentences call a measure."""
+    return isolated(clean(measure.title))
 
 
-def _gap_quantity(part: ComponentAudit) -> Quantity:
+def _gap_quantity(part: MeasureAudit) -> Quantity:
     gap = part.gap
     assert gap is not None, "it has one"
     halves = [gap.high - gap.estimate, gap.estimate - gap.low]
-    return Quantity.of(part.component.unit, halves, [gap.estimate])
+    return Quantity.of(part.measure.unit, halves, [gap.estimate])
 
 
-def _estimate(part: ComponentAudit) -> float:
+def _estimate(part: MeasureAudit) -> float:
     return math.nan if part.gap is None else part.gap.estimate

@@ -1,15 +1,16 @@
 r"""Less discriminatory alternatives: another way of deciding that leaves groups closer and loses no more.
 
-Half of the people fit: for each candidate, of the policies that see its score and lose at most what is lost today plus
-the slack, the one of least gap (one linear program). What is lost is expected there, by the candidate's probabilities
-calibrated group by group on these people's labels: by the labels themselves the search would find policies that lose
-little by luck. The other half judges, person by person, by labels. Which half a person is in depends on the content of
-the row and on nothing else, so nobody can try again until something is found.
+Half of the people fit: for each candidate, of the policies that see its score and lose at most what is lost by the
+baseline plus the slack, the one of least gap (one linear program). What is lost is expected there, by the candidate's
+probabilities calibrated group by group on these people's labels: by the labels themselves the search would find
+policies that lose little by luck. The other half judges, person by person, by labels. Which half a person is in
+depends on the content of the row and on nothing else, so nobody can try again until something is found.
 
 What policies of these scores cannot reach is bounded for all of them at once, as :func:`felicific.sample_size` counts
 them: with :math:`\delta_{zj} = C_j \sqrt{(\log M + \log(4 A G (n+2) / \gamma)) / (2 N_{zj})}` for A candidates, every
-policy with a loss of at most today's plus the slack has, with probability :math:`1 - \gamma`, an empirical loss of at
-most that plus :math:`\Delta_L`, and a gap of at least its empirical one less :math:`\Delta`, the sum of the two largest
+policy with a loss of at most the baseline's plus the slack has, with probability :math:`1 - \gamma`, an empirical loss
+of at most that plus :math:`\Delta_L`, and a gap of at least its empirical one less :math:`\Delta`, the sum of the two
+largest
 :math:`\delta_{zj}`.
 """
 
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.comparison import compare
-from felicific._audit.measured import measure
+from felicific._audit.measured import measure_people
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.persons import known_groups as known_groups_of
 from felicific._audit.result import Audit, Interval
@@ -40,11 +41,11 @@ from felicific._policy.calibration import fit_calibration
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
-from felicific._problem.asked import requirements_of
+from felicific._problem.constraints import requirements_of
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import rows_of
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import named_groups
 from felicific._program.aggregates import Aggregates
 from felicific._program.highs import Ray
 from felicific._program.model import build, changes_of, policy_of
@@ -77,14 +78,15 @@ def alternatives(
     sees_group: bool = True,
     confidence: float = 0.95,
 ) -> Alternatives:
-    """Search for a less discriminatory alternative: a smaller gap at no more loss than today's.
+    """Search for a less discriminatory alternative: a smaller gap at no more loss than the baseline's.
 
     Parameters
     ----------
     candidates : dict of name to probabilities, column(s) of X, fitted model or fitted FairClassifier
-        Ways of deciding about these people, who must not be those that the models were fitted on. The first is what is
-        done today: what a model predicts, the more probable class of probabilities, the policy of a FairClassifier. One
-        candidate is enough: its own score is then decided by otherwise. A FairClassifier is taken as it is.
+        Ways of deciding on these people, who must not be those that the models were fitted on. The first is what is
+        done at present: what a model predicts, the more probable class of probabilities, the policy of a
+        FairClassifier. One candidate is enough: other cut-offs of its own score are then tried. A FairClassifier is
+        taken as it is.
     X : table, or None
         The people, in memory. May be left out when nothing looks at it.
     y : array of shape (n,) or column of X
@@ -92,11 +94,11 @@ def alternatives(
     happiness, sensitive_features, loss, favourable, sample_weight, weight_kind, cluster, missing_group :
         As for :func:`felicific.audit`.
     loss_slack : number, default=0.0
-        By how much the loss per person may exceed today's, in the unit of the loss.
+        By how much the loss per person may exceed the baseline's, in the unit of the loss.
     sees_group : bool, default=True
         False for policies that decide alike in all groups.
     confidence : float, default=0.95
-        With which the changes of the gaps hold together for all candidates and components, likewise those of the loss,
+        With which the changes of the gaps hold together for all candidates and measures, likewise those of the loss,
         and the bound on what policies of these scores can reach.
 
     Returns
@@ -107,9 +109,10 @@ def alternatives(
 
     Notes
     -----
-    Half of every group fits, the other half judges. With A candidates that are judged and n components each interval
+    Half of every group fits, the other half judges. With A candidates that are judged and n measures each interval
     has the confidence 1 - (1 - confidence) / (A n), by Bonferroni's inequality. An alternative is found when every gap
-    is shown to be smaller than today's, and the loss is not shown to exceed today's by more than the slack.
+    is shown to be smaller than the baseline's, and the loss is not shown to exceed the baseline's by more than the
+    slack.
 
     Examples
     --------
@@ -119,9 +122,9 @@ def alternatives(
     ...     "score": [(i * 37 % 100 + 40 * (i % 2)) / 140 for i in range(4000)],
     ...     "repaid": [int(i * 61 % 103 < i * 37 % 100) for i in range(4000)],
     ... }
-    >>> result = alternatives({"today": "score"}, people, "repaid", happiness="decision", sensitive_features="sex")
-    >>> result.found, result.best.name, result.best.gap < result.today.gap
-    (True, 'today', True)
+    >>> result = alternatives({"baseline": "score"}, people, "repaid", happiness="decision", sensitive_features="sex")
+    >>> result.found, result.best.name, result.best.gap < result.baseline.gap
+    (True, 'baseline', True)
     """
     level = check_confidence(confidence)
     named = check_candidates(candidates)
@@ -130,7 +133,7 @@ def alternatives(
     if find_engine(X) is not None:
         raise DataError(
             "Alternatives are judged person by person, and the table is not in memory.",
-            "Collect the table first, or name the file in the shell.",
+            "Collect the table first, or name the file on the command line.",
         )
     if y is None:
         raise DataError("There are no labels, so nobody knows what is lost.", "Pass y=.")
@@ -163,16 +166,16 @@ def _people(
         )
     classes = columns.classes_in(table, classes_of(named, present).tolist(), weight)
     problem = Problem.of(classes, happiness, loss=loss, favourable=favourable)
-    for component in problem.components:
-        if component.over:
+    for measure in problem.measures:
+        if measure.over:
             raise ConstraintError(
-                f"Of {component.name!r} no alternative is searched for: who is counted depends on the decision.",
+                f"Of {measure.name!r} no alternative is searched for: who is counted depends on the decision.",
                 "Leave it out; solve(...) finds the policy of least loss for a gap of it.",
             )
     if X is None:
         problem.refuse_x()
     people = People.of(table, problem, **columns.read(table, classes, weight))
-    known = known_groups(people.groups, people.attributes, people.unknown)
+    known = named_groups(people.groups, people.attributes, people.unknown)
     if len(known) < 2:
         raise GroupError(
             f"There is one group only: {people.groups[known[0]]!r}." if known else "There is no group.",
@@ -207,7 +210,7 @@ class _Search:
         self.people, self.problem, self.candidates = people, problem, candidates
         self.slack, self.confidence = slack, confidence
         self.salt = make_salt()
-        self.scored = [candidate for candidate in candidates if candidate.proba is not None]
+        self.scored = [candidate for candidate in candidates if candidate.score is not None]
         if len(candidates) == 1 and not self.scored:
             raise DataError(
                 f"The only candidate, {candidates[0].name!r}, is a policy, which is taken as it is.",
@@ -218,7 +221,7 @@ class _Search:
         """Fit on one half, judge on the other."""
         fitting, judging = halves(self.people, self.candidates[0])
         policies = self._policies(*fitting)
-        today = self._audit(self.candidates[0].deciding(*judging))
+        baseline = self._audit(self.candidates[0].deciding(*judging))
         tried = [name for name, policy in policies.items() if not isinstance(policy, str)]
         parts = max(len(tried), 1) * len(self.problem.happiness)
         rows = []
@@ -229,14 +232,14 @@ class _Search:
             elif candidate.name in policies:
                 decided = self._decided(candidate, policy, *judging)
                 after = self._audit(decided)
-                change = compare(today, after, confidence=1.0 - (1.0 - self.confidence) / parts)
+                change = compare(baseline, after, confidence=1.0 - (1.0 - self.confidence) / parts)
                 assert change.loss is not None, "there are labels"
                 rows.append(
                     Alternative(
                         candidate.name,
                         policy,
                         after.gaps,
-                        {part.component.name: part.gap for part in change.components if part.gap is not None},
+                        {part.measure.name: part.gap for part in change.measures if part.gap is not None},
                         self._possible(change.loss),
                         self.slack,
                     )
@@ -244,7 +247,7 @@ class _Search:
         return Alternatives(
             rows=tuple(rows),
             least_gap=self._least_gap(),
-            today=today,
+            baseline=baseline,
             slack=self.slack,
             confidence=self.confidence,
             fitted=len(fitting[1]),
@@ -255,9 +258,9 @@ class _Search:
     # Fit
 
     def _policies(self, people: People, rows: Codes) -> dict[str, Policy | str | None]:
-        """For each candidate the policy of least gap at today's loss; why there is none; None for one as it is."""
+        """For each candidate the policy of least gap at the present loss; why there is none; None for one as it is."""
         gaps, most, sums = self._expected_sums(people, rows)
-        fixed = [candidate.name for candidate in self.candidates[1:] if candidate.proba is None]
+        fixed = [candidate.name for candidate in self.candidates[1:] if candidate.score is None]
         found: dict[str, Policy | str | None] = dict.fromkeys(fixed)
         for name, joined in sums.items():
             least, policy = least_gap_at(
@@ -270,37 +273,37 @@ class _Search:
         return found
 
     def _expected_sums(self, people: People, rows: Codes) -> tuple[Floats, float, dict[str, Aggregates]]:
-        """Today's gaps, the loss that is allowed, and the sums of every score, with labels as they are expected."""
+        """The present gaps, the loss that is allowed, and the sums of every score, with labels as they are expected."""
         first = self.candidates[0]
         known = self._expected(first, people, rows)
-        today = persons_of(first.deciding(*known), self.problem)
+        baseline = persons_of(first.deciding(*known), self.problem)
         sums = {}
         for candidate in self.scored:
             known = known if candidate is first else self._expected(candidate, people, rows)
             sums[candidate.name] = self._sums(candidate, *known)
-        return _gaps(today), _loss(today) + self.slack, sums
+        return _gaps(baseline), _loss(baseline) + self.slack, sums
 
     def _expected(self, candidate: Candidate, people: People, rows: Codes) -> tuple[People, Codes]:
         """Everybody once with every label, as likely as the candidate's score says, calibrated on these labels.
 
         So a search for the least gap finds fewer policies that only seem to lose little, by the luck of some labels.
         """
-        if candidate.proba is None:
+        if candidate.score is None:
             return people, rows
         assert people.labels is not None, "there are labels"
-        proba, (n_groups, labels) = candidate.proba[rows], (len(people.groups), self.problem.labels)
-        known = fit_calibration("isotonic", proba, people.labels, people.codes, n_groups, people.weights)
-        chances = known.apply(proba, people.codes).T
+        score, (n_groups, labels) = candidate.score[rows], (len(people.groups), self.problem.labels)
+        known = fit_calibration("isotonic", score, people.labels, people.codes, n_groups, people.weights)
+        chances = known.apply(score, people.codes).T
         label, person = np.nonzero(chances)
         weight = people.weights[person] * chances[label, person]
         again = replace(people.take(person), y=labels[label], labels=label, weight=weight)
         return replace(again, weight_kind="sampling", cluster=None), rows[person]
 
     def _sums(self, candidate: Candidate, people: People, rows: Codes) -> Aggregates:
-        assert candidate.proba is not None, "it has a score"
-        proba, predicted = candidate.proba[rows], candidate.probabilities[rows].argmax(axis=1)
-        scored = replace(people, proba=proba, predicted=predicted, checked=True)
-        joined = sum_whole(scored, self.problem, Score().matched(proba, predicted)).joined()
+        assert candidate.score is not None, "it has a score"
+        score, predicted = candidate.score[rows], candidate.probabilities[rows].argmax(axis=1)
+        scored = replace(people, score=score, predicted=predicted, checked=True)
+        joined = sum_whole(scored, self.problem, Score().matched(score, predicted)).joined()
         joined.check_complete()
         return joined
 
@@ -308,15 +311,15 @@ class _Search:
     # Judge
 
     def _decided(self, candidate: Candidate, policy: Policy | None, people: People, rows: Codes) -> People:
-        if policy is None or candidate.proba is None:
+        if policy is None or candidate.score is None:
             return candidate.deciding(people, rows)
-        return policy.decided(replace(people, proba=candidate.proba[rows], checked=True))
+        return policy.decided(replace(people, score=candidate.score[rows], checked=True))
 
     def _audit(self, decided: People) -> Audit:
         # "Not shown to lose more" is the easier, the wider the interval: so by the narrow one, of large samples.
         persons = replace(persons_of(decided, self.problem), loss_bounds=None)
         allowed = [math.inf] * len(self.problem.happiness)
-        return measure(persons, allowed, confidence=self.confidence, loss_name=self.problem.loss.name)
+        return measure_people(persons, allowed, confidence=self.confidence, loss_name=self.problem.loss.name)
 
     def _possible(self, change: Interval) -> Interval:
         """The change of the loss, no further than its bounds are apart."""
@@ -327,14 +330,14 @@ class _Search:
     # What policies of these scores cannot reach
 
     def _least_gap(self) -> Interval | None:
-        """The least gap of policies of these scores at today's loss; of several components, as a part of today's."""
+        """The least gap of these scores at the present loss; of several measures, a share of the present gap."""
         if not self.scored:
             return None
         people, rows, first = self.people, np.arange(len(self.people)), self.candidates[0]
-        today = persons_of(first.deciding(people, rows), self.problem)
-        gaps, most = _gaps(today), _loss(today) + self.slack
+        baseline = persons_of(first.deciding(people, rows), self.problem)
+        gaps, most = _gaps(baseline), _loss(baseline) + self.slack
         widths = widths_of(gaps) if len(gaps) > 1 else np.ones(1)
-        off_loss, off_gap, why = self._margins(today, widths)
+        off_loss, off_gap, why = self._margins(baseline, widths)
         lows = [0.0]
         if not why:
             sums = [self._sums(candidate, people, rows) for candidate in self.scored]
@@ -342,12 +345,12 @@ class _Search:
         _, expected, known = self._expected_sums(people, rows)
         estimates = [self._least(joined, widths, expected) for joined in known.values()]
         high, alpha = math.inf, (1.0 - self.confidence) / 2.0
-        if first.proba is not None:  # today's is one of these policies
-            parts = measure(today, [math.inf] * len(gaps), confidence=1.0 - alpha).components
+        if first.score is not None:  # the baseline's is one of these policies
+            parts = measure_people(baseline, [math.inf] * len(gaps), confidence=1.0 - alpha).measures
             known_gaps = ((part.gap, width) for part, width in zip(parts, widths.tolist(), strict=True))
             high = max(gap.high / width for gap, width in known_gaps if gap is not None)
         ends = float(min(estimates)), max(0.0, min(lows)), high
-        n = float(today.counted[known_groups_of(today)].min())
+        n = float(baseline.counted[known_groups_of(baseline)].min())
         return Interval(*ends, n, "all policies of these scores at once", why)
 
     def _least(self, joined: Aggregates, widths: Floats, most: float) -> float:
@@ -356,23 +359,23 @@ class _Search:
         part, policy = least_gap_at(joined, widths, most, sees_group=sees_group, salt=self.salt)
         return math.inf if policy is None else part
 
-    def _margins(self, today: EachPerson, widths: Floats) -> tuple[float, float, str]:
+    def _margins(self, baseline: EachPerson, widths: Floats) -> tuple[float, float, str]:
         """How far the loss and the gaps of any policy may be off; or why nothing bounds that."""
-        loss, parts = self.problem.loss.bounds, [part.bounds for part in today.components]
-        unknown = [repr(part.name) for part in today.components if part.bounds is None]
-        if not today.countable:
+        loss, parts = self.problem.loss.bounds, [part.bounds for part in baseline.measures]
+        unknown = [repr(part.name) for part in baseline.measures if part.bounds is None]
+        if not baseline.countable:
             return 0.0, 0.0, "the bound counts independent people, and these are weighted or come in clusters"
         if loss is None or unknown:
             what = "the loss" if loss is None else " and ".join(unknown)
             return 0.0, 0.0, f"without bounds of {what} no gap can be ruled out"
-        n_groups, n_components = today.counted.shape
+        n_groups, n_measures = baseline.counted.shape
         gamma = (1.0 - self.confidence) / 2.0 / len(self.scored)
-        union = math.log(2.0 * n_groups * (n_components + 2) / gamma)
+        union = math.log(2.0 * n_groups * (n_measures + 2) / gamma)
         log = union + Score().log_policies(len(self.problem.decisions))
-        sizes, total = today.sizes, today.sizes.sum()
+        sizes, total = baseline.sizes, baseline.sizes.sum()
         delta = float(sizes @ np.sqrt(log / (2.0 * sizes)) / total) + math.sqrt(union / (2.0 * total))
         spans = np.array([bounds[1] - bounds[0] for bounds in parts if bounds is not None])
-        n = today.sample.n[known_groups_of(today)]
+        n = baseline.sample.n[known_groups_of(baseline)]
         apart = np.sort(spans * np.sqrt(log / (2.0 * n)), axis=0)[-2:].sum(axis=0)
         return (loss[1] - loss[0]) * delta, float((apart / widths).max()), ""
 
@@ -389,11 +392,11 @@ def _loss(persons: EachPerson) -> float:
 
 def halves(people: People, first: Candidate) -> tuple[tuple[People, Codes], tuple[People, Codes]]:
     """The people who fit and those who judge, with their positions: half of every group, by the rows' contents."""
-    score = first.probabilities if first.proba is None else first.proba
+    score = first.probabilities if first.score is None else first.score
     assert people.labels is not None, "there are labels"
     keys = [*score.T, people.labels, people.codes, row_hashes(people.x, column_names(people.x))]
     together = people.cluster is None and not people.sampling
-    needed = known_groups(people.groups, people.attributes, people.unknown)
+    needed = named_groups(people.groups, people.attributes, people.unknown)
     order = np.lexsort(keys if together else [people.weights, *keys])
     weight, codes = people.weights[order], people.codes[order]
     try:
@@ -425,7 +428,7 @@ def _held_alike(
     return np.asarray(np.clip(held[place] - (before - before[start][place]), 0.0, weight))
 
 
-#: A lot that is the same for everybody; what differs are the rows.
+#: A draw that is the same for everybody; what differs are the rows.
 SALT = "0" * 32
 
 
@@ -440,13 +443,13 @@ def least_gap_at(
 ) -> tuple[float, CellPolicy | None]:
     """The policy whose gaps are the least part of ``widths`` at no more than this loss, and that part.
 
-    With one component its width does not matter. None, with the least loss there is, where no policy has so little.
+    With one measure its width does not matter. None, with the least loss there is, where no policy has so little.
     """
     cheapest = solve_cells(joined, (), sees_group=sees_group, salt=salt)
-    names = [component.name for component in joined.components]
+    names = [measure.name for measure in joined.measures]
     gaps = dict(zip(names, widths.tolist(), strict=True))
     program = build(
-        joined, rows_of(requirements_of(gaps, (), joined.components), joined), sees_group=sees_group
+        joined, rows_of(requirements_of(gaps, (), joined.measures), joined), sees_group=sees_group
     )
     answer = Ray(program).least_at(loss, changes_of(program))
     if answer is None:
@@ -454,7 +457,7 @@ def least_gap_at(
     q = policy_of(program, answer.columns)
     found = point_of(program, q)
     asked = {name: found.tau * width for name, width in gaps.items()}
-    basis = replace(cheapest.basis, asked=asked)
+    basis = replace(cheapest.basis, allowed=asked)
     return found.tau, replace(cheapest, q=q, outcome=found.outcome, prices={}, basis=basis)
 
 

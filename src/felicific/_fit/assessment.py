@@ -1,4 +1,4 @@
-"""Assessment: what policies do to the same people beside today's decisions, how sure that is, and the verdict on each.
+"""Assessment: what policies do to the same people beside the baseline, how sure that is, and the verdict on each.
 
 A policy that was proposed before looking is known to limits that hold with the confidence, all gaps that are closed
 together. Others are chosen after looking: their limits hold at all of them together.
@@ -17,8 +17,8 @@ import numpy as np
 from felicific._audit.along import Along, Many, changes_along, costs_along, is_plain
 from felicific._audit.facts import Facts, Shift, told_once
 from felicific._audit.flags import FEW
-from felicific._audit.measured import judged, measure
-from felicific._audit.methods import measure_component
+from felicific._audit.measured import judged, measure_people
+from felicific._audit.methods import sample_of
 from felicific._audit.names import isolated, labels
 from felicific._audit.paired import (
     ADDED,
@@ -54,7 +54,7 @@ class Every(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of a policy beside today's decisions; by component, and then by group."""
+    """What is known of a policy beside the baseline's decisions; by measure, and then by group."""
 
     gaps: list[Interval | None]
     means: list[list[Interval]]
@@ -67,7 +67,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """Policies on the same people, beside today's decisions.
+    """Policies on the same people, beside the baseline's decisions.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Assessment:
     policy : Policy
         The one that is proposed.
     closed : tuple of int
-        Components whose gap was to be closed.
+        Measures whose gap was to be closed.
     confidence : float
     places : int
         How many other policies may be looked at.
@@ -110,14 +110,14 @@ class Assessment:
     def of(cls, tried: Tryout, line: Frontier, policy: Policy, **told: Any) -> Assessment:
         """Of a policy and the frontier that it lies on."""
         closed = tuple(np.flatnonzero(np.isfinite(line.ray)).tolist())
-        return cls(tried, policy, closed, best=line.along(line.tau[-1:])[0], **told)
+        return cls(tried, policy, closed, best=line.policies_at(line.tau[-1:])[0], **told)
 
     # -----------------------------------------------------------------------------------------------------
-    # Today, and what is proposed
+    # The baseline, and what is proposed
 
     @cached_property
-    def today(self) -> Effect:
-        """What today's decisions do."""
+    def baseline(self) -> Effect:
+        """What the baseline's decisions do."""
         return self.tried.effect()
 
     @cached_property
@@ -132,8 +132,8 @@ class Assessment:
 
     @cached_property
     def before(self) -> Audit:
-        """An audit of today's decisions."""
-        return self._audit(self.today.persons)
+        """An audit of the baseline's decisions."""
+        return self._audit(self.baseline.persons)
 
     @cached_property
     def after(self) -> Audit:
@@ -144,12 +144,12 @@ class Assessment:
     def _audit(self, persons: EachPerson, together: int = 1) -> Audit:
         problem = self.tried.problem
         about = {"confidence": self.confidence, "loss_name": problem.loss.name}
-        return measure(persons, problem.widths, gaps_together=together, **about)  # type: ignore[arg-type]
+        return measure_people(persons, problem.widths, gaps_together=together, **about)  # type: ignore[arg-type]
 
     @cached_property
-    def held_today(self) -> bool:
-        """Whether something was asked, and all of it is shown to hold today."""
-        rows = judged(self.before, self.policy, self.before.persons.means, of_today=True)
+    def held_baseline(self) -> bool:
+        """Whether something was asked, and all of it is shown to hold by the baseline."""
+        rows = judged(self.before, self.policy, self.before.persons.means, of_baseline=True)
         return bool(rows) and all(row.shown for row in rows) and not self.policy.explore
 
     # -----------------------------------------------------------------------------------------------------
@@ -157,9 +157,9 @@ class Assessment:
 
     @cached_property
     def told(self) -> list[int]:
-        """Components that have a gap and are no complement of another."""
-        once = told_once(self.tried.problem.components)
-        return [j for j in once if self.before.components[j].gap is not None]
+        """Measures that have a gap and are no complement of another."""
+        once = told_once(self.tried.problem.measures)
+        return [j for j in once if self.before.measures[j].gap is not None]
 
     @cached_property
     def together(self) -> int:
@@ -169,23 +169,23 @@ class Assessment:
     @cached_property
     def compared(self) -> Codes:
         """Groups that gaps are between."""
-        return known_groups(self.today.persons)
+        return known_groups(self.baseline.persons)
 
     @cached_property
     def known(self) -> Known:
         """What is known of the policy that is proposed."""
-        one, other = self.today.persons, self.proposed.persons
+        one, other = self.baseline.persons, self.proposed.persons
         alpha = (1.0 - self.confidence) / self.chosen
         paired = paired_persons(one, other, self.proposed.kept)
-        components, groups = one.components, len(one.groups)
+        measures, groups = one.measures, len(one.groups)
         after = self.after if self.chosen == 1 else self._chosen(other, alpha / self.together)
         return Known(
-            [part.gap for part in after.components],
-            [[*part.means.values()] for part in after.components],
+            [part.gap for part in after.measures],
+            [[*part.means.values()] for part in after.measures],
             self._gap_changes(other, paired, alpha / self.together),
             [
-                change_of_means(paired, components[j], j, alpha / (self.together * groups))
-                for j in range(len(components))
+                change_of_means(paired, measures[j], j, alpha / (self.together * groups))
+                for j in range(len(measures))
             ],
             change_of_loss(one, other, alpha),
             None if self.at_best is None else change_of_loss(self.at_best, other, alpha),
@@ -194,16 +194,16 @@ class Assessment:
 
     def _chosen(self, persons: EachPerson, alpha: float) -> Audit:
         """An audit whose gaps are those of a policy that was chosen by looking at these people."""
-        gaps = [self._gap(persons, j, alpha) for j in range(len(persons.components))]
-        parts = zip(self.after.components, gaps, strict=True)
+        gaps = [self._gap(persons, j, alpha) for j in range(len(persons.measures))]
+        parts = zip(self.after.measures, gaps, strict=True)
         return replace(
             self.after,
-            components=tuple(part if part.gap is None else replace(part, gap=gap) for part, gap in parts),
+            measures=tuple(part if part.gap is None else replace(part, gap=gap) for part, gap in parts),
         )
 
     def known_along(self, effects: Sequence[Effect]) -> list[Known]:
         """What is known of other policies, of which any may be chosen after looking."""
-        one = self.today.persons
+        one = self.baseline.persons
         if not effects or not is_plain(one):
             return [self.known_of(effect) for effect in effects]
         alpha, others = (1.0 - self.confidence) / self.places, [effect.persons for effect in effects]
@@ -220,7 +220,7 @@ class Assessment:
 
     def _known_at(self, i: int, found: Along, cost: Interval | None, cost_best: Interval | None) -> Known:
         """What is known of one of several policies."""
-        parts = self.before.components
+        parts = self.before.measures
         fewest = found.people[i][:, self.compared].min(axis=1)
         gaps = make_intervals(*found.gaps.at(i), fewest, CHOSEN, [""] * len(parts))
         grown = make_intervals(*found.gap_changes.at(i), fewest, PAIRS, [""] * len(parts))
@@ -243,23 +243,20 @@ class Assessment:
 
     def known_of(self, effect: Effect) -> Known:
         """The same of one policy, where labels are missing, people come in clusters or fractions are measured."""
-        one, other = self.today.persons, effect.persons
+        one, other = self.baseline.persons, effect.persons
         alpha = (1.0 - self.confidence) / self.places
         together, groups = alpha / self.together, len(one.groups)
         paired = paired_persons(one, other, effect.kept)
         every = self._every(other, paired)
-        components = range(len(one.components))
+        measures = range(len(one.measures))
         return Known(
             [
-                None if self.before.components[j].gap is None else self._gap(other, j, together)
-                for j in components
+                None if self.before.measures[j].gap is None else self._gap(other, j, together)
+                for j in measures
             ],
-            [self._means(other, j, together / groups) for j in components],
+            [self._means(other, j, together / groups) for j in measures],
             every.gaps,
-            [
-                change_of_means(paired, one.components[j], j, together / groups, bets=False)
-                for j in components
-            ],
+            [change_of_means(paired, one.measures[j], j, together / groups, bets=False) for j in measures],
             every.cost,
             None if self.at_best is None else change_of_loss(self.at_best, other, alpha, bets=False),
             every,
@@ -268,27 +265,27 @@ class Assessment:
     def _every(self, other: EachPerson, paired: EachPerson) -> Every:
         """What holds at all positions together."""
         alpha = (1.0 - self.confidence) / self.places
-        together, parts = alpha / self.together, self.before.components
+        together, parts = alpha / self.together, self.before.measures
         bounds = [
             None if part.gap is None else self._gap(other, j, together).high for j, part in enumerate(parts)
         ]
         return Every(
             self._gap_changes(other, paired, together),
-            change_of_loss(self.today.persons, other, alpha, bets=False),
+            change_of_loss(self.baseline.persons, other, alpha, bets=False),
             [None if bound is None or math.isinf(bound) else bound for bound in bounds],
         )
 
     def _gap_changes(self, other: EachPerson, paired: EachPerson, alpha: float) -> list[Interval | None]:
-        one, compared = self.today.persons, self.compared
+        one, compared = self.baseline.persons, self.compared
         return [
             None if part.gap is None else change_of_gap(one, other, paired, j, compared, alpha)
-            for j, part in enumerate(self.before.components)
+            for j, part in enumerate(self.before.measures)
         ]
 
     def _gap(self, persons: EachPerson, j: int, alpha: float) -> Interval:
         """The gap, by large samples."""
-        found, compared = measure_component(persons, j, "t").only(self.compared), self.compared
-        widest = persons.components[j].widest
+        found, compared = sample_of(persons, j, "t").only(self.compared), self.compared
+        widest = persons.measures[j].widest
         low, high = (
             range_interval(found.pairs, alpha, corrected=True)
             if found.ends is None
@@ -300,7 +297,7 @@ class Assessment:
     @staticmethod
     def _means(persons: EachPerson, j: int, alpha: float) -> list[Interval]:
         """Means of every group, by large samples."""
-        found = measure_component(persons, j, "t")
+        found = sample_of(persons, j, "t")
         low, high = found.cautious(alpha / 2.0)
         sample, origin = found.sample, found.origin
         estimates = np.where(sample.n > 0, sample.mean + origin, np.nan)
@@ -311,14 +308,14 @@ class Assessment:
 
     @cached_property
     def quantities(self) -> list[Quantity]:
-        """How numbers are written: by what is known of today's gap, of the gap then, and of its change."""
+        """How numbers are written: by what is known of the baseline's gap, of the gap then, and of its change."""
         found = []
-        for j, component in enumerate(self.tried.problem.components):
-            before, known = self.before.components[j], self.known
+        for j, measure in enumerate(self.tried.problem.measures):
+            before, known = self.before.measures[j], self.known
             gaps = [before.gap, known.gaps[j], known.gap_changes[j]]
             told = [gap for gap in gaps if gap is not None] or [*before.means.values(), *known.means[j]]
             halves = [(one.high - one.low) / 2.0 for one in told if one.n]
-            found.append(Quantity.of(component.unit, halves, [one.estimate for one in told]))
+            found.append(Quantity.of(measure.unit, halves, [one.estimate for one in told]))
         return found
 
     @cached_property
@@ -332,12 +329,12 @@ class Assessment:
     @cached_property
     def group_names(self) -> tuple[str, ...]:
         """The groups as text."""
-        return tuple(map(isolated, labels(self.today.persons.groups)))
+        return tuple(map(isolated, labels(self.baseline.persons.groups)))
 
     @cached_property
     def titles(self) -> list[str]:
-        """The components as text."""
-        return [*map(isolated, labels(component.title for component in self.tried.problem.components))]
+        """The measures as text."""
+        return [*map(isolated, labels(measure.title for measure in self.tried.problem.measures))]
 
     # -----------------------------------------------------------------------------------------------------
     # Verdicts
@@ -354,13 +351,15 @@ class Assessment:
     def facts(self, effect: Effect, known: Known) -> Facts:
         """What a verdict goes by."""
         proposed = effect is self.proposed
-        people, accuracy = self.today.persons.sizes, is_accuracy(self.tried.problem.loss.name)
+        people, accuracy = self.baseline.persons.sizes, is_accuracy(self.tried.problem.loss.name)
         loss = effect.persons.loss_sample
         certified = self.certificate is not None and self.certificate.basis == TESTED
         promised = proposed and self.certificate is not None and self.certificate.basis != "none"
         requirements = [] if not proposed else self.after.requirements
-        today, compared = effect is self.today, self.compared.tolist()
-        counted = np.minimum(self.today.persons.seen, self.today.persons.counted[:, self.told].min(axis=1))
+        baseline, compared = effect is self.baseline, self.compared.tolist()
+        counted = np.minimum(
+            self.baseline.persons.seen, self.baseline.persons.counted[:, self.told].min(axis=1)
+        )
         return Facts(
             groups=self.group_names,
             sizes=tuple(counted.tolist()),
@@ -369,29 +368,29 @@ class Assessment:
             confidence=self.confidence,
             people=float(people.sum()),
             changed=float(effect.changed.sum()),
-            lots=float(effect.lots.sum()),
+            randomized=float(effect.randomized.sum()),
             better=float(effect.better.sum()),
             worse=float(effect.worse.sum()),
             cost=known.cost,
             cost_best=known.cost_best,
             cost_quantity=self.cost_quantity,
             in_sample=self.in_sample,
-            held_today=self.held_today,
+            held_baseline=self.held_baseline,
             requirements=tuple(
-                row for row in requirements if row.measure != "gap" or not self._plain(row.words)
+                row for row in requirements if row.statistic != "gap" or not self._plain(row.words)
             ),
             promise=self.certificate.basis if promised and self.certificate is not None else "",
             promised_with=self.confidence if self.certificate is None else self.certificate.confidence,
             promised_elsewhere=certified and not proposed,
             kept=bool(effect.kept.all()),
             best_is_free=not self.policy.basis.requirements and not self.policy.explore,
-            sees_group=self.policy.sees_group and not today,
-            infers_group=self.policy.infers_group and not today,
+            sees_group=self.policy.sees_group and not baseline,
+            infers_group=self.policy.infers_group and not baseline,
             accuracy=None if not accuracy or loss is None else 1.0 - float(loss.mean[0]),
             majority=self.majority if accuracy else None,
             others=self.others if proposed else (),
             labels=self._label_source,
-            baseline=self.tried.baseline,
+            reference=self.tried.reference,
         )
 
     def _plain(self, words: str) -> bool:
@@ -399,18 +398,18 @@ class Assessment:
         return words not in {asked.words for asked in self.policy.basis.requirements}
 
     def _shift(self, j: int, effect: Effect, known: Known, promised: bool) -> Shift:
-        component, before, after = (
-            self.tried.problem.components[j],
-            self.before.components[j].gap,
+        measure, before, after = (
+            self.tried.problem.measures[j],
+            self.before.measures[j].gap,
             known.gaps[j],
         )
         assert before is not None, "it has a gap"
         assert after is not None, "it has a gap"
         compared = self.compared
-        was, then = (persons.means[compared, j] for persons in (self.today.persons, effect.persons))
+        was, then = (persons.means[compared, j] for persons in (self.baseline.persons, effect.persons))
         bounds = self.certificate.gaps if promised and self.certificate is not None else {}
         return Shift(
-            component=component,
+            measure=measure,
             title=self.titles[j],
             quantity=self.quantities[j],
             before=before,
@@ -420,15 +419,15 @@ class Assessment:
             was=tuple(was.tolist()),
             then=tuple(then.tolist()),
             closed=j in self.closed,
-            asked=self.policy.basis.asked.get(component.name, math.inf),
-            bound=bounds.get(component.name),
-            asked_otherwise=not self.policy.basis.asked and bool(self.policy.basis.requirements),
+            asked=self.policy.basis.allowed.get(measure.name, math.inf),
+            bound=bounds.get(measure.name),
+            asked_otherwise=not self.policy.basis.allowed and bool(self.policy.basis.requirements),
             without=self._without_few(was, then),
         )
 
     def _without_few(self, was: Floats, then: Floats) -> tuple[float, float] | None:
         """Gaps without tiny groups, where there are some and enough others."""
-        large = self.today.persons.seen[self.compared] >= FEW
+        large = self.baseline.persons.seen[self.compared] >= FEW
         if large.all() or large.sum() < 2:
             return None
         return float(np.ptp(was[large])), float(np.ptp(then[large]))
@@ -447,7 +446,7 @@ class Assessment:
     def _label_source(self) -> str | None:
         """Whose labels these are; empty where nothing looks at them, or what is missing was modelled."""
         looks = self.tried.problem.looks_at_y
-        if not looks or self.today.persons.debiased is not None:
+        if not looks or self.baseline.persons.debiased is not None:
             return ""
         return self.labels
 

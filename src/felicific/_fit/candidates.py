@@ -1,4 +1,4 @@
-"""Candidates: what other ways of deciding about the same people there are, and what each says of everybody."""
+"""Candidates: what other ways of deciding on the same people there are, and what each says of everybody."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ class Candidate:
     ----------
     name : str
     probabilities : array of shape (n, D)
-        What it decides about each by itself.
-    proba : array of shape (n, L), or None
+        What it decides on each by itself.
+    score : array of shape (n, L), or None
         Probabilities, for which a policy is found; None for a policy that is taken as it is.
     drawn : bool
-        Whether it draws lots by itself.
+        Whether it randomizes by itself.
     """
 
     name: str
     probabilities: Floats
-    proba: Floats | None
+    score: Floats | None
     drawn: bool = False
 
     def deciding(self, people: People, rows: Codes) -> People:
-        """Some of the people, with what it decides about them by itself."""
+        """Some of the people, with what it decides on them by itself."""
         return replace(people, probabilities=self.probabilities[rows], drawn=self.drawn)
 
 
 def check_candidates(candidates: Any) -> dict[str, Any]:
-    """What is compared, by name; the first is what is done today."""
+    """What is compared, by name; the first is what is done at present."""
     if not isinstance(candidates, Mapping):
         raise DataError(
             f"The candidates are a {type(candidates).__name__}.",
-            "Name each: {'today': scores, 'other': model}; the first is what is done today.",
+            "Name each: {'baseline': scores, 'other': model}; the first is what is done at present.",
         )
     if not candidates:
-        raise DataError("There are no candidates.", "Name at least one: {'today': scores}.")
+        raise DataError("There are no candidates.", "Name at least one: {'baseline': scores}.")
     for name, value in candidates.items():
         if not isinstance(name, str) or not name:
             raise DataError(f"A candidate is called {name!r}.", "Give it a name that is text.")
@@ -106,13 +106,13 @@ def read_candidate(name: str, value: Any, people: People, problem: Problem, n: i
         shares = without_policy(value, people.x)[1]
         fitted_notes(*shares, last.policy_.basis.out_of_fold)
         probabilities = _aligned(decided_by(value, people.x, passed, by_proba=True), last.classes_, classes)
-        return Candidate(name, probabilities, None, last.policy_.draws_lots)
+        return Candidate(name, probabilities, None, last.policy_.is_randomized)
     if _decides(value):
-        proba = check_proba(
+        score = check_proba(
             predict_proba(value, features_of(value, people.x), classes), len(classes), people.rows
         )
         predicted = decided_by(value, people.x, None, by_proba=False)
-        return Candidate(name, one_hot(predicted, classes, people.rows), proba)
+        return Candidate(name, one_hot(predicted, classes, people.rows), score)
     named = isinstance(value, str | Mapping) or _names(value)
     given = probabilities_of(people.x, value, classes) if named else _values(name, value)
     if not named:
@@ -122,8 +122,8 @@ def read_candidate(name: str, value: Any, people: People, problem: Problem, n: i
                 "Pass one for every row.",
             )
         given = given[people.rows]
-    proba = check_proba(as_columns(given, len(classes)), len(classes), people.rows)
-    return Candidate(name, np.eye(len(classes))[proba.argmax(axis=1)], proba)
+    score = check_proba(as_columns(given, len(classes)), len(classes), people.rows)
+    return Candidate(name, np.eye(len(classes))[score.argmax(axis=1)], score)
 
 
 def _values(name: str, value: Any) -> Array:

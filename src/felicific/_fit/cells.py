@@ -40,7 +40,7 @@ class FittedCells(Fitted):
     aggregates : Aggregates
         The sums that it was fitted on.
     compared : Aggregates
-        The same with who gets less than from today's decision.
+        The same with who gets less than from the baseline's decision.
     labelled : Aggregates
         Those of the people with labels, which stay the same when the policy is recalibrated.
     raw : Aggregates, or None
@@ -67,7 +67,7 @@ class FittedCells(Fitted):
         people = people.with_scores if kind.needs_proba else people
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
         seen = replace(people, decisions=problem.decisions)
-        raw = sum_whole(seen, problem.with_worse_off if people.knows_today else problem, signal)
+        raw = sum_whole(seen, problem.with_worse_off if people.knows_baseline else problem, signal)
         compared = raw.completed().joined()
         compared.check_complete()
         aggregates = compared.of(with_ends(problem, compared))
@@ -154,8 +154,8 @@ class FittedCells(Fitted):
     @property
     def worse_off_unknown(self) -> str:
         """That nobody can lose what some people do not have."""
-        known = any(component.name == LOSES for component in self.compared.components)
-        return "" if known else "of what is measured, who gets less than today cannot be told"
+        known = any(measure.name == LOSES for measure in self.compared.measures)
+        return "" if known else "of what is measured, who gets less than from the baseline cannot be known"
 
     @cached_property
     def price_of_worse_off(self) -> list[WorseOffRow]:
@@ -175,7 +175,7 @@ class FittedCells(Fitted):
 
     def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
         """Solved again for people without labels: what looks at labels keeps its mean per cell."""
-        asked = self.problem.with_worse_off if people.knows_today else self.problem
+        asked = self.problem.with_worse_off if people.knows_baseline else self.problem
         fresh = sum_people(people, asked.lossless, self.labelled.signal)
         compared = reweighted(
             self.labelled,
@@ -189,7 +189,7 @@ class FittedCells(Fitted):
         policy = carried(_rounded(self.problem, people, solved, aggregates), self.policy)
         pooled = float(aggregates.mass[self.labelled.mass <= 0].sum() / aggregates.total)
         kept = f"reweighted from the labelled people, {UNCHANGED}"
-        kept += f", pooled over neighbours for the {pooled:.2%} in cells without any" if pooled else ""
+        kept += f", pooled over neighbours for the {pooled:.2%} in score bins without any" if pooled else ""
         fitted = replace(
             self,
             policy=policy,
@@ -202,14 +202,14 @@ class FittedCells(Fitted):
 
 
 def with_ends(problem: Problem, sums: Aggregates) -> list[str]:
-    """Names of the components of a problem, and of their ends where hidden reasons leave them open."""
+    """Names of the measures of a problem, and of their ends where hidden reasons leave them open."""
     names = problem.names
-    own = [component.ends or () for component in sums.components if component.name in names]
+    own = [measure.ends or () for measure in sums.measures if measure.name in names]
     return [*names, *(end for ends in own for end in ends)]
 
 
 def refuse_drawn(policy: CellPolicy) -> None:
-    """Refuse rounded decisions of a signal that is drawn by lot, where labels are missing: no sums tell of them."""
+    """Refuse rounded decisions of a signal that is drawn at random, where labels are missing: no sums tell of them."""
     if not policy.randomize and policy.signal.drawn:
         raise DataError(
             "Labels are missing, and what a rounded soft label does is not known from sums.",

@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._people.weights import unclear, what_to_say
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component, written
+from felicific._problem.happiness import Measure, written
 from felicific._problem.loss import Loss, is_accuracy
 from felicific._program.aggregates import Aggregates
 from felicific._shown.parts import COLUMNS, Displayed, Lines, Part
@@ -29,16 +29,17 @@ class Certificate(Displayed):
     basis : {"held-out test", "a priori", "none"}
         Whether the policy was tested on rows held out, or the bound holds for all policies of its kind, or nothing
         can be said.
-    gaps : dict of component name to float
-        The gap is at most this, in the component's unit; components of which nothing can be said are missing.
+    gaps : dict of measure name to float
+        The gap is at most this, in the measure's unit; measures of which nothing can be said are missing.
     loss : float or None
         The mean loss is at most this, at the group mix of the rows.
     kept : tuple of str
-        What else holds, in words: gaps between attributes, ratios, shares of people who get less than today.
+        What else holds, in words: gaps between attributes, ratios, shares of people who get less than from the
+        baseline.
     smallest : int
         People in the smallest group that it rests on.
     large_samples : tuple of str
-        Of what is stated, what holds by large samples only: names of components, and "loss". Everything else holds
+        Of what is stated, what holds by large samples only: names of measures, and "loss". Everything else holds
         for any distribution of values within their bounds.
     sentence : str
         All of it in one sentence.
@@ -83,7 +84,7 @@ def no_certificate(reason: str, confidence: float = 0.95) -> Certificate:
     return Certificate(confidence, "none", sentence=f"Nothing can be promised: {reason}")
 
 
-#: Lines of a certificate of many components that a notebook shows.
+#: Lines of a certificate of many measures that a notebook shows.
 CLAUSES = 12
 
 #: The basis of a certificate of one policy, and not of all of its kind.
@@ -115,28 +116,28 @@ def a_priori(policy: Policy, aggregates: Aggregates | None, loss: Loss, confiden
     if not policy.randomize and aggregates.signal.drawn:
         return no_certificate(f"a rounded soft label is no policy of its signal. {AUDIT}", confidence)
     means, counted = policy.outcome.means, aggregates.counted
-    n_groups, n_components = means.shape
-    union = math.log(2.0 * n_groups * (n_components + 1) / (1.0 - confidence))
+    n_groups, n_measures = means.shape
+    union = math.log(2.0 * n_groups * (n_measures + 1) / (1.0 - confidence))
     log = aggregates.log_policies + union
     gaps, silent = {}, []
-    for j, component in enumerate(policy.components):
-        if component.aside and component.name not in policy.basis.asked:
+    for j, measure in enumerate(policy.measures):
+        if measure.aside and measure.name not in policy.basis.allowed:
             continue
         delta = np.sqrt(log / (2.0 * counted[:, j]))
-        if component.over:
-            silent.append(f"there is no distribution-free bound for a ratio yet, as {component.name!r} is")
+        if measure.over:
+            silent.append(f"there is no distribution-free bound for a ratio yet, as {measure.name!r} is")
             continue
-        bound = None if component.bounds is None else _gap_bound(means[:, j], delta, *component.bounds)
-        if bound is None or component.bounds is None:
-            silent.append(f"the range of {component.name!r} is not known")
-        elif bound >= component.bounds[1] - component.bounds[0]:
+        bound = None if measure.bounds is None else _gap_bound(means[:, j], delta, *measure.bounds)
+        if bound is None or measure.bounds is None:
+            silent.append(f"the range of {measure.name!r} is not known")
+        elif bound >= measure.bounds[1] - measure.bounds[0]:
             rows = math.ceil(log / (2.0 * 0.05**2))
             silent.append(
-                f"{written(counted[:, j].min(), 6)} rows in the smallest group are too few for {component.name!r} "
+                f"{written(counted[:, j].min(), 6)} rows in the smallest group are too few for {measure.name!r} "
                 f"({rows:,} would tell its gap to a tenth of its range)"
             )
         else:
-            gaps[component.name] = bound
+            gaps[measure.name] = bound
     mass = aggregates.mass.sum(axis=1)
     most = None
     if loss.bounds is not None:
@@ -149,7 +150,7 @@ def a_priori(policy: Policy, aggregates: Aggregates | None, loss: Loss, confiden
         return no_certificate(f"{'; '.join(silent)}. {AUDIT}", confidence)
     found = Certificate(confidence, "a priori", gaps, most, smallest)
     how = f"whichever policy of this kind had been chosen from these rows, {smallest:,} in the smallest group"
-    return _worded(found, policy.components, how, silent, loss.name)
+    return _worded(found, policy.measures, how, silent, loss.name)
 
 
 def _gap_bound(mean: Floats, delta: Floats, low: float, high: float) -> float:
@@ -163,7 +164,7 @@ def _gap_bound(mean: Floats, delta: Floats, low: float, high: float) -> float:
 
 
 def tested(
-    components: tuple[Component, ...],
+    measures: tuple[Measure, ...],
     gaps: dict[str, float],
     loss: float | None,
     confidence: float,
@@ -180,21 +181,21 @@ def tested(
     found = Certificate(confidence, TESTED, gaps, loss, smallest, large_samples, kept=kept)
     ways = ", ".join(method_words(method, smallest) for method in methods)
     how = f"tested on {rows:,} rows held out, {smallest:,} in the smallest group; {ways}"
-    return _worded(found, components, how, silent, loss_name, condition)
+    return _worded(found, measures, how, silent, loss_name, condition)
 
 
 def _worded(
     found: Certificate,
-    components: tuple[Component, ...],
+    measures: tuple[Measure, ...],
     how: str,
     silent: list[str],
     loss_name: str,
     condition: str = "",
 ) -> Certificate:
     parts = [
-        f"the gap of {component.name!r} is at most {component.quantity(found.gaps[component.name])}"
-        for component in components
-        if component.name in found.gaps
+        f"the gap of {measure.name!r} is at most {measure.quantity(found.gaps[measure.name])}"
+        for measure in measures
+        if measure.name in found.gaps
     ]
     parts += map(_clause, found.kept)
     if found.loss is not None and is_accuracy(loss_name):

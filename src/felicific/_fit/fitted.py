@@ -19,7 +19,7 @@ from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
-from felicific._problem.asked import gaps_asked, requirements_of
+from felicific._problem.constraints import allowed_gaps, requirements_of
 from felicific._problem.problem import Problem
 from felicific._problem.rows import largest_between
 from felicific._program.aggregates import Aggregates, Outcome, gaps_of
@@ -104,7 +104,7 @@ class Fitted(ABC):
 
     @abstractmethod
     def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
-        """Fitted anew to people without labels; also how each component was brought to them."""
+        """Fitted anew to people without labels; also how each measure was brought to them."""
 
     @abstractmethod
     def restated(self, policy: Policy) -> Policy:
@@ -116,7 +116,7 @@ class Fitted(ABC):
         asked = self.problem.gaps or {}
         given = len(asked) > 1 and all(width > 0 for width in asked.values())
         closed = asked if given else dict.fromkeys(asked or self.problem.closed, 0.0)
-        gaps = requirements_of(closed, (), self.problem.components)
+        gaps = requirements_of(closed, (), self.problem.measures)
         return Closing(gaps, self.problem.kept, by_numbers=given)
 
     def moved(self, tau: float) -> Self:
@@ -124,8 +124,8 @@ class Fitted(ABC):
         line = self.frontier
         # What every gap that is closed may be here, so that no later recalibration forgets one.
         gap = {
-            component.name: min(tau * float(width), component.widest) if width > 0 else 0.0
-            for component, width in zip(line.components, line.ray, strict=True)
+            measure.name: min(tau * float(width), measure.widest) if width > 0 else 0.0
+            for measure, width in zip(line.measures, line.ray, strict=True)
             if width < np.inf
         }
         problem = self.problem.with_gaps(gap)
@@ -135,7 +135,7 @@ class Fitted(ABC):
         """The policies that :meth:`moved` finds at some places of the frontier."""
         line = self.frontier
         # Where neighbours do not mix, a program of its own finds each.
-        policies = line.along(taus) if line.mixes else [line.at(tau=tau) for tau in taus]
+        policies = line.policies_at(taus) if line.mixes else [line.at(tau=tau) for tau in taus]
         return [self._told(policy) for policy in policies]
 
     def _told(self, policy: Policy) -> Policy:
@@ -182,7 +182,7 @@ class Fitted(ABC):
         ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others.
         """
         shares, aimed = (
-            [share for one in some.kept for share in one.shares(some.components, self.policy.groups)]
+            [share for one in some.kept for share in one.shares(some.measures, self.policy.groups)]
             for some in (asked, self.problem)
         )
         trial = Trial(method, confidence, asked.comparisons, fitted, tuple(shares))
@@ -198,13 +198,13 @@ class Fitted(ABC):
         shown = replace(self, problem=asked, certificate=certificate, said=said)
         found = shown._with(policy, self.frontier)
         # Of gaps, too, what was asked for is what was shown, not what is kept at this place of the frontier.
-        basis = replace(found.policy.basis, asked=gaps_asked(asked.requirements, asked.components))
+        basis = replace(found.policy.basis, allowed=allowed_gaps(asked.requirements, asked.measures))
         fresh = replace(found, policy=replace(found.policy, basis=basis))
         vars(fresh)["frontier"] = self.frontier
         return fresh
 
     def recalibration(self, kept: str) -> dict[str, str]:
-        """How each component was brought to people without labels; ``kept`` for those that look at them."""
+        """How each measure was brought to people without labels; ``kept`` for those that look at them."""
         return {
             str(happiness.name): kept if happiness.looks_at_y else "computed on the new people"
             for happiness in self.problem.happiness
@@ -260,8 +260,8 @@ def _drawn(problem: Problem, people: People, probabilities: Floats) -> tuple[Agg
     Deciding with probabilities D is drawing a decision from D and keeping it: the aggregates of what is drawn, under
     the policy that changes nothing.
     """
-    today = people.decisions_today() if people.knows_today else None
-    decided = replace(people, proba=probabilities, predicted=None, checked=True, today=today)
+    baseline = people.decisions_baseline() if people.knows_baseline else None
+    decided = replace(people, score=probabilities, predicted=None, checked=True, baseline=baseline)
     aggregates = sum_people(decided, problem, _DrawnDecision(probabilities.shape[1]))
     aggregates.check_complete()
     as_drawn = np.tile(np.eye(probabilities.shape[1]), (len(aggregates.groups), 1, 1))
@@ -275,7 +275,7 @@ def carried(policy: P, labelled: Policy) -> P:
     """For people without labels: with what is known of the labelled ones alone."""
     evidence, old = policy.basis.evidence, labelled.basis.evidence
     if evidence is not None and old is not None:
-        evidence = evidence.carried(old, policy.components)
+        evidence = evidence.carried(old, policy.measures)
     basis = replace(policy.basis, evidence=evidence)
     return replace(policy, basis=basis)
 

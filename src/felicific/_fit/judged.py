@@ -15,14 +15,14 @@ from felicific._audit.result import (
     plain,
 )
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component, written
+from felicific._problem.happiness import Measure, written
 from felicific._shown.parts import Displayed, Lines, Part, Table, short, table_lines
 from felicific._tables.memory import table_maker
 
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """One candidate on the people who judge, compared with today's decisions about the same people.
+    """One candidate on the people who judge, compared with the baseline's decisions about the same people.
 
     Attributes
     ----------
@@ -30,12 +30,12 @@ class Alternative:
         That of the candidate.
     policy : Policy or None
         How its score is decided by; None for a FairClassifier, which decides itself, and where there is none.
-    gaps : dict of component name to float
+    gaps : dict of measure name to float
         Its gaps.
-    gap_changes : dict of component name to Interval
-        Its gap minus today's.
+    gap_changes : dict of measure name to Interval
+        Its gap minus the baseline's.
     loss_change : Interval or None
-        Its loss per person minus today's.
+        Its loss per person minus the baseline's.
     slack : float
         How much more may be lost.
     note : str
@@ -52,12 +52,12 @@ class Alternative:
 
     @property
     def gap(self) -> float | None:
-        """The gap; of several components that of the one which is least sure to be smaller."""
+        """The gap; of several measures that of the one which is least sure to be smaller."""
         return self.gaps[self._worst] if self.gaps else None
 
     @property
     def gap_change(self) -> Interval | None:
-        """The change of the gap; of several components that of the one which is least sure to be smaller."""
+        """The change of the gap; of several measures that of the one which is least sure to be smaller."""
         return self.gap_changes[self._worst] if self.gaps else None
 
     @property
@@ -98,20 +98,20 @@ class Alternatives(Displayed):
     ----------
     rows : tuple of Alternative
         One for each candidate.
-    today : Audit
-        Today's decisions about the people who judge.
+    baseline : Audit
+        The baseline's decisions about the people who judge.
     least_gap : Interval or None
         The least gap of all policies that see one of these scores and lose no more than is allowed: none is below
-        ``low``. Of several components the largest gap, each as a part of today's.
+        ``low``. Of several measures the largest gap, each as a part of the baseline's.
     slack : float
-        How much more than today may be lost.
+        How much more than from the baseline may be lost.
     confidence : float
     fitted, judged : int
         How many rows fitted the policies, and how many judged them.
     """
 
     rows: tuple[Alternative, ...]
-    today: Audit = field(repr=False)
+    baseline: Audit = field(repr=False)
     least_gap: Interval | None
     slack: float
     confidence: float
@@ -136,22 +136,22 @@ class Alternatives(Displayed):
         raise KeyError(name)
 
     @property
-    def _components(self) -> list[Component]:
-        return [part.component for part in self.today.components]
+    def _measures(self) -> list[Measure]:
+        return [part.measure for part in self.baseline.measures]
 
     def sentences(self) -> list[str]:
         """What was found, in words; and what that says of those that were not tried."""
-        best, allowed = self.best, "today's loss" + (f" plus {written(self.slack)}" if self.slack else "")
+        best, allowed = self.best, "the present loss" + (f" plus {written(self.slack)}" if self.slack else "")
         if best is None:
             lines = [
-                f"None was found: no candidate is shown to leave groups closer than today's decisions, at no more than "
-                f"{allowed}."
+                "None was found: no candidate is shown to leave groups closer than the present decisions, "
+                f"at no more than {allowed}."
             ]
         else:
             who = repr(best.name) if best.policy is None else f"a policy that sees the score of {best.name!r}"
-            lines = [f"Found: {who} leaves groups closer than today's decisions."]
-            for part in self._components:
-                change, before = best.gap_changes[part.name], self.today.gaps[part.name]
+            lines = [f"Found: {who} leaves groups closer than the present decisions."]
+            for part in self._measures:
+                change, before = best.gap_changes[part.name], self.baseline.gaps[part.name]
                 lines.append(
                     f"The gap of {part.name!r} is {part.quantity(best.gaps[part.name])} instead of "
                     f"{part.quantity(before)}: it changes by {_between(change, part)}."
@@ -178,8 +178,8 @@ class Alternatives(Displayed):
             return f"{none}: {least.note or 'these are too few people to rule out any gap'}."
         if math.isinf(least.low):
             return f"{none}; but no policy that sees one of these scores loses so little."
-        several = len(self._components) > 1
-        how = f"{least.low:.1%} of today's gaps" if several else self._components[0].quantity(least.low)
+        several = len(self._measures) > 1
+        how = f"{least.low:.1%} of the present gaps" if several else self._measures[0].quantity(least.low)
         return (
             f"{none}; but with confidence {self.confidence:.6g} no policy that sees one of these scores has a gap "
             f"below {how} at no more than {allowed}."
@@ -192,7 +192,7 @@ class Alternatives(Displayed):
                 rows.append((short(row.name), *[""] * 8, "not judged"))
                 continue
             loss = [written(number) for number in _ends(row.loss_change)]
-            for j, part in enumerate(self._components):
+            for j, part in enumerate(self._measures):
                 gap = [
                     part.cell(number) for number in (row.gaps[part.name], *_ends(row.gap_changes[part.name]))
                 ]
@@ -204,7 +204,7 @@ class Alternatives(Displayed):
     @property
     def _title(self) -> str:
         return (
-            f"Alternatives to what is done today: {self.fitted:,} rows fitted, {self.judged:,} others judged, "
+            f"Alternatives to what is done at present: {self.fitted:,} rows fitted, {self.judged:,} others judged, "
             f"confidence {self.confidence:.6g} for all together"
         )
 
@@ -230,9 +230,9 @@ class Alternatives(Displayed):
             "loss_slack": self.slack,
             "fitted": self.fitted,
             "judged": self.judged,
-            "today": {
-                "gaps": self.today.gaps,
-                "loss": None if self.today.loss is None else self.today.loss.estimate,
+            "baseline": {
+                "gaps": self.baseline.gaps,
+                "loss": None if self.baseline.loss is None else self.baseline.loss.estimate,
             },
             "rows": [row.to_dict() for row in self.rows],
             "least_gap": None if self.least_gap is None else interval_to_dict(self.least_gap),
@@ -240,12 +240,12 @@ class Alternatives(Displayed):
         }
 
     def to_frame(self) -> Any:
-        """One row per candidate and component, as a pandas or Polars dataframe."""
+        """One row per candidate and measure, as a pandas or Polars dataframe."""
         nothing = Interval(np.nan, np.nan, np.nan, np.nan, "")
         lines = []
         for row in self.rows:
             loss = row.loss_change or nothing
-            for part in self._components:
+            for part in self._measures:
                 gap = row.gap_changes.get(part.name, nothing)
                 numbers = (row.gaps.get(part.name, np.nan), *_ends(gap), *_ends(loss))
                 lines.append((row.name, part.name, *numbers, row.found, row.note))
@@ -263,7 +263,7 @@ class Alternatives(Displayed):
 HEADER = ("candidate", "gap of", "is", "change", "low", "high", "loss change", "low", "high", "")
 
 COLUMNS = (
-    "candidate", "component", "gap", "gap_change", "gap_low", "gap_high", "loss_change", "loss_low", "loss_high",
+    "candidate", "measure", "gap", "gap_change", "gap_low", "gap_high", "loss_change", "loss_low", "loss_high",
     "found", "note",
 )  # fmt: skip
 
@@ -276,6 +276,6 @@ def _ends(interval: Interval) -> tuple[float, float, float]:
     return interval.estimate, interval.low, interval.high
 
 
-def _between(interval: Interval, part: Component | None = None) -> str:
+def _between(interval: Interval, part: Measure | None = None) -> str:
     number, low, high = (written(end) if part is None else part.cell(end) for end in _ends(interval))
     return f"{number}, from {low} to {high}"

@@ -7,7 +7,7 @@ then the first violating policy in the sequence has passed, which has probabilit
 .. math:: P(\text{returned and violating}) \le \gamma
 
 however many candidates there are. That a gap is at most :math:`\epsilon` says so of every pair of groups in every
-component, and each of these tests has to reject at level :math:`\gamma`: no correction is needed for their number. So
+measure, and each of these tests has to reject at level :math:`\gamma`: no correction is needed for their number. So
 does a gap between attributes, and that every mean is at least a share of every other: their tests join the others.
 
 Within known bounds (a share has them) each test is by bets on pairs of people and holds for any distribution. Without
@@ -24,15 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import DEBIASED, Measure, measure_component, measure_loss
+from felicific._audit.methods import DEBIASED, Sampled, measure_loss, sample_of
 from felicific._audit.persons import EachPerson, Persons, known_groups, regrouped
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Measure
 from felicific._problem.missing_labels import condition
 from felicific._problem.problem import Problem
-from felicific._problem.rows import Comparison, Share
+from felicific._problem.rows import ComparedMeans, Share
 from felicific._problem.unions import Attribute, Union, compared
 from felicific._statistics.gaps import limits_name, range_name, range_quantile, ratio_shown
 from felicific._statistics.pairs import PAIRS, shown_by_pairs
@@ -80,21 +80,21 @@ def check_certifiable(gap: Any, problem: Problem, method: str) -> None:
                 "bias).",
             )
         if not asked.provable:
-            said = next((part.words for part in asked.comparisons(problem.components)), str(asked))
+            said = next((part.words for part in asked.comparisons(problem.measures)), str(asked))
             raise ConstraintError(
                 f"That {said} can never be shown, with any number of rows.",
                 "Allow a little with confidence=: 0.01 of the people to lose, a ratio of 0.95, or a gap of 0.02.",
             )
     for part in problem.comparisons:
-        component = problem.components[part.j]
-        if component.over:
+        measure = problem.measures[part.j]
+        if measure.over:
             raise ConstraintError(
-                f"Of {component.name!r} no gap can be shown: there is no distribution-free bound for a ratio yet.",
+                f"Of {measure.name!r} no gap can be shown: there is no distribution-free bound for a ratio yet.",
                 "Leave confidence= out, and audit the policy on rows it has not seen.",
             )
-        if method == "betting" and component.bounds is None:
+        if method == "betting" and measure.bounds is None:
             raise HappinessError(
-                f"method='betting' needs to know the range of {component.name!r}.",
+                f"method='betting' needs to know the range of {measure.name!r}.",
                 "State bounds= of the happiness, or use method='t'.",
             )
 
@@ -123,7 +123,7 @@ def split(
     share: float = HELD_OUT,
     needed: Sequence[int] | None = None,
 ) -> tuple[Floats, Floats]:
-    """How many people of every row are fitted on, and how many held out: the same share of each group, by lot.
+    """How many people of every row are fitted on, and how many held out: the same share of each group, at random.
 
     A row of frequency 5 is five people, who may come to lie on both sides. With ``sampling`` weights a row is one
     person; with a ``cluster`` for every row, whole clusters are held out. Both sides need people of every group, or of
@@ -162,7 +162,7 @@ def _held_units(
     share: float,
     needed: Sequence[int],
 ) -> Truths:
-    """Which units are held out: of those that belong to a group more than to others the same share, by lot."""
+    """Which units are held out: of those that belong to a group more than to others the same share, at random."""
     size = np.zeros((int(units.max()) + 1, len(groups)))
     np.add.at(size, (units, codes), people)
     home, held = size.argmax(axis=1), np.zeros(len(size), dtype=bool)
@@ -187,7 +187,7 @@ class Shown:
     that; ``smallest`` how many people the smallest of them has, ``surely`` whether the test holds for any distribution.
     """
 
-    claim: Comparison
+    claim: ComparedMeans
     passed: bool
     gap: float
     error: float
@@ -222,7 +222,7 @@ class Trial:
         By bets on pairs of people, by large samples, or by bets where bounds are known.
     confidence : float
         One minus the probability of returning a policy that violates a gap or the stated loss.
-    claims : tuple of Comparison
+    claims : tuple of ComparedMeans
         Means of whom are to be shown close to each other.
     fitted : Persons
         What the policy that was asked for does to the people fitted on: how much values vary, which shapes stakes and
@@ -233,7 +233,7 @@ class Trial:
 
     method: str
     confidence: float
-    claims: tuple[Comparison, ...]
+    claims: tuple[ComparedMeans, ...]
     fitted: Persons
     shares: tuple[Share, ...] = ()
 
@@ -249,14 +249,14 @@ class Trial:
 
     @property
     def gaps(self) -> dict[int, float]:
-        """Gaps of all groups that are to be shown, by component: what the sequence of candidates tightens."""
+        """Gaps of all groups that are to be shown, by measure: what the sequence of candidates tightens."""
         return {claim.j: claim.at_most for claim in self.claims if claim.plain}
 
     def shows(self, persons: Persons, salt: str) -> list[Shown]:
         """What is shown of everything that is compared, all at one level."""
         return [self._shows(persons, claim, salt) for claim in self.claims]
 
-    def _compared(self, claim: Comparison, persons: Persons) -> tuple[EachPerson, EachPerson]:
+    def _compared(self, claim: ComparedMeans, persons: Persons) -> tuple[EachPerson, EachPerson]:
         """Those held out, and those fitted on, as they are compared: large enough are both together."""
         grouping = persons.grouping
         sizes = _Sizes(
@@ -269,7 +269,7 @@ class Trial:
         unions, _ = compared(sizes, claim.between, claim.min_people)
         return regrouped(persons, unions), regrouped(self.fitted, unions)
 
-    def margin(self, claim: Comparison) -> float:
+    def margin(self, claim: ComparedMeans) -> float:
         """By how much tighter means are to be aimed at, so that as many as are held out show it 9 times out of 10."""
         _, fitted = self._compared(claim, self.fitted)
         part = fitted.sample.take(claim.j)
@@ -283,23 +283,23 @@ class Trial:
         for share in self.shares:
             everyone = [Union("everyone", tuple(range(len(persons.groups))))]
             people = persons if share.z is not None else regrouped(persons, everyone)
-            measure = measure_component(people, share.j)  # a share has bounds, so whatever the method of gaps
-            z, limits = share.z or 0, measure.cautious(self.level)
-            mean, high = (float(part[z] + measure.origin) for part in (measure.sample.mean, limits[1]))
-            surely = persons.countable and measure.words_after != DEBIASED
-            found.append(Kept(share, mean, high, measure.words, surely))
+            sampled = sample_of(people, share.j)  # a share has bounds, so whatever the method of gaps
+            z, limits = share.z or 0, sampled.cautious(self.level)
+            mean, high = (float(part[z] + sampled.origin) for part in (sampled.sample.mean, limits[1]))
+            surely = persons.countable and sampled.words_after != DEBIASED
+            found.append(Kept(share, mean, high, sampled.words, surely))
         return found
 
-    def _shows(self, persons: Persons, claim: Comparison, salt: str) -> Shown:
+    def _shows(self, persons: Persons, claim: ComparedMeans, salt: str) -> Shown:
         j = claim.j
         persons, fitted = self._compared(claim, persons)
         debiased = bool(persons.debiased_at[j])
-        betting = self.method != "t" and persons.components[j].bounds is not None and persons.countable
+        betting = self.method != "t" and persons.measures[j].bounds is not None and persons.countable
         betting = betting and not debiased
         if self.method == "betting" and debiased:
             raise DataError(
                 "method='betting' bets on values within bounds, and labels that are missing leave none of "
-                f"{persons.components[j].name!r}, which looks at them.",
+                f"{persons.measures[j].name!r}, which looks at them.",
                 "Use method='t'.",
             )
         if self.method == "betting" and not betting:
@@ -307,7 +307,7 @@ class Trial:
                 "method='betting' bets on people one by one, and weights or clusters leave none.",
                 "Use method='t', or rows that are people of their own.",
             )
-        found = measure_component(persons, j, "auto" if betting else "t")
+        found = sample_of(persons, j, "auto" if betting else "t")
         part = found.pairs
         means = part.mean + found.origin
         size = 1.0 if claim.ratio == 1.0 else float(means.max()) or 1.0
@@ -317,7 +317,7 @@ class Trial:
         error = _widest(part.error, claim) / size
         return Shown(claim, passed, claim.reached(means), error, method, betting, smallest)
 
-    def _bets(self, found: Measure, claim: Comparison, fitted: EachPerson, salt: str) -> tuple[bool, str]:
+    def _bets(self, found: Sampled, claim: ComparedMeans, fitted: EachPerson, salt: str) -> tuple[bool, str]:
         assert found.bounds is not None, "bets need bounds"
         shift = 0.0 if claim.ratio == 1.0 else found.origin  # of a difference it does not matter
         if found.sample.n.sum() > PAIRED:
@@ -326,19 +326,19 @@ class Trial:
             short = claim.ratio * high[:, None] - low
             np.fill_diagonal(short, -math.inf)
             return bool(short.max() <= claim.at_most), limits_name(limits.words)
-        # Rows may stand in an order that has to do with their values, so people are paired by lot: the same for every
-        # component, since some say the same twice (who is decided 1, who is decided 0).
-        lot = np.random.default_rng([int(salt[-32:], 16), 0])
-        groups = [lot.permutation(found.values(z)) + shift for z in range(len(found.sample.n))]
+        # Rows may stand in an order that has to do with their values, so people are paired at random: the same for
+        # every measure, since some say the same twice (who is decided 1, who is decided 0).
+        draw = np.random.default_rng([int(salt[-32:], 16), 0])
+        groups = [draw.permutation(found.values(z)) + shift for z in range(len(found.sample.n))]
         bounds = found.bounds[0] + shift, found.bounds[1] + shift
         spread = fitted.sample.sd[:, claim.j]
         return shown_by_pairs(groups, spread, bounds, claim.at_most, self.level, claim.ratio), PAIRS
 
     def _by_large_samples(
-        self, found: Measure, claim: Comparison, fitted: EachPerson, salt: str
+        self, found: Sampled, claim: ComparedMeans, fitted: EachPerson, salt: str
     ) -> tuple[bool, str]:
         # What is rare may be missing among those held out: those fitted on are looked at too.
-        before = measure_component(fitted, claim.j, "t")
+        before = sample_of(fitted, claim.j, "t")
         if not found.normal or (before.skewed.any() and not before.rate):
             return False, TOO_SKEWED
         if found.ends is not None:
@@ -376,7 +376,7 @@ def _errors(confidence: float) -> float:
     return normal.inv_cdf(1.0 - level) + normal.inv_cdf(0.9) / math.sqrt(1.0 - HELD_OUT)
 
 
-def _widest(error: Floats, claim: Comparison) -> float:
+def _widest(error: Floats, claim: ComparedMeans) -> float:
     """The standard error of the difference that is known least."""
     least = np.sort(error)[-2:]
     return float(np.hypot(least[-1], claim.ratio * least[0]))
@@ -419,7 +419,7 @@ def certify(
     for tau in taus:
         policy = finish(start)
         if trial.gaps:
-            limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < math.inf}
+            limits = {c.name: tau * r for c, r in zip(line.measures, line.ray, strict=True) if r < math.inf}
             policy = finish(line.at(gap=limits))
         persons = persons_of(policy)
         shown, kept = trial.shows(persons, policy.salt), trial.keeps(persons)
@@ -432,12 +432,12 @@ def certify(
     assert chosen is not None, "the sequence is never empty"
     policy, shown, kept, persons = chosen
     loss, roughly = trial.loss_bound(persons, len(taus))
-    names = [component.name for component in policy.components]
+    names = [measure.name for measure in policy.measures]
     unknown = [
         persons.groups[z] for z in set(range(len(persons.groups))) - set(known_groups(persons).tolist())
     ]
     certificate = tested(
-        policy.components,
+        policy.measures,
         {names[j]: width for j, width in trial.gaps.items()},
         loss,
         trial.confidence,
@@ -470,8 +470,8 @@ def _condition(persons: Persons) -> str:
     return f"if {'the odds of having a label are known' if debiased.by_proba else 'the table explains who has a label'}"
 
 
-def _called(claim: Comparison, names: list[str]) -> str:
-    """What is said of a comparison: of a gap of all groups, the name of its component."""
+def _called(claim: ComparedMeans, names: list[str]) -> str:
+    """What is said of a comparison: of a gap of all groups, the name of its measure."""
     return names[claim.j] if claim.plain else claim.words
 
 
@@ -499,14 +499,14 @@ def _quantile(trial: Trial) -> float:
     return range_quantile(2.0 * trial.gamma, 2, math.inf) / math.sqrt(2.0)
 
 
-def _more_people(persons: Persons, component: Component) -> str:
+def _more_people(persons: Persons, measure: Measure) -> str:
     """What helps where nothing can be shown: bounds only where people count one by one and none are known yet."""
     more = (
         "more rows of the smallest group"
         if persons.clusters is None
         else "more clusters of the smallest group"
     )
-    if persons.countable and component.bounds is None:
+    if persons.countable and measure.bounds is None:
         return f"State bounds= of the happiness, or pass {more}."
     return f"Pass {more}."
 
@@ -520,8 +520,8 @@ def _failure(
     if all(part.claim.plain for part in failed):
         return _refused(line, trial, tau, failed, persons)
     worst = next(part for part in failed if not part.claim.plain)
-    component, z = line.components[worst.claim.j], _quantile(trial)
-    number = component.quantity if worst.claim.ratio == 1.0 else "{:.4g}".format
+    measure, z = line.measures[worst.claim.j], _quantile(trial)
+    number = measure.quantity if worst.claim.ratio == 1.0 else "{:.4g}".format
     away = (z + 0.4) * worst.error if math.isfinite(worst.error) else 0.0
     could = max(worst.gap + away, 1.1 * worst.claim.at_most)
     if worst.claim.ratio < 1.0:
@@ -533,7 +533,7 @@ def _failure(
     )
     if worst.method == TOO_SKEWED:
         problem += " The values are so skewed that a test by large samples cannot be trusted with so few."
-        return CertificateError(problem, _more_people(persons, component))
+        return CertificateError(problem, _more_people(persons, measure))
     return CertificateError(
         problem, f"Ask for about {number(float(f'{could:.3g}'))}, or pass more rows of the smallest group."
     )
@@ -557,32 +557,32 @@ def _refused(
     z = _quantile(trial)
     worst = max(failed, key=lambda part: (part.gap + z * part.error) / part.claim.at_most)
     j, gap, error = worst.claim.j, worst.gap, worst.error
-    component, width = line.components[j], worst.claim.at_most
+    measure, width = line.measures[j], worst.claim.at_most
     smallest = int(persons.seen.min())
     problem = (
-        f"No policy could be shown to keep the gap of {component.name!r} at most {component.quantity(width)}: "
+        f"No policy could be shown to keep the gap of {measure.name!r} at most {measure.quantity(width)}: "
         f"the tightest one, tested on rows held out ({smallest:,} in the smallest group), has a gap of "
-        f"{component.quantity(float(f'{gap:.4g}'))}"
+        f"{measure.quantity(float(f'{gap:.4g}'))}"
     )
     if not math.isfinite(error) and not worst.surely:
         return CertificateError(
             f"{problem}, and nothing is known of how its values vary.",
-            _more_people(persons, component),
+            _more_people(persons, measure),
         )
     error = error if math.isfinite(error) else 0.0
-    problem += f" with a standard error of {component.quantity(float(f'{error:.3g}'))}."
+    problem += f" with a standard error of {measure.quantity(float(f'{error:.3g}'))}."
     if worst.method == TOO_SKEWED:
         return CertificateError(
             f"{problem} The values are so skewed that a test by large samples cannot be trusted with so few.",
-            _more_people(persons, component),
+            _more_people(persons, measure),
         )
     room = width - (tau * float(line.ray[j]) if math.isfinite(line.ray[j]) else gap)
     # However little values vary, a bet wins no more than what is allowed, measured by what a pair may lose.
     counted = float(persons.sample.n[:, j].min())
-    span = component.bounds[1] - component.bounds[0] if worst.surely and component.bounds else 0.0
+    span = measure.bounds[1] - measure.bounds[0] if worst.surely and measure.bounds else 0.0
     goal = math.log(1.0 / trial.level)
     wide = max(gap + max((z + 0.4) * error, goal * span / (counted + goal)), 1.1 * width)
-    could = component.quantity(float(f"{wide:.3g}"))
+    could = measure.quantity(float(f"{wide:.3g}"))
     if room <= 0:
         return CertificateError(
             problem, f"No number of rows would do for policies of this kind; a gap of {could} could be shown."

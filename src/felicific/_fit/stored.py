@@ -31,11 +31,11 @@ class Recalibrated(NamedTuple):
     policy : Policy
         The new one.
     how : dict of str to str
-        How each component was brought to these people.
+        How each measure was brought to these people.
     before : Outcome, or None
         What the policy that was stored is expected to do to them; None where its cells are others.
     moved : array of shape (groups,)
-        Share of each group about whom the new one decides otherwise than the old one, who draw the same lot.
+        Share of each group who get another decision from the new one than from the old one, by the same draw.
     """
 
     policy: Policy
@@ -60,7 +60,7 @@ def recalibrate_stored(
         after, how = alone.recalibrated(people)
         before: Outcome | None = _expected(problem, people, own)
     else:
-        assert labelled is not None, "cells keep nothing of labels"
+        assert labelled is not None, "score bins keep nothing of labels"
         stored = cast(CellPolicy, policy)
         _check_same(stored, labelled)
         cells = FittedCells(
@@ -76,7 +76,7 @@ def recalibrate_stored(
         same = labelled.signal == cells.policy.signal
         before = moved_cells.aggregates.evaluate(policy.rounded(cells.policy.q)) if same else None
     moves = moves_between(
-        policy.probabilities_of(people), after.policy.probabilities_of(people), same_lots=True
+        policy.probabilities_of(people), after.policy.probabilities_of(people), same_draws=True
     )
     apart = (1.0 - np.trace(moves, axis1=1, axis2=2)).clip(min=0.0)
     weight = people.weights
@@ -95,7 +95,7 @@ def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> Out
 
 def _check_same(policy: CellPolicy, labelled: Aggregates) -> None:
     """Refuse sums that are not of what the policy sees and decides, for whom, and by what it is measured."""
-    names = [[one.name for one in side if not one.aside] for side in (policy.components, labelled.components)]
+    names = [[one.name for one in side if not one.aside] for side in (policy.measures, labelled.measures)]
     pairs = (
         ("what a policy sees", policy.signal.kind, labelled.signal.kind),
         ("the classes", policy.classes.tolist(), labelled.classes.tolist()),

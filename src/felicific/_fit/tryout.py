@@ -25,10 +25,10 @@ from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
-from felicific._problem.baseline import TODAY, UNCONSTRAINED, Baseline
+from felicific._problem.change import MODEL, UNCONSTRAINED, Reference
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
-from felicific._problem.unions import Grouping, known_groups
+from felicific._problem.unions import Grouping, named_groups
 from felicific._program.aggregates import Outcome, divided, gaps_of
 from felicific._program.crowd import Ledger
 from felicific._tables.memory import row_argmax
@@ -44,24 +44,24 @@ class Tryout:
     """People with labels on whom many policies of one frontier are tried.
 
     Happiness and loss are evaluated once: what they are expected to be, by which individual policies decide, and what
-    they really are. The ``baseline`` is what policies are compared with: today's decisions, or what stands in their
-    place.
+    they really are. The ``reference`` is what policies are compared with: the baseline's decisions, or what stands in
+    their place.
     """
 
     problem: Problem
     people: People
-    baseline: Baseline = TODAY
+    reference: Reference = MODEL
 
     def beside_least_loss(self, policy: Policy) -> Tryout:
-        """Where nobody said what is decided today: beside the best such policy of which nothing is required."""
+        """Where there is no baseline: beside the best such policy of which nothing is required."""
         probabilities = self.probabilities(policy.unrequired)
         if faces_lottery(probabilities).any():
             raise DataError(
-                "Nobody said what is decided today, and the least loss without requirements draws lots here, which is "
+                "There is no baseline, and the least loss without requirements randomizes here, which is "
                 "nothing to compare people's decisions with.",
-                "Pass today=, the column of what was really decided.",
+                "Pass baseline=, the column of what was really decided.",
             )
-        return Tryout(self.problem, replace(self.people, today=row_argmax(probabilities)), UNCONSTRAINED)
+        return Tryout(self.problem, replace(self.people, baseline=row_argmax(probabilities)), UNCONSTRAINED)
 
     def probabilities(self, policy: Policy) -> Floats:
         """Decision probabilities of a policy; what those of the same sight see of people is looked at once."""
@@ -72,8 +72,8 @@ class Tryout:
         return Outcome(*self._result(probabilities))
 
     def effect(self, policy: Policy | None = None) -> Effect:
-        """What a policy does to people beside today's decisions; without one, what these do themselves."""
-        probabilities = self.probabilities_today if policy is None else self.probabilities(policy)
+        """What a policy does to people beside the baseline's decisions; without one, what these do themselves."""
+        probabilities = self.probabilities_baseline if policy is None else self.probabilities(policy)
         return self.effect_of(probabilities, policy)
 
     def effects(self, policies: Sequence[Policy]) -> Iterator[Effect]:
@@ -84,16 +84,16 @@ class Tryout:
                 yield self.effect_of(np.asarray(probabilities), left.pop())
 
     def effect_of(self, probabilities: Floats, policy: Policy | None) -> Effect:
-        """What decision probabilities do to people beside today's decisions."""
-        drawn = policy is not None and policy.draws_lots
+        """What decision probabilities do to people beside the baseline's decisions."""
+        drawn = policy is not None and policy.is_randomized
         kept = np.zeros(len(self.people.groups), dtype=bool)
         moves = self._moves(probabilities)
         if policy is None:
             kept[:] = True
-        elif self.people.today is None and policy.groups == self.people.groups:
-            # Whoever else belongs to such a group is decided about as today, too.
+        elif self.people.baseline is None and policy.groups == self.people.groups:
+            # Whoever else belongs to such a group is decided on as the baseline does, too.
             still = np.array([np.count_nonzero(table - np.diag(np.diag(table))) == 0 for table in moves])
-            kept = policy.keeps_today & still
+            kept = policy.keeps_baseline & still
         return Effect(
             policy,
             self.measured(probabilities, drawn=drawn),
@@ -105,7 +105,7 @@ class Tryout:
         )
 
     def _flows(self, probabilities: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """How many people of each group gain and lose, by component; and are better off, and worse off, at all.
+        """How many people of each group gain and lose, by measure; and are better off, and worse off, at all.
 
         Not a number of fractions, of which nobody has a part of their own.
         """
@@ -115,8 +115,8 @@ class Tryout:
         up, down = (
             self._per_group((probabilities * side).sum(axis=1)[:, None])[:, 0] for side in self._ranked[2:]
         )
-        for j, component in enumerate(self.problem.components):
-            if component.over:
+        for j, measure in enumerate(self.problem.measures):
+            if measure.over:
                 gain[:, j] = lose[:, j] = np.nan
         if not self._wanted:
             up, down = np.full_like(up, np.nan), np.full_like(down, np.nan)
@@ -124,15 +124,15 @@ class Tryout:
 
     @property
     def _wanted(self) -> list[int]:
-        """Components that people want more of, and each has a part of."""
-        parts = enumerate(self.problem.components)
-        return [j for j, component in parts if component.wanted and not component.over]
+        """Measures that people want more of, and each has a part of."""
+        parts = enumerate(self.problem.measures)
+        return [j for j, measure in parts if measure.wanted and not measure.over]
 
     @cached_property
     def _ranked(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """How likely each decision is worth more, and less, to each person than today's.
+        """How likely each decision is worth more, and less, to each person than the baseline's.
 
-        By component, of shape (n, D, components); and of what people want, less of nothing and more of something, and
+        By measure, of shape (n, D, measures); and of what people want, less of nothing and more of something, and
         less of something, of shape (n, D). It is known where labels are, and else expected over what they may be.
         """
         if not self._unlabelled:
@@ -147,7 +147,7 @@ class Tryout:
 
     def _ranks(self, value: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """The same, given what each decision is worth to each person."""
-        now = value[np.arange(len(value)), self._today][:, None]
+        now = value[np.arange(len(value)), self._baseline][:, None]
         better, worse = value > now, value < now
         harmed = worse[:, :, self._wanted].any(axis=2)
         helped = better[:, :, self._wanted].any(axis=2) & ~harmed
@@ -155,16 +155,16 @@ class Tryout:
 
     def persons(self, policy: Policy) -> EachPerson:
         """What a policy does to each person."""
-        return self.measured(self.probabilities(policy), drawn=policy.draws_lots)
+        return self.measured(self.probabilities(policy), drawn=policy.is_randomized)
 
     def measured(self, probabilities: Floats, *, drawn: bool) -> EachPerson:
-        """What decision probabilities, which may be ``drawn`` by lot, do to each person."""
+        """What decision probabilities, which may be ``drawn`` at random, do to each person."""
         values, debiased = self._values(probabilities), self._debiased(probabilities)
         losses = np.asarray(np.einsum("id,id->i", probabilities, self._ledger[0].cost))
         rates = rates_of(self.problem, drawn=drawn, debiased=debiased)
         loss_rate = self._losses_are_rates and not drawn
         everyone = self._everyone
-        inside, share, of = everyone.inside, None, self.problem.components
+        inside, share, of = everyone.inside, None, self.problem.measures
         if self._fractions:
             values, inside, share = fractions_among(values, inside, everyone.origin, of)
         persons = replace(
@@ -175,7 +175,7 @@ class Tryout:
             losses=losses,
             inside=inside,
             share=share,
-            lots=share is not None,
+            randomized=share is not None,
             debiased=debiased,
         )
         persons = persons if debiased is None else revalued(persons)
@@ -212,7 +212,7 @@ class Tryout:
 
     @property
     def _looking(self) -> list[int]:
-        """Components that look at labels."""
+        """Measures that look at labels."""
         return [j for j, happiness in enumerate(self.problem.happiness) if happiness.looks_at_y]
 
     # -----------------------------------------------------------------------------------------------------
@@ -250,24 +250,24 @@ class Tryout:
     @cached_property
     def _known(self) -> list[int]:
         """Positions of the groups that gaps are between."""
-        return known_groups(self.people.groups, self.people.attributes, self.people.unknown)
+        return named_groups(self.people.groups, self.people.attributes, self.people.unknown)
 
     @cached_property
     def _fractions(self) -> list[tuple[int, int]]:
-        return fractions_of(self.problem.components)
+        return fractions_of(self.problem.measures)
 
     def _per_group(self, numbers: Floats) -> Floats:
-        """Sums over every group of numbers of shape (n, components)."""
+        """Sums over every group of numbers of shape (n, measures)."""
         codes, weight, g = self.people.codes, self._weights, len(self.people.groups)
         return np.stack([np.bincount(codes, weight * column, minlength=g) for column in numbers.T], axis=1)
 
     @cached_property
     def _counted(self) -> Floats:
-        """Weight of the people of every group whom each component counts."""
+        """Weight of the people of every group whom each measure counts."""
         return self._per_group(self._ledger[0].among[:, 0])
 
     def _moves(self, probabilities: Floats) -> Floats:
-        """How many people of each group move from which decision today to which, expected over the lottery."""
+        """How many people of each group move from which baseline decision to which, expected over the lottery."""
         g, k = len(self.people.groups), len(self.problem.decisions)
         counts = [
             np.bincount(self._places, self._weights * then, minlength=g * k) for then in probabilities.T
@@ -275,29 +275,29 @@ class Tryout:
         return np.stack(counts, axis=-1, dtype=np.float64).reshape(g, k, -1)
 
     @cached_property
-    def today(self) -> Outcome:
-        """What today's decisions do."""
-        return achieved(self.problem, self.people, self.probabilities_today)
+    def baseline(self) -> Outcome:
+        """What the baseline's decisions do."""
+        return achieved(self.problem, self.people, self.probabilities_baseline)
 
     @property
-    def today_if_known(self) -> Outcome | None:
-        """The same; None where nobody said what is decided today."""
-        return self.today if self.people.knows_today else None
+    def baseline_or_none(self) -> Outcome | None:
+        """The same; None where nobody named the baseline."""
+        return self.baseline if self.people.knows_baseline else None
 
     @cached_property
-    def probabilities_today(self) -> Floats:
-        """Today's decisions, each with probability one."""
-        return np.asarray(np.eye(len(self.problem.decisions))[self._today])
+    def probabilities_baseline(self) -> Floats:
+        """The baseline's decisions, each with probability one."""
+        return np.asarray(np.eye(len(self.problem.decisions))[self._baseline])
 
     @cached_property
-    def _today(self) -> Codes:
-        """What is decided about each person today."""
-        return self.people.decisions_today()
+    def _baseline(self) -> Codes:
+        """What the baseline decides on each person."""
+        return self.people.decisions_baseline()
 
     @cached_property
     def _places(self) -> Codes:
-        """Group and decision of today of each person, as one number."""
-        return np.asarray(self.people.codes * len(self.problem.decisions) + self._today)
+        """Group and decision of the baseline of each person, as one number."""
+        return np.asarray(self.people.codes * len(self.problem.decisions) + self._baseline)
 
     @cached_property
     def _weights(self) -> Floats:
@@ -310,7 +310,7 @@ class Tryout:
         inside = ledger.among[:, 0] == 1.0
         return EachPerson(
             groups=people.groups,
-            components=problem.components,
+            measures=problem.measures,
             origin=origin,
             rates=np.zeros(len(origin), dtype=bool),
             loss_rate=False,
@@ -329,7 +329,7 @@ class Tryout:
 
     @property
     def _reach(self) -> Floats:
-        """Mean square of how far apart decisions leave a person: by group and component; of everybody by loss."""
+        """Mean square of how far apart decisions leave a person: by group and measure; of everybody by loss."""
         ledger, weight = self._ledger[0], self._weights
         reach = np.zeros((self._counted.shape[0] + 1, self._counted.shape[1] + 1))
         far = np.ptp(ledger.value[:, :, 0], axis=1) * ledger.among[:, 0]
@@ -361,8 +361,8 @@ class Tryout:
     @cached_property
     def _ledger(self) -> tuple[Ledger, Floats]:
         """Under the real labels; where some are missing, as it is believed of those who have none."""
-        if self.people.knows_today:
-            self.today  # noqa: B018  # says what is wrong with these people
+        if self.people.knows_baseline:
+            self.baseline  # noqa: B018  # says what is wrong with these people
         seeing = self.problem.seeing
         if not self._unlabelled:
             origin = find_origin(seeing, self.people)
@@ -385,7 +385,7 @@ class Tryout:
 
     @cached_property
     def _origin(self) -> Floats:
-        """A typical value of every component, of people who all have a label."""
+        """A typical value of every measure, of people who all have a label."""
         seeing, labels = self.problem.seeing, self.problem.labels
         found = find_origin(seeing, self.people.with_labels)
         return (

@@ -1,4 +1,4 @@
-"""What it costs that fewer people lose: the same requirements once more, with a limit on who gets less than today."""
+"""What it costs that fewer people lose: the same requirements with a limit on who is worse off."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class WorseOffRow(NamedTuple):
     Attributes
     ----------
     at_most : float
-        Share of each group that may get less than from today's decision; of the first row what the policy itself does.
+        Share of each group that may get less than from the baseline's decision; of the first row what the policy
+        itself does.
     loss : float or None
         Its loss; None where no policy meets the other requirements as well.
     loses : dict of group to float, or None
@@ -49,7 +50,7 @@ def price_of_worse_off(
 
     ``sums`` count who loses: they were made with ``constraints=[WorseOff()]``.
     """
-    names = [component.name for component in sums.components]
+    names = [measure.name for measure in sums.measures]
     if LOSES not in names:  # of what is measured nobody can lose
         return []
     j = names.index(LOSES)

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from felicific._problem.asked import check_constraints, requirements_of
-from felicific._problem.happiness import Component
-from felicific._problem.rows import Asked, Requirement, Row, rows_of
+from felicific._problem.constraints import check_constraints, requirements_of
+from felicific._problem.happiness import Measure
+from felicific._problem.rows import Goal, Requirement, Row, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.highs import Ray
 from felicific._program.model import Program, changes_of, charged_losses, policy_of, rounding_of
@@ -50,7 +50,7 @@ class Closing:
 
     @classmethod
     def of(
-        cls, gap: Any, constraints: Any, components: tuple[Component, ...], move: Requirement | None = None
+        cls, gap: Any, constraints: Any, measures: tuple[Measure, ...], move: Requirement | None = None
     ) -> Closing:
         """From what a user writes: which gaps are closed, as a dict, a list or None for all; and constraints.
 
@@ -62,22 +62,22 @@ class Closing:
         if move is None and gap is None and not numbered:
             move = next((one for one in listed if one.replaces_gap and one.course is not None), None)
         if move is not None:
-            return cls._moving(move, gap, listed, components)
+            return cls._moving(move, gap, listed, measures)
         if isinstance(gap, Mapping) or (gap is None and numbered):
-            return cls._apart(requirements_of(gap, listed, components), by_numbers=True)
+            return cls._apart(requirements_of(gap, listed, measures), by_numbers=True)
         if gap is None:
-            return cls._apart(requirements_of(0.0, listed, components), by_numbers=False)
+            return cls._apart(requirements_of(0.0, listed, measures), by_numbers=False)
         if isinstance(gap, str) or not isinstance(gap, Iterable):
             raise ConstraintError(
                 f"The gaps to close are {gap!r}.",
-                "Pass a list of components, or a dict of component to number.",
+                "Pass a list of measures, or a dict of measure to number.",
             )
         if numbered:
             raise ConstraintError(
                 "The gaps to close are listed, and there is a Gap(...) among the constraints.",
                 "Name each of them in one place, with its number.",
             )
-        return cls._apart(requirements_of(dict.fromkeys(gap, 0.0), listed, components), by_numbers=False)
+        return cls._apart(requirements_of(dict.fromkeys(gap, 0.0), listed, measures), by_numbers=False)
 
     @classmethod
     def _apart(cls, requirements: tuple[Requirement, ...], *, by_numbers: bool) -> Closing:
@@ -91,7 +91,7 @@ class Closing:
         move: Requirement,
         gap: Any,
         listed: tuple[Requirement, ...],
-        components: tuple[Component, ...],
+        measures: tuple[Measure, ...],
     ) -> Closing:
         """One of the constraints alone."""
         if move not in listed:
@@ -106,7 +106,7 @@ class Closing:
         if gap is not None:
             raise ConstraintError("gap= and move= both say what moves.", "Say it once.")
         others = tuple(one for one in listed if one is not move and one != move)
-        return cls(requirements_of(None, [move], components), requirements_of(None, others, components), True)
+        return cls(requirements_of(None, [move], measures), requirements_of(None, others, measures), True)
 
     @property
     def requirements(self) -> tuple[Requirement, ...]:
@@ -120,7 +120,7 @@ class Closing:
 
     def rows(self, aggregates: Aggregates, *, sees_group: bool, change_cost: float = 0.0) -> list[Row]:
         """Every requirement on these sums, those that move with their width at tau 1."""
-        kept = [row.held() for row in rows_of(self.kept, aggregates)]
+        kept = [row.fixed() for row in rows_of(self.kept, aggregates)]
         rows = rows_of(self.moved, aggregates)
         if len(rows) == 1 and not kept:
             return [rows[0].moved(1.0)]
@@ -132,25 +132,25 @@ class Closing:
         # A gap that is nothing but rounding has no direction: it stays closed.
         means, noise = aggregates.relative_means(free.q), rounding_of(aggregates)
         widths = [row.reached(means[:, row.at]) for row in rows]
-        found = zip(rows, widths, strict=True)
-        return [*(row.moved(width if width > noise[row.j] else 0.0) for row, width in found), *kept]
+        pairs = zip(rows, widths, strict=True)
+        return [*(row.moved(width if width > noise[row.j] else 0.0) for row, width in pairs), *kept]
 
 
 @dataclass(frozen=True)
-class Point:
+class Breakpoint:
     """One breakpoint: how far along the ray, what is minimised there, and how the policy is found.
 
     What is minimised is the loss, with what changed decisions cost. ``find(tau)`` gives what the policy does and its
     probabilities: of thousands of breakpoints they are made when they are asked for. Where they are known from its own
-    program, ``prices`` and ``asked`` are those of its requirements, and ``price`` is that of what moves, per unit of
-    tau.
+    program, ``prices`` and ``goals`` are those of its requirements, and ``price`` is that of what moves, per
+    unit of tau.
     """
 
     tau: float
     value: float
     find: Callable[[float], tuple[Outcome, Floats]] = field(repr=False)
     prices: dict[str, float] = field(default_factory=dict)
-    asked: tuple[Asked, ...] = ()
+    goals: tuple[Goal, ...] = ()
     price: float = 0.0
 
     @property
@@ -164,7 +164,7 @@ class Point:
         return self.find(self.tau)[1]
 
 
-def known(outcome: Outcome, q: Floats) -> Callable[[float], tuple[Outcome, Floats]]:
+def finder(outcome: Outcome, q: Floats) -> Callable[[float], tuple[Outcome, Floats]]:
     """A policy that is known already, for a point."""
     return partial(_both, outcome, q)
 
@@ -174,8 +174,8 @@ def _both(outcome: Outcome, q: Floats, tau: float) -> tuple[Outcome, Floats]:
 
 
 def trace(
-    first: Point, last: Point, solve: Callable[[float], Point], tolerance: float = EXACT
-) -> list[Point]:
+    first: Breakpoint, last: Breakpoint, solve: Callable[[float], Breakpoint], tolerance: float = EXACT
+) -> list[Breakpoint]:
     """All breakpoints between the least gap (``first``) and the least loss (``last``).
 
     ``solve(weight)`` returns a point that minimises loss plus weight times tau.
@@ -185,7 +185,7 @@ def trace(
         return [first]
     slack = tolerance * rise
 
-    def between(left: Point, right: Point) -> list[Point]:
+    def between(left: Breakpoint, right: Breakpoint) -> list[Breakpoint]:
         fall, run = left.value - right.value, right.tau - left.tau
         if fall <= slack or run <= tolerance * last.tau:
             return []
@@ -199,9 +199,9 @@ def trace(
     return _hull([first, *between(first, last), last], slack)
 
 
-def _hull(points: list[Point], slack: float) -> list[Point]:
+def _hull(points: list[Breakpoint], slack: float) -> list[Breakpoint]:
     """The points of the lower left hull: repeated, dominated and collinear ones are dropped."""
-    kept: list[Point] = []
+    kept: list[Breakpoint] = []
     for point in sorted(points, key=lambda point: (point.tau, point.value)):
         if kept and point.value >= kept[-1].value - slack:
             continue
@@ -211,7 +211,7 @@ def _hull(points: list[Point], slack: float) -> list[Point]:
     return kept
 
 
-def _above(left: Point, middle: Point, right: Point, slack: float) -> bool:
+def _above(left: Breakpoint, middle: Breakpoint, right: Breakpoint, slack: float) -> bool:
     share = (middle.tau - left.tau) / (right.tau - left.tau)
     chord = (1 - share) * left.value + share * right.value
     return middle.value >= chord - slack
@@ -222,7 +222,7 @@ KEPT = 10_000_000
 
 
 @dataclass(eq=False)
-class Places:
+class RayPolicies:
     """The policies along the ray of a program, each found when it is asked for, and kept while there is room."""
 
     program: Program
@@ -231,9 +231,9 @@ class Places:
     @cached_property
     def hulls(self) -> OneGap | None:
         """What finds them without a linear program, where that is possible."""
-        found = one_gap(self.program, self.program.rows)
+        hulls = one_gap(self.program, self.program.rows)
         # A gap that is nothing but rounding has no width to be a part of.
-        return found if found is not None and found.gap is not None and found.gap.at_most > 0.0 else None
+        return hulls if hulls is not None and hulls.gap is not None and hulls.gap.at_most > 0.0 else None
 
     @cached_property
     def ray(self) -> Ray:
@@ -244,7 +244,7 @@ class Places:
         return {"program": replace(self.program), "kept": {}}  # without what was worked out on the way
 
     def at(self, tau: float) -> tuple[Outcome, Floats]:
-        """Of the policies that are equally good at a position, that which changes today's decisions least."""
+        """Of the policies that are equally good at a position, that which changes the baseline's decisions least."""
         if tau not in self.kept:
             if self.hulls is None:
                 self.ray.begin()  # a policy does not depend on which others were looked at
@@ -256,17 +256,17 @@ class Places:
             self.kept[tau] = (self.program.aggregates.evaluate(q), q)
         return self.kept[tau]
 
-    def point(self, tau: float, value: float) -> Point:
+    def point(self, tau: float, value: float) -> Breakpoint:
         """A breakpoint, which the ray is at if at all."""
-        return Point(tau, value, self.at)
+        return Breakpoint(tau, value, self.at)
 
 
-def breakpoints(program: Program) -> list[Point]:
+def breakpoints(program: Program) -> list[Breakpoint]:
     """All breakpoints of a program whose rows that move give the ray's direction.
 
-    Of the policies that are equally good at one, it is that which changes today's decisions least.
+    Of the policies that are equally good at one, it is that which changes the baseline's decisions least.
     """
-    places = Places(program)
+    places = RayPolicies(program)
     if places.hulls is not None:
         taus, values = places.hulls.frontier()
         line = [places.point(*pair) for pair in zip(taus, values, strict=True)]
@@ -274,7 +274,7 @@ def breakpoints(program: Program) -> list[Point]:
     model, place, unit = places.ray, _placed(program), program.cost_scale
     charged = charged_losses(program.aggregates, program.change_cost) / program.aggregates.total
 
-    def point(columns: Floats) -> Point:
+    def point(columns: Floats) -> Breakpoint:
         q = policy_of(program, columns)
         return places.point(
             place(program.aggregates.relative_means(q)), float(np.einsum("zsd,zsd->", charged, q))
@@ -285,43 +285,43 @@ def breakpoints(program: Program) -> list[Point]:
 
 
 @dataclass(frozen=True)
-class Moving:
-    """What a frontier multiplies: how it is called in prices, its component, and its width at tau 1."""
+class MovingRow:
+    """What a frontier multiplies: how it is called in prices, its measure, and its width at tau 1."""
 
     name: str
     j: int
     width: float
 
 
-def moving_of(program: Program) -> list[Moving]:
+def moving_of(program: Program) -> list[MovingRow]:
     """Everything that moves along the ray."""
     return [moving_as(row, row.width) for row in program.rows if row.width is not None]
 
 
-def moving_as(row: Row, width: float) -> Moving:
+def moving_as(row: Row, width: float) -> MovingRow:
     """A row that moves, of this width at tau 1."""
-    opened = row.asked is not None and row.name == row.words
-    return Moving(row.asked.opened().words if row.asked and opened else row.name, row.j, width)
+    opened = row.record is not None and row.name == row.words
+    return MovingRow(row.record.opened().words if row.record and opened else row.name, row.j, width)
 
 
-def ray_of(moving: list[Moving], components: tuple[Component, ...]) -> Floats:
-    """Width of every component's gap at tau 1; infinite where that of all groups is not constrained."""
+def ray_of(moving: list[MovingRow], measures: tuple[Measure, ...]) -> Floats:
+    """Width of every measure's gap at tau 1; infinite where that of all groups is not constrained."""
     widths = {part.name: part.width for part in moving}
-    return np.array([widths.get(component.name, math.inf) for component in components])
+    return np.array([widths.get(measure.name, math.inf) for measure in measures])
 
 
-def point_of(program: Program, q: Floats, place: Callable[[Floats], float] | None = None) -> Point:
+def point_of(program: Program, q: Floats, place: Callable[[Floats], float] | None = None) -> Breakpoint:
     """What some probabilities do, and how far along the ray that is, as ``place`` says of group means."""
-    found, outcome = (
+    tau, outcome = (
         (place or _placed(program))(program.aggregates.relative_means(q)),
         program.aggregates.evaluate(q),
     )
-    return Point(found, program.value(outcome), known(outcome, q))
+    return Breakpoint(tau, program.value(outcome), finder(outcome, q))
 
 
-def today_at(program: Program) -> float:
-    """How far along the ray today's decisions are; not a number where nobody knows them."""
-    now = program.aggregates.today_value
+def baseline_at(program: Program) -> float:
+    """How far along the ray the baseline's decisions are; not a number where nobody knows them."""
+    now = program.aggregates.baseline_value
     return math.nan if now is None else _placed(program)(now.sum(axis=1) / program.aggregates.divisor)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from felicific._frontier.breakpoints import Moving, Point
+from felicific._frontier.breakpoints import Breakpoint, MovingRow
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Measure
 from felicific._program.aggregates import Aggregates, Outcome, gaps_of
 from felicific._shown.parts import clipped
 from felicific._tables.memory import table_maker
@@ -19,16 +19,16 @@ from felicific._typing import Floats, Truths
 
 
 @dataclass(frozen=True)
-class Line:
+class SolvedFrontier:
     """What is known of a frontier once it is solved.
 
     Attributes
     ----------
-    moving : list of Moving
+    moving : list of MovingRow
         What is allowed at tau is tau times each one's width.
-    points : list of Point
+    points : list of Breakpoint
         From the least gap to the least loss.
-    today : Outcome
+    baseline : Outcome
         What the model's own decisions do.
     sums : Aggregates
         Which say what tables of probabilities do.
@@ -36,8 +36,8 @@ class Line:
         The policy of some probabilities, given what they do.
     rounding : float
         How far apart two positions may be without being told from each other.
-    tau_today : float
-        Where today's decisions stand.
+    tau_baseline : float
+        Where the baseline's decisions stand.
     mixes : bool
         Whether policies of two positions mix to one between; not where fractions are compared, or a Ratio moves.
     solve : callable, or None
@@ -46,15 +46,15 @@ class Line:
         Where the number of one requirement moves, what it is; positions are that number, from the tightest on.
     """
 
-    moving: list[Moving]
-    points: list[Point]
-    today: Outcome | None
+    moving: list[MovingRow]
+    points: list[Breakpoint]
+    baseline: Outcome | None
     sums: Aggregates
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
-    tau_today: float = 0.0
+    tau_baseline: float = 0.0
     mixes: bool = True
-    solve: Callable[[float], Point] | None = None
+    solve: Callable[[float], Breakpoint] | None = None
     limit: str = ""
 
     @cached_property
@@ -62,7 +62,7 @@ class Line:
         """1 where larger positions are looser, -1 where they are tighter."""
         return -1.0 if self.limit == "at least" else 1.0
 
-    def tighter(self, tau: float) -> Point:
+    def tighter(self, tau: float) -> Breakpoint:
         """The loosest point that was found which keeps to a position."""
         kept = [point for point in self.points if self.sign * (point.tau - tau) <= self.rounding]
         return min(kept or self.points[:1], key=lambda point: point.value)
@@ -74,37 +74,37 @@ class Curve:
 
     Attributes
     ----------
-    components, groups : tuple
+    measures, groups : tuple
         As on the frontier.
     tau : array of shape (points,)
         Where on the frontier each point lies: its breakpoints, and the kinks between them.
     loss : array of shape (points,)
-    means : array of shape (points, groups, components)
-    gaps : array of shape (points, components)
+    means : array of shape (points, groups, measures)
+    gaps : array of shape (points, measures)
     kink : array of shape (points,)
         True for a point that is no breakpoint of the frontier: two groups change places there.
-    today : Outcome or None
+    baseline : Outcome or None
         What the model's own decisions do to these people.
     """
 
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     groups: tuple[Any, ...]
     tau: Floats
     loss: Floats
     means: Floats
     gaps: Floats
     kink: Truths
-    today: Outcome | None = None
+    baseline: Outcome | None = None
 
     def __repr__(self) -> str:
-        ends = [f"{one.name!r} {_ends(self.gaps[:, j])}" for j, one in enumerate(self.components)]
-        told = f"Curve of {len(self.tau):,} points: loss {_ends(self.loss)}; gap of {', of '.join(ends)}."
-        return f"{clipped(told)} to_frame() has all of it."
+        ends = [f"{one.name!r} {_ends(self.gaps[:, j])}" for j, one in enumerate(self.measures)]
+        text = f"Curve of {len(self.tau):,} points: loss {_ends(self.loss)}; gap of {', of '.join(ends)}."
+        return f"{clipped(text)} to_frame() has all of it."
 
     def to_dict(self) -> dict[str, list[Any]]:
         """One entry per point: tau, loss, whether it is a kink, gaps and group means, by name."""
         more = {"kink": self.kink.tolist()}
-        return table_of(self.components, self.groups, self.tau, self.loss, more, self.gaps, self.means)
+        return table_of(self.measures, self.groups, self.tau, self.loss, more, self.gaps, self.means)
 
     def to_frame(self) -> Any:
         """The points as a pandas or Polars dataframe."""
@@ -117,25 +117,25 @@ def _ends(numbers: Floats) -> str:
 
 
 def curve(
-    components: tuple[Component, ...],
+    measures: tuple[Measure, ...],
     groups: tuple[Any, ...],
     tau: Floats,
     outcomes: list[Outcome],
-    today: Outcome | None = None,
-    known: Sequence[int] | None = None,
+    baseline: Outcome | None = None,
+    among: Sequence[int] | None = None,
     *,
     mixes: bool = True,
 ) -> Curve:
     """Join what the policies at some places of a frontier do to other people, with the kinks between them.
 
-    Gaps are between the groups at the positions ``known``, by default all. Where policies of two places do not mix
+    Gaps are between the groups at the positions ``among``, by default all. Where policies of two places do not mix
     there are no kinks; nor of a fraction, which is no straight line.
     """
     losses = np.array([outcome.loss for outcome in outcomes])
     means = np.array([outcome.means for outcome in outcomes])
     places, kinks = [0.0], [False]
     for i in range(len(outcomes) - 1):
-        plain = [j for j, component in enumerate(components) if mixes and not component.over]
+        plain = [j for j, measure in enumerate(measures) if mixes and not measure.over]
         crossings = sorted({t for j in plain for t in kinks_of(means[i, :, j], means[i + 1, :, j])})
         places += [*(i + t for t in crossings), i + 1.0]
         kinks += [*(True for _ in crossings), False]
@@ -143,29 +143,29 @@ def curve(
 
     def straight(numbers: Floats) -> Floats:
         flat = numbers.reshape(len(numbers), -1).T
-        found = np.array([np.interp(places, index, column) for column in flat]).T
-        return found.reshape(len(places), *numbers.shape[1:])
+        joined = np.array([np.interp(places, index, column) for column in flat]).T
+        return joined.reshape(len(places), *numbers.shape[1:])
 
-    along = straight(means)
-    bent = [j for j, component in enumerate(components) if component.over]
+    lines = straight(means)
+    bent = [j for j, measure in enumerate(measures) if measure.over]
     for j in bent:
-        along[np.array(kinks), :, j] = np.nan
-    compared = along if known is None else along[:, known]
+        lines[np.array(kinks), :, j] = np.nan
+    compared = lines if among is None else lines[:, among]
     return Curve(
-        components=components,
+        measures=measures,
         groups=groups,
         tau=straight(tau),
         loss=straight(losses),
-        means=along,
+        means=lines,
         gaps=np.stack([gaps_of(there) for there in compared]),
         kink=np.array(kinks),
-        today=today,
+        baseline=baseline,
     )
 
 
 def kinks_of(left: Floats, right: Floats) -> list[float]:
     """Where, between 0 and 1, the largest or the smallest of some straight lines becomes another one."""
-    found = set()
+    kinks = set()
     for a in range(len(left)):
         for b in range(a):
             apart, after = left[a] - left[b], right[a] - right[b]
@@ -177,12 +177,12 @@ def kinks_of(left: Floats, right: Floats) -> list[float]:
             if there[a] >= there.max() - 1e-12 * np.ptp(there) or there[a] <= there.min() + 1e-12 * np.ptp(
                 there
             ):
-                found.add(t)
-    return sorted(found)
+                kinks.add(t)
+    return sorted(kinks)
 
 
 def table_of(
-    components: tuple[Component, ...],
+    measures: tuple[Measure, ...],
     groups: tuple[Any, ...],
     tau: Floats,
     loss: Floats,
@@ -195,8 +195,8 @@ def table_of(
     names = [str(group) for group in groups]
     if len(set(names)) < len(names):
         names = [repr(group) for group in groups]  # 1 and "1"
-    for j, component in enumerate(components):
-        table[f"gap of {component.name}"] = gaps[:, j].tolist()
+    for j, measure in enumerate(measures):
+        table[f"gap of {measure.name}"] = gaps[:, j].tolist()
         for z, group in enumerate(names):
-            table[f"mean {component.name} of {group}"] = means[:, z, j].tolist()
+            table[f"mean {measure.name} of {group}"] = means[:, z, j].tolist()
     return table

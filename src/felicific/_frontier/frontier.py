@@ -22,15 +22,15 @@ import numpy as np
 
 from felicific._frontier.breakpoints import (
     EXACT,
+    Breakpoint,
     Closing,
-    Point,
+    baseline_at,
     breakpoints,
     moving_of,
     ray_of,
     tau_rounding,
-    today_at,
 )
-from felicific._frontier.curve import Curve, Line, curve, table_of
+from felicific._frontier.curve import Curve, SolvedFrontier, curve, table_of
 from felicific._frontier.picture import MORE, parts_of
 from felicific._frontier.searched import Steps, searched
 from felicific._lazy import Lazy
@@ -38,10 +38,10 @@ from felicific._people.weights import WeightKind
 from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
-from felicific._problem.asked import check_gaps, resolve_gap
-from felicific._problem.happiness import Component, HappinessLike
+from felicific._problem.constraints import check_gaps, resolve_gap
+from felicific._problem.happiness import HappinessLike, Measure
 from felicific._problem.requirements import check_width
-from felicific._problem.rows import Asked, asked_along, chances_of
+from felicific._problem.rows import Goal, chances_of, open_goals
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.chances import explored_in
 from felicific._program.evidence import Evidence
@@ -63,7 +63,7 @@ class Frontier:
 
     Attributes
     ----------
-    components : tuple of Component
+    measures : tuple of Measure
         What is measured.
     groups : tuple
         The groups.
@@ -71,13 +71,13 @@ class Frontier:
         What the loss is; "error" for the error rate.
     tolerance : float
         How far the loss may be from the optimum between breakpoints, relative to its whole rise.
-    ray : array of shape (components,)
-        The gap of component j allowed at tau is ``tau * ray[j]``; infinite for one that is not constrained. With
-        one component ray is 1 and tau is the gap.
-    today : Outcome
+    ray : array of shape (measures,)
+        The gap of measure j allowed at tau is ``tau * ray[j]``; infinite for one that is not constrained. With
+        one measure ray is 1 and tau is the gap.
+    baseline : Outcome
         What the model's own decisions do.
     change_cost : float
-        What a decision that is not today's costs beside the loss. With one, the frontier is that of the sum,
+        What a decision that is not the baseline's costs beside the loss. With one, the frontier is that of the sum,
         ``value``: it falls and is convex, and ``prices`` are its slopes; ``loss``, the loss alone, need not be.
 
     Examples
@@ -88,29 +88,29 @@ class Frontier:
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> line = frontier(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision")
-    >>> len(line), line.today.gaps.tolist()
+    >>> line = frontier(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> len(line), line.baseline.gaps.tolist()
     (2, [0.25])
     >>> policy = line.at(gap=0.1)
     >>> round(policy.loss, 9), round(policy.prices["decision"], 9)  # half an error per unit of gap
     (0.075, 0.5)
     """
 
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     groups: tuple[Any, ...]
     loss_name: str
     tolerance: float
-    find: Callable[[], Line]
+    find: Callable[[], SolvedFrontier]
     change_cost: float = 0.0
 
     @cached_property
-    def _line(self) -> Line:
+    def _line(self) -> SolvedFrontier:
         return self.find()
 
     def __getstate__(self) -> dict[str, Any]:
         # Solved before it is stored: the people that it was found from stay where they are.
         kept = {part.name: getattr(self, part.name) for part in fields(self)}
-        return kept | {"find": partial(_known, replace(self._line, solve=None))}
+        return kept | {"find": partial(_same, replace(self._line, solve=None))}
 
     @property
     def mixes(self) -> bool:
@@ -118,23 +118,23 @@ class Frontier:
         return self._line.mixes
 
     @property
-    def points(self) -> list[Point]:
+    def points(self) -> list[Breakpoint]:
         """The breakpoints, from the least gap to the least loss."""
         return self._line.points
 
     @cached_property
     def ray(self) -> Floats:
-        """The gap of each component, between all groups, allowed at tau 1; infinite where that is not closed."""
-        return ray_of(self._line.moving, self.components)
+        """The gap of each measure, between all groups, allowed at tau 1; infinite where that is not closed."""
+        return ray_of(self._line.moving, self.measures)
 
     @property
-    def today(self) -> Outcome | None:
-        """What today's decisions do; None where nobody said what is decided today."""
-        return self._line.today
+    def baseline(self) -> Outcome | None:
+        """What the baseline's decisions do; None where nobody named the baseline."""
+        return self._line.baseline
 
     @property
     def course(self) -> str:
-        """From where to where it goes, as the shell says it."""
+        """From where to where it goes, as the command line says it."""
         return (
             "the tightest to what asks for nothing" if self._line.limit else "the least gap to the least loss"
         )
@@ -146,7 +146,7 @@ class Frontier:
 
     @property
     def closed_alone(self) -> int | None:
-        """Position of the component whose gap alone moves; None where there are several, or none."""
+        """Position of the measure whose gap alone moves; None where there are several, or none."""
         finite = np.flatnonzero(np.isfinite(self.ray) & (self.ray > 0))
         return int(finite[0]) if len(finite) == len(self._line.moving) == 1 else None
 
@@ -166,10 +166,9 @@ class Frontier:
     def __repr__(self) -> str:
         # Short, and without solving anything.
         names, groups = (
-            clipped(repr(list(found)))
-            for found in ((component.name for component in self.components), self.groups)
+            clipped(repr(list(some))) for some in ((measure.name for measure in self.measures), self.groups)
         )
-        return f"Frontier(components={names}, groups={groups})"
+        return f"Frontier(measures={names}, groups={groups})"
 
     def _repr_html_(self) -> str:
         """For notebooks: the picture and the table, which solves it."""
@@ -178,25 +177,24 @@ class Frontier:
     def __str__(self) -> str:
         gaps, losses = (
             " to ".join(
-                f"{number:.6g}"
-                for number in np.where(np.abs(found) > 1e-12 * np.abs(found).max(), found, 0.0)
+                f"{number:.6g}" for number in np.where(np.abs(ends) > 1e-12 * np.abs(ends).max(), ends, 0.0)
             )
-            for found in (self.tau[[0, -1]], self.loss[[0, -1]])
+            for ends in (self.tau[[0, -1]], self.loss[[0, -1]])
         )
         return f"{len(self)} policies from {self.course}: {gaps}, at a loss of {losses}."
 
     @property
     def widths(self) -> dict[str, float]:
-        """What is allowed at tau 1 of everything that moves: by component, or by the words of its requirement."""
+        """What is allowed at tau 1 of everything that moves: by measure, or by the words of its requirement."""
         return {part.name: part.width for part in self._line.moving}
 
     @property
-    def tau_today(self) -> float:
-        """Where today's decisions stand: how much of what moves would have to be allowed for them.
+    def tau_baseline(self) -> float:
+        """Where the baseline's decisions stand: how much of what moves would have to be allowed for them.
 
-        Not a number where nobody said what is decided today.
+        Not a number where nobody named the baseline.
         """
-        return self._line.tau_today
+        return self._line.tau_baseline
 
     @property
     def tau(self) -> Floats:
@@ -217,23 +215,23 @@ class Frontier:
 
     @property
     def gaps(self) -> Floats:
-        """Gaps at the breakpoints, of shape (breakpoints, components)."""
+        """Gaps at the breakpoints, of shape (breakpoints, measures)."""
         return np.array([point.outcome.gaps for point in self.points])
 
     @property
     def means(self) -> Floats:
-        """Group means at the breakpoints, of shape (breakpoints, groups, components)."""
+        """Group means at the breakpoints, of shape (breakpoints, groups, measures)."""
         return np.array([point.outcome.means for point in self.points])
 
     @property
     def changed(self) -> Floats | None:
-        """Share of all people about whom something else is decided than today, at the breakpoints; None if unknown."""
+        """Share of all people whose decision is not the baseline's, at the breakpoints; None if unknown."""
         shares = [point.outcome.changed for point in self.points]
         people = self._line.sums.people
-        known = [share for share in shares if share is not None]
+        given = [share for share in shares if share is not None]
         return (
-            np.array([share @ people / people.sum() for share in known])
-            if len(known) == len(shares)
+            np.array([share @ people / people.sum() for share in given])
+            if len(given) == len(shares)
             else None
         )
 
@@ -260,8 +258,8 @@ class Frontier:
 
         Parameters
         ----------
-        gap : number, or dict of component or criterion to number
-            The gap allowed; a number allows it for each component that is closed. With several, the loosest position
+        gap : number, or dict of measure or criterion to number
+            The gap allowed; a number allows it for each measure that is closed. With several, the loosest position
             on the ray at which all are kept: off the ray there may be policies of less loss.
         loss : number
             The loss allowed: of the policies of this frontier the one of least gap. With a ``change_cost`` another
@@ -269,14 +267,14 @@ class Frontier:
         tau : number
             Or the position on the ray itself, from that of the first breakpoint on; or the number that moves.
         """
-        return self._along([self.position(gap=gap, loss=loss, tau=tau)], self._line.solve)[0]
+        return self._at([self.position(gap=gap, loss=loss, tau=tau)], self._line.solve)[0]
 
-    def along(self, taus: Iterable[float]) -> list[Policy]:
+    def policies_at(self, taus: Iterable[float]) -> list[Policy]:
         """The policies at some positions on the ray, each as :meth:`at` finds it.
 
         Where neighbours do not mix, the nearest tighter one that was found already.
         """
-        return self._along([self.position(tau=tau) for tau in taus])
+        return self._at([self.position(tau=tau) for tau in taus])
 
     def position(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> float:
         """The tau at which :meth:`at` finds its policy."""
@@ -305,7 +303,7 @@ class Frontier:
         if isinstance(gap, Mapping):
             allowed = self._allowed(gap)
         else:  # places on a ray of several gaps may allow more than bounds do
-            check_gaps(gap, (), tuple(self.components[part.j] for part in moving))
+            check_gaps(gap, (), tuple(self.measures[part.j] for part in moving))
             allowed = {part.name: float(gap) for part in moving}
         on = [part for part in moving if part.width > 0 and part.name in allowed]
         least = self.points[0].tau
@@ -314,28 +312,28 @@ class Frontier:
         tightest = min(on, key=lambda part: allowed[part.name] / part.width)
         tau = allowed[tightest.name] / tightest.width
         if tau < least - 1e-9 * self.points[-1].tau - self._line.rounding:
-            component = self.components[tightest.j]
-            reached = component.quantity(rounded_up(least * tightest.width))
+            measure = self.measures[tightest.j]
+            reached = measure.quantity(rounded_up(least * tightest.width))
             raise InfeasibleError(
-                f"No policy on this frontier reaches that gap; the least is {reached} of {component.name!r}.",
+                f"No policy on this frontier reaches that gap; the least is {reached} of {measure.name!r}.",
                 "Allow at least that gap, or let the policy see more.",
                 least_gap=float(least * tightest.width),
             )
         return max(tau, least)
 
     def _allowed(self, gap: Mapping[str, float]) -> dict[str, float]:
-        """What is allowed of everything that moves, by components, criteria or the words of a requirement."""
+        """What is allowed of everything that moves, by measures, criteria or the words of a requirement."""
         names = [part.name for part in self._line.moving]
         allowed = {name: check_width(gap[name], "gap") for name in names if name in gap}
-        widths = resolve_gap({n: w for n, w in gap.items() if n not in allowed}, self.components)
-        for component, width in zip(self.components, widths, strict=True):
-            if math.isfinite(width) and component.name not in names:
+        widths = resolve_gap({n: w for n, w in gap.items() if n not in allowed}, self.measures)
+        for measure, width in zip(self.measures, widths, strict=True):
+            if math.isfinite(width) and measure.name not in names:
                 raise ConstraintError(
-                    f"The gap of {component.name!r} is measured and not closed on this frontier.",
+                    f"The gap of {measure.name!r} is measured and not closed on this frontier.",
                     "Ask for that gap when fitting, or name it in the frontier's gap=.",
                 )
-            if component.name in names:
-                allowed[component.name] = min(allowed.get(component.name, math.inf), width)
+            if measure.name in names:
+                allowed[measure.name] = min(allowed.get(measure.name, math.inf), width)
         return allowed
 
     def _tau_of_loss(self, loss: float) -> float:
@@ -353,13 +351,13 @@ class Frontier:
             return float(taus[i])
         return float(np.interp(-loss, -losses[i - 1 : i + 1], taus[i - 1 : i + 1]))
 
-    def _along(self, places: list[float], solve: Callable[[float], Point] | None = None) -> list[Policy]:
+    def _at(self, places: list[float], solve: Callable[[float], Breakpoint] | None = None) -> list[Policy]:
         if not self.mixes:
-            found = [(solve or self._line.tighter)(tau) for tau in places]
-            known = Evidence.along(self._line.sums, [point.q for point in found])
+            solved = [(solve or self._line.tighter)(tau) for tau in places]
+            each = Evidence.of_each(self._line.sums, [point.q for point in solved])
             return [
-                self._stated(point.q, point.outcome, tau, point.prices, evidence, point.asked)
-                for point, tau, evidence in zip(found, places, known, strict=True)
+                self._stated(point.q, point.outcome, tau, point.prices, evidence, point.goals)
+                for point, tau, evidence in zip(solved, places, each, strict=True)
             ]
         taus, slopes, points = self.tau, self.prices, self.points
         # The price of several gaps together belongs to none of them.
@@ -373,7 +371,7 @@ class Frontier:
                 mixed[i] = (1 - share) * points[left].q + share * points[left + 1].q
         outcomes = dict(zip(mixed, self._line.sums.evaluate_all(list(mixed.values())), strict=True))
         tables = [mixed.get(i, points[left].q) for i, left in enumerate(lefts)]
-        evidence, policies = Evidence.along(self._line.sums, tables), []
+        evidence, policies = Evidence.of_each(self._line.sums, tables), []
         for i, left in enumerate(lefts):
             outcome = outcomes.get(i, points[left].outcome)
             price = float(slopes[left, 0])
@@ -388,13 +386,13 @@ class Frontier:
         tau: float,
         prices: dict[str, float],
         evidence: Evidence | None,
-        requirements: tuple[Asked, ...] = (),
+        requirements: tuple[Goal, ...] = (),
     ) -> Policy:
         """The policy of some probabilities, with what was asked for at its position."""
         policy, ray = self._line.policy(q, outcome), self.ray
         closed = np.flatnonzero(np.isfinite(ray)).tolist()
-        asked = {self.components[j].name: tau * float(ray[j]) for j in closed}
-        basis = replace(policy.basis, asked=asked, evidence=evidence)
+        allowed = {self.measures[j].name: tau * float(ray[j]) for j in closed}
+        basis = replace(policy.basis, allowed=allowed, evidence=evidence)
         return replace(
             policy,
             prices=prices,
@@ -414,7 +412,7 @@ class Frontier:
     @property
     def policies(self) -> list[Policy]:
         """The policies of the breakpoints."""
-        return self._along(self.tau.tolist())
+        return self._at(self.tau.tolist())
 
     def on(self, others: Aggregates | Callable[[Policy], Outcome]) -> Curve:
         """What the frontier's policies do to other people.
@@ -440,16 +438,16 @@ class Frontier:
             theirs = _matching(self, others)
             outcomes = [theirs.evaluate(point.q) for point in self.points]
             return curve(
-                self.components,
+                self.measures,
                 self.groups,
                 self.tau,
                 outcomes,
-                others.today_if_known,
-                others.known,
+                others.baseline_or_none,
+                others.named_groups,
                 mixes=self.mixes,
             )
         outcomes = [others(policy) for policy in self.policies]
-        return curve(self.components, self.groups, self.tau, outcomes, mixes=self.mixes)
+        return curve(self.measures, self.groups, self.tau, outcomes, mixes=self.mixes)
 
     def band(
         self,
@@ -515,14 +513,14 @@ class Frontier:
     def to_dict(self) -> dict[str, list[Any]]:
         """One entry per breakpoint: tau, loss, prices, gaps and group means, by name."""
         prices = {"least price": self.prices[:, 0].tolist(), "largest price": self.prices[:, 1].tolist()}
-        return table_of(self.components, self.groups, self.tau, self.loss, prices, self.gaps, self.means)
+        return table_of(self.measures, self.groups, self.tau, self.loss, prices, self.gaps, self.means)
 
     def to_frame(self) -> Any:
         """The breakpoints as a pandas or Polars dataframe."""
         return table_maker("auto")({name: np.array(column) for name, column in self.to_dict().items()})
 
 
-def _known(line: Line) -> Line:
+def _same(line: SolvedFrontier) -> SolvedFrontier:
     return line
 
 
@@ -536,7 +534,7 @@ def _followed(joined: Aggregates, first: Lazy[CellPolicy], q: Floats, outcome: O
 
 def _matching(line: Frontier, others: Aggregates) -> Aggregates:
     """Other people's aggregates, when the frontier's policies can be told from them."""
-    policy = line.along(line.tau[:1])[0]
+    policy = line.policies_at(line.tau[:1])[0]
     if policy.sees_x:
         raise AggregatesError(
             "Sums over people do not say what individual policies do to them.", "Use fair.frontier_on(X, y)."
@@ -546,7 +544,7 @@ def _matching(line: Frontier, others: Aggregates) -> Aggregates:
     for what, mine, other in (
         ("signal", signal, theirs.signal),
         ("groups", line.groups, theirs.groups),
-        ("components", line.components, theirs.components),
+        ("measures", line.measures, theirs.measures),
         ("classes", policy.classes.tolist(), theirs.classes.tolist()),
         ("decisions", policy.decisions.tolist(), theirs.decisions.tolist()),
         ("loss", line.loss_name, theirs.loss_name),
@@ -576,14 +574,14 @@ def cell_frontier(
     if change_cost:
         changed_by(joined)  # is known, or that is said now
 
-    def first(point: Point, asked: tuple[Asked, ...]) -> CellPolicy:
+    def first(point: Breakpoint, goals: tuple[Goal, ...]) -> CellPolicy:
         free = Lazy(partial(solve_program, joined, (), **sight))
         return CellPolicy(
             classes=joined.classes,
             decisions=joined.decisions,
             listed=joined.listed,
             groups=joined.groups,
-            components=joined.components,
+            measures=joined.measures,
             outcome=point.outcome,
             prices={},
             salt=salt,
@@ -602,25 +600,26 @@ def cell_frontier(
             else (),
             basis=Basis(
                 joined.loss_name,
-                joined.today_if_known,
+                joined.baseline_or_none,
+                baseline_given=joined.baseline_given,
                 out_of_fold=out_of_fold,
-                requirements=asked,
+                requirements=goals,
                 unconstrained=Lazy(lambda: free.value.outcome),
                 change_cost=change_cost,
                 least_loss=None if joined.least_loss is None else joined.least_of(point.q),
             ),
         )
 
-    def find() -> Line:
+    def find() -> SolvedFrontier:
         if searched(closing, joined):
             solve = partial(solve_program, joined, **sight, tolerance=COARSE)
             steps = Steps.of(closing, joined, solve, build(joined, [], **sight).value)
-            return steps.line(partial(_followed, joined, Lazy(partial(first, steps.points[0], steps.asked))))
+            return steps.line(partial(_followed, joined, Lazy(partial(first, steps.points[0], steps.goals))))
         program = build(joined, closing.rows(joined, **sight), **sight)
         points = breakpoints(program)
-        policy = partial(_followed, joined, Lazy(partial(first, points[0], asked_along(program.rows))))
+        policy = partial(_followed, joined, Lazy(partial(first, points[0], open_goals(program.rows))))
         rounding = tau_rounding(program)
-        known = joined.today_if_known
-        return Line(moving_of(program), points, known, joined, policy, rounding, today_at(program))
+        now = joined.baseline_or_none
+        return SolvedFrontier(moving_of(program), points, now, joined, policy, rounding, baseline_at(program))
 
-    return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find, change_cost)
+    return Frontier(joined.measures, joined.groups, joined.loss_name, EXACT, find, change_cost)

@@ -17,22 +17,22 @@ from functools import partial
 import numpy as np
 
 from felicific._frontier.breakpoints import (
+    Breakpoint,
     Closing,
-    Point,
+    baseline_at,
     breakpoints,
     moving_of,
     point_of,
     tau_rounding,
-    today_at,
     trace,
 )
-from felicific._frontier.curve import Line
+from felicific._frontier.curve import SolvedFrontier
 from felicific._frontier.frontier import Frontier
 from felicific._frontier.searched import Steps, searched, values_of
 from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
-from felicific._problem.rows import Requirement, Row, asked_along, of_means
+from felicific._problem.rows import Requirement, Row, of_means, open_goals
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.crowd import Ledgers, Mixture
 from felicific._program.generation import Columns, Generator
@@ -64,7 +64,7 @@ class Pool:
 
     search: Generator
     program: Program
-    points: list[Point]
+    points: list[Breakpoint]
     excess: float | None
 
 
@@ -94,8 +94,8 @@ def _rows(search: Generator, columns: Columns, closing: Closing) -> list[Row]:
 
 
 def _program(search: Generator, columns: Columns, closing: Closing) -> Program:
-    found = search.master(columns, _rows(search, columns, closing))
-    return replace(found, changes=search.changes)
+    program = search.master(columns, _rows(search, columns, closing))
+    return replace(program, changes=search.changes)
 
 
 def _sweep(search: Generator, columns: Columns, closing: Closing) -> float:
@@ -107,7 +107,7 @@ def _sweep(search: Generator, columns: Columns, closing: Closing) -> float:
     first = sweep.solve(lambda ray: ray.within(nearest * (1 + 1e-9)))
     sweep.slack = TOLERANCE / 4 * max(first.value - last.value, 0.0)
 
-    def between(weight: float) -> Point:
+    def between(weight: float) -> Breakpoint:
         return sweep.solve(lambda ray: ray.weighted(weight / ray.program.cost_scale), weight)
 
     trace(first, last, between, TOLERANCE)
@@ -124,7 +124,7 @@ class _Sweep:
         self.search, self.columns, self.rows = search, columns, rows
         self.slack = self.left = 0.0
 
-    def solve(self, ask: Callable[[Ray], Answer], weight: float = 0.0) -> Point:
+    def solve(self, ask: Callable[[Ray], Answer], weight: float = 0.0) -> Breakpoint:
         """The mixture of least loss plus ``weight`` times tau."""
         best, idle, better = math.inf, 0, math.inf
         for _ in range(PASSES):
@@ -164,7 +164,7 @@ def individual_frontier(
     # The chances that people keep are a part of the ground.
     closing = replace(closing, kept=of_means(closing.kept))
 
-    def find() -> Line:
+    def find() -> SolvedFrontier:
         generator = Generator(by_price(ground()), closing.kept)
         old = policy.mixture
         for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
@@ -178,33 +178,33 @@ def individual_frontier(
             pool.program.aggregates,
             generator.expected.aggregates(),
         )
-        known = f"frontier known to {TOLERANCE:g} of its rise"
+        reason = f"frontier known to {TOLERANCE:g} of its rise"
         search = Search(
             passes=generator.passes,
-            stopped=known if pool.excess is not None else "out of reach by the probabilities",
+            stopped=reason if pool.excess is not None else "out of reach by the probabilities",
             duality_gap=pool.excess,
             plug_in_optimum=None,
             plug_in_loss=0.0,
             plug_in_gaps={},
         )
-        basis = replace(policy.basis, requirements=asked_along(pool.program.rows))
+        basis = replace(policy.basis, requirements=open_goals(pool.program.rows))
         mixed = partial(_mixed, replace(policy, basis=basis), policies, expected, search)
         rounding = tau_rounding(pool.program)
-        today = today_at(pool.program)
-        return Line(
+        baseline = baseline_at(pool.program)
+        return SolvedFrontier(
             moving_of(pool.program),
             pool.points,
-            aggregates.today_if_known,
+            aggregates.baseline_or_none,
             aggregates,
             mixed,
             rounding,
-            today,
+            baseline,
         )
 
-    return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find, policy.change_cost)
+    return Frontier(policy.measures, policy.groups, problem.loss.name, TOLERANCE, find, policy.change_cost)
 
 
-def _searched(search: Generator, policy: IndividualPolicy, closing: Closing) -> Line:
+def _searched(search: Generator, policy: IndividualPolicy, closing: Closing) -> SolvedFrontier:
     """The frontier that is solved point by point: of the columns that its ends need, and every value of a number."""
 
     def look(requirements: Sequence[Requirement]) -> None:
@@ -226,9 +226,9 @@ def _searched(search: Generator, policy: IndividualPolicy, closing: Closing) -> 
             look((moved.at(number), *closing.kept))
 
     steps = Steps.of(closing, search.real.aggregates(), solve, search.master(search.real, []).value)
-    known = Search(search.passes, f"searched at {len(steps.points)} gaps", None, None, 0.0, {})
-    stated = replace(policy, basis=replace(policy.basis, requirements=steps.asked))
-    return steps.line(partial(_mixed, stated, search.policies, search.expected.aggregates(), known))
+    done = Search(search.passes, f"searched at {len(steps.points)} gaps", None, None, 0.0, {})
+    stated = replace(policy, basis=replace(policy.basis, requirements=steps.goals))
+    return steps.line(partial(_mixed, stated, search.policies, search.expected.aggregates(), done))
 
 
 def _mixed(
@@ -236,9 +236,9 @@ def _mixed(
 ) -> Policy:
     """The mixture of a pool of policies, given what it does; by the plug-in ledger it is ``expected`` to."""
     plug_in = expected.evaluate(q)
-    names = [component.name for component in policy.components]
+    names = [measure.name for measure in policy.measures]
     gaps = dict(zip(names, plug_in.gaps.tolist(), strict=True))
-    found = replace(search, plug_in_loss=plug_in.loss, plug_in_gaps=gaps)
+    own = replace(search, plug_in_loss=plug_in.loss, plug_in_gaps=gaps)
     mixture = pool.followed(q)
     kept = tuple(replace(one, share=None, loss=None) for one in policy.explore)
     return replace(
@@ -246,7 +246,7 @@ def _mixed(
         mixture=mixture,
         outcome=outcome,
         prices={},
-        search=found,
+        search=own,
         randomize=True,
         explore=kept,
         slopes=None,  # which were looked for where the policy was fitted, and not here

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from felicific._frontier.breakpoints import Point
+from felicific._frontier.breakpoints import Breakpoint
 from felicific._problem.happiness import measured, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._shown.drawing import plot
@@ -39,7 +39,7 @@ def drawn(line: Frontier) -> tuple[list[float], list[float]]:
     return tau[kept].tolist(), [loss_of(line, points[i]) for i in kept]
 
 
-def loss_of(line: Frontier, point: Point) -> float:
+def loss_of(line: Frontier, point: Breakpoint) -> float:
     """The loss at a point, without what changed decisions cost; where they cost nothing its policy is not needed."""
     return point.outcome.loss if line.change_cost else point.value
 
@@ -50,30 +50,30 @@ def parts_of(line: Frontier) -> list[Part]:
 
 
 def _picture(line: Frontier) -> Picture:
-    name, (unit, along) = line.loss_name, _along(line)
+    name, (unit, axis) = line.loss_name, _axis(line)
     j, accuracy = line.closed_alone, is_accuracy(name)
     taus, losses = drawn(line)
-    now = [] if line.today is None else [line.today.loss]
-    found = [1.0 - loss if accuracy else loss for loss in (*losses, *now)]
+    now = [] if line.baseline is None else [line.baseline.loss]
+    heights = [1.0 - loss if accuracy else loss for loss in (*losses, *now)]
     drawing = plot(
         [unit * tau for tau in taus],
-        found[: len(losses)],
-        (unit * line.tau_today, found[-1]) if now else None,
-        write_x=lambda number: written(number, 4) if j is None else line.components[j].cell(number, 4),
+        heights[: len(losses)],
+        (unit * line.tau_baseline, heights[-1]) if now else None,
+        write_x=lambda number: written(number, 4) if j is None else line.measures[j].cell(number, 4),
         write_y=lambda number: f"{100 * number:.4g}%" if accuracy else written(number, 4),
         steps=not line.mixes,
     )
     what = loss_words(name)
-    return Picture(f"{what[:1].upper()}{what[1:]} for every {along}", drawing, 9)
+    return Picture(f"{what[:1].upper()}{what[1:]} for every {axis}", drawing, 9)
 
 
-def _along(line: Frontier) -> tuple[float, str]:
+def _axis(line: Frontier) -> tuple[float, str]:
     """What one tau is on the axis, and what the axis shows."""
     j = line.closed_alone
     if j is not None:
-        component = line.components[j]
-        unit = "" if component.in_currency or not component.unit else f" ({short(component.unit, 16)})"
-        return float(line.ray[j]), f"allowed gap of {short(component.title)!r}{unit}"
+        measure = line.measures[j]
+        unit = "" if measure.in_currency or not measure.unit else f" ({short(measure.unit, 16)})"
+        return float(line.ray[j]), f"allowed gap of {short(measure.title)!r}{unit}"
     if line.limit:
         return 1.0, f"number that is asked for, {line.limit}"
     return 1.0, "allowed gap, all of them in proportion"
@@ -84,22 +84,22 @@ def _table(line: Frontier) -> Table:
     kept = spread(len(line), MOST if len(line) <= MOST else LINES)  # no more rows than are ever shown
     outcomes = [points[i].outcome for i in kept]
     tiny = 1e-12 * np.nanmax(np.abs([outcome.means for outcome in outcomes]), axis=(0, 1))
-    own = measured(line.components)
-    shown = own[:COLUMNS]
-    names = tuple(f"gap of {short(line.components[j].title, 28)}" for j in shown)
+    own = measured(line.measures)
+    columns = own[:COLUMNS]
+    names = tuple(f"gap of {short(line.measures[j].title, 28)}" for j in columns)
     header = ("place", loss_words(line.loss_name), *names)
 
     def row(name: str, loss: float, gaps: np.ndarray) -> tuple[str, ...]:
         # What is left of an exact zero after rounding is zero to a reader.
-        numbers = [float(gaps[j]) if gaps[j] > tiny[j] else 0.0 for j in shown]
-        told = (line.components[j].cell(number) for j, number in zip(shown, numbers, strict=True))
-        return (name, loss_text(line.loss_name, loss), *told)
+        numbers = [float(gaps[j]) if gaps[j] > tiny[j] else 0.0 for j in columns]
+        cells = (line.measures[j].cell(number) for j, number in zip(columns, numbers, strict=True))
+        return (name, loss_text(line.loss_name, loss), *cells)
 
     rows = [
         row(line.place(i), loss_of(line, points[i]), outcome.gaps)
         for i, outcome in zip(kept, outcomes, strict=True)
     ]
     others = [f"{len(own) - COLUMNS:,} more gaps: to_frame()."] if len(own) > COLUMNS else []
-    today = [] if line.today is None else [row("today", line.today.loss, line.today.gaps)]
+    baseline = [] if line.baseline is None else [row("baseline", line.baseline.loss, line.baseline.gaps)]
     left_out = len(line) - len(rows)
-    return Table("", header, rows, MORE, foot=today, keep=spread, remarks=others, left_out=left_out)
+    return Table("", header, rows, MORE, foot=baseline, keep=spread, remarks=others, left_out=left_out)

@@ -14,10 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
-from felicific._frontier.breakpoints import Closing, Moving, Point, known, moving_as
-from felicific._frontier.curve import Line
+from felicific._frontier.breakpoints import Breakpoint, Closing, MovingRow, finder, moving_as
+from felicific._frontier.curve import SolvedFrontier
 from felicific._policy.policy import Policy
-from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
+from felicific._problem.rows import Goal, Requirement, Row, goals_of, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.fractions import Level, free_row
 from felicific._program.model import rounding_of
@@ -28,7 +28,7 @@ from felicific.exceptions import InfeasibleError
 STEPS, HALVINGS = 21, 20
 
 
-class Found(Protocol):
+class SolvedPoint(Protocol):
     """A policy of least loss: what it does, its probabilities and prices, and the level that was found."""
 
     @property
@@ -40,13 +40,13 @@ class Found(Protocol):
     @property
     def level(self) -> Level | None: ...
     @property
-    def asked(self) -> tuple[Asked, ...]: ...
+    def goals(self) -> tuple[Goal, ...]: ...
 
 
 class Solve(Protocol):
     """How requirements are met, from a level to start with."""
 
-    def __call__(self, requirements: Sequence[Requirement], *, start: float | None = None) -> Found: ...
+    def __call__(self, requirements: Sequence[Requirement], *, start: float | None = None) -> SolvedPoint: ...
 
 
 def searched(closing: Closing, aggregates: Aggregates) -> bool:
@@ -56,7 +56,7 @@ def searched(closing: Closing, aggregates: Aggregates) -> bool:
 
 def values_of(moved: Requirement, aggregates: Aggregates, free: Outcome) -> list[float]:
     """Numbers to solve for, tightest first; ``free`` is what is done where nothing is asked of the requirement."""
-    reached = [asked.reached(free.means) for asked in asked_of(moved.rows(aggregates))]
+    reached = [one.reached(free.means) for one in goals_of(moved.rows(aggregates))]
     least, most = moved.ends(aggregates, max(reached) if moved.limit == "at most" else min(reached))
     return list(dict.fromkeys(float(f"{number:.12g}") for number in np.linspace(least, most, STEPS)))
 
@@ -81,7 +81,7 @@ class Steps:
     value: Callable[[Outcome], float]
     rows: list[list[Row]]
     widths: list[float]
-    points: list[Point] = field(default_factory=list)
+    points: list[Breakpoint] = field(default_factory=list)
     levels: list[float | None] = field(default_factory=list)
 
     @classmethod
@@ -100,17 +100,17 @@ class Steps:
         steps._at_gaps(free, alone=sum(map(len, rows)) == 1)
         return steps
 
-    def _at_gaps(self, free: Found, *, alone: bool) -> None:
+    def _at_gaps(self, free: SolvedPoint, *, alone: bool) -> None:
         last = self._add(free)
         for tau in np.linspace(last.tau, 0.0, STEPS)[1:].tolist():
             try:
-                self._add(self._found(tau))
+                self._add(self._solution(tau))
             except InfeasibleError as error:
                 if error.least_gap is not None and error.least_gap > 0 and alone:
-                    self._add(self._found(error.least_gap * (1.0 + 1e-6)))
+                    self._add(self._solution(error.least_gap * (1.0 + 1e-6)))
                 break
         # A looser gap never costs more: a search that ended within its tolerance may say otherwise.
-        best: list[Point] = []
+        best: list[Breakpoint] = []
         for point in reversed(self.points):
             if not best or point.value < best[-1].value:
                 best.append(point)
@@ -121,7 +121,7 @@ class Steps:
         out, refusal = None, None
         for value in values:
             try:
-                self._add(self._found(value), value)
+                self._add(self._solution(value), value)
             except InfeasibleError as error:
                 out, refusal = value, error
         if refusal is not None and not self.points:
@@ -131,24 +131,24 @@ class Steps:
             assert tight is not None, "there is one that cannot be met"
             middle = (tight + loose) / 2.0
             try:
-                found = self._found(middle)
+                solution = self._solution(middle)
             except InfeasibleError:
                 tight = middle
             else:
                 loose, self.points[:] = middle, [p for p in self.points if p.tau in values]
-                self.points.insert(0, self._point(found, middle))
+                self.points.insert(0, self._point(solution, middle))
 
     @property
-    def moving(self) -> list[Moving]:
+    def moving(self) -> list[MovingRow]:
         """Everything that moves."""
         return [] if self._limit else [moving_as(row, width) for row, width in self._each]
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
+    def goals(self) -> tuple[Goal, ...]:
         """What the policies are to remember of the requirements: not the numbers of those that move."""
         moved = () if self._limit else self._each
-        opened = (row.asked.opened() for row, _ in moved if row.asked is not None)
-        return (*opened, *asked_of(rows_of(self.closing.kept, self.aggregates)))
+        opened = (row.record.opened() for row, _ in moved if row.record is not None)
+        return (*opened, *goals_of(rows_of(self.closing.kept, self.aggregates)))
 
     @property
     def rounding(self) -> float:
@@ -157,25 +157,27 @@ class Steps:
         return max((float(noise[row.j]) / width for row, width in self._each if width), default=0.0)
 
     @property
-    def tau_today(self) -> float:
-        """Where today's decisions stand; not a number where nobody knows them."""
-        now = self.aggregates.today_value
+    def tau_baseline(self) -> float:
+        """Where the baseline's decisions stand; not a number where nobody knows them."""
+        now = self.aggregates.baseline_value
         if now is None:
             return math.nan
         if self._limit:
-            reached = [asked.reached(self.aggregates.today.means) for asked in asked_of(self.rows[0])]
+            reached = [one.reached(self.aggregates.baseline.means) for one in goals_of(self.rows[0])]
             return max(reached) if self._limit == "at most" else min(reached)
         return self._place(now.sum(axis=1) / self.aggregates.divisor)
 
-    def line(self, policy: Callable[[Floats, Outcome], Policy]) -> Line:
+    def line(self, policy: Callable[[Floats, Outcome], Policy]) -> SolvedFrontier:
         """What a frontier is to know of it."""
         sums = self.aggregates
-        known = self.moving, self.points, sums.today_if_known, sums, policy, self.rounding, self.tau_today
-        return Line(*known, mixes=False, solve=self.at, limit=self._limit)
+        line = self.moving, self.points, sums.baseline_or_none, sums, policy
+        return SolvedFrontier(
+            *line, self.rounding, self.tau_baseline, mixes=False, solve=self.at, limit=self._limit
+        )
 
-    def at(self, tau: float) -> Point:
+    def at(self, tau: float) -> Breakpoint:
         """The policy of least loss at a position, by a program of its own."""
-        return self._point(self._found(tau), tau)
+        return self._point(self._solution(tau), tau)
 
     @property
     def _limit(self) -> str:
@@ -187,10 +189,10 @@ class Steps:
         return [(row, width) for rows, width in zip(self.rows, self.widths, strict=True) for row in rows]
 
     def _place(self, means: Floats) -> float:
-        """How far along means of shape (groups, components) are, of fractions those of numerator and denominator."""
+        """How far along means of shape (groups, measures) are, of fractions those of numerator and denominator."""
         return max((row.reached(means[:, row.at]) / width for row, width in self._each if width), default=0.0)
 
-    def _found(self, tau: float) -> Found:
+    def _solution(self, tau: float) -> SolvedPoint:
         one = self.closing.by_points
         if one is not None:
             return self.solve((one.at(tau), *self.closing.kept))
@@ -198,18 +200,18 @@ class Steps:
         start = self.levels[-1] if self.levels else None
         return self.solve((*moved, *self.closing.kept), start=start)
 
-    def _point(self, found: Found, number: float | None = None) -> Point:
-        done = self.value(found.outcome), known(found.outcome, found.q), found.prices
+    def _point(self, best: SolvedPoint, number: float | None = None) -> Breakpoint:
+        done = self.value(best.outcome), finder(best.outcome, best.q), best.prices
         moved = self.closing.by_points
         if moved is not None and number is not None:
             named = {row.name for row in moved.at(number).rows(self.aggregates)}
-            return Point(number, *done, found.asked, sum((found.prices[name] for name in named), 0.0))
-        price = sum((found.prices.get(row.name, 0.0) * width for row, width in self._each), 0.0)
-        return Point(self._place(self.aggregates.linear_means(found.q)), *done, price=price)
+            return Breakpoint(number, *done, best.goals, sum((best.prices[name] for name in named), 0.0))
+        price = sum((best.prices.get(row.name, 0.0) * width for row, width in self._each), 0.0)
+        return Breakpoint(self._place(self.aggregates.linear_means(best.q)), *done, price=price)
 
-    def _add(self, found: Found, number: float | None = None) -> Point:
-        self.points.append(self._point(found, number))
-        self.levels.append(None if found.level is None else found.level.level)
+    def _add(self, best: SolvedPoint, number: float | None = None) -> Breakpoint:
+        self.points.append(self._point(best, number))
+        self.levels.append(None if best.level is None else best.level.level)
         return self.points[-1]
 
 
@@ -221,6 +223,6 @@ def _widths(closing: Closing, rows: list[list[Row]], aggregates: Aggregates, mea
     if closing.by_numbers and any(numbers):
         return numbers
     noise = rounding_of(aggregates)
-    found = [max((row.reached(means[:, row.at]) for row in some), default=0.0) for some in rows]
+    widths = [max((row.reached(means[:, row.at]) for row in some), default=0.0) for some in rows]
     quiet = [max((float(noise[row.j]) for row in some), default=0.0) for some in rows]
-    return [width if width > least else 0.0 for width, least in zip(found, quiet, strict=True)]
+    return [width if width > least else 0.0 for width, least in zip(widths, quiet, strict=True)]

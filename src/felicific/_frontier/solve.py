@@ -16,7 +16,8 @@ from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
 from felicific._policy.solve import Kind, Said, check_sums, is_of_amounts
-from felicific._problem.asked import check_constraints
+from felicific._problem.constraints import check_constraints
+from felicific._problem.decisions import predicts_amounts
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike
 from felicific._problem.problem import Problem
@@ -41,8 +42,7 @@ def frontier(
     sees_group: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
-    prediction: Any = None,
-    proba: Any = None,
+    score: Any = None,
     y: Any = None,
     sensitive_features: Any = None,
     happiness: HappinessLike | None = None,
@@ -51,7 +51,7 @@ def frontier(
     decisions: Sequence[Any] | None = None,
     favourable: Any = None,
     predicted: Any = None,
-    today: Any = None,
+    baseline: Any = None,
     sample_weight: Any = None,
     missing_group: str | None = None,
     group_proba: Mapping[Any, Any] | None = None,
@@ -64,8 +64,8 @@ def frontier(
     ----------
     source : Aggregates, or table
         The sums over the labelled people, see :func:`felicific.aggregate`; or the people themselves.
-    gap : dict of component or criterion to number, or list of components or criteria; optional
-        Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
+    gap : dict of measure or criterion to number, or list of measures or criteria; optional
+        Which gaps are closed; by default those of all measures. With several, their gaps shrink together: in the
         proportions of the numbers, or else of their gaps when nothing is asked of them.
     constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
         Requirements that hold everywhere on the frontier, but for those that move.
@@ -78,8 +78,8 @@ def frontier(
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
-    policy, prediction, proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today,
-    sample_weight, missing_group, group_proba, missing_labels :
+    policy, score, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted,
+    baseline, sample_weight, missing_group, group_proba, missing_labels :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
     max_odds_ratio : number of 1 or more, optional
         As for :func:`felicific.solve`: the frontier is then one of worst cases.
@@ -97,23 +97,23 @@ def frontier(
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> line = frontier(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> line = frontier(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> [round(float(gap), 6) for gap in line.gaps[:, 0]], [round(float(loss), 6) for loss in line.loss]
     ([0.0, 0.25], [0.125, 0.0])
     """
-    if prediction is not None or is_of_amounts(source):
+    if predicts_amounts(score, predicted, loss, decisions, policy) or is_of_amounts(source):
         # What decides amounts stands above this module.
         return import_module("felicific._amounts.doors").frontier_of_amounts(
             source, gap=gap, constraints=constraints, change_cost=change_cost, sees_group=sees_group,
-            random_state=random_state, policy=policy, prediction=prediction, proba=proba, y=y,
+            random_state=random_state, policy=policy, predicted=predicted, score=score, y=y,
             sensitive_features=sensitive_features, happiness=happiness, loss=loss, classes=classes,
-            decisions=decisions, favourable=favourable, predicted=predicted, today=today, sample_weight=sample_weight,
+            decisions=decisions, favourable=favourable, baseline=baseline, sample_weight=sample_weight,
             missing_group=missing_group, group_proba=group_proba, missing_labels=missing_labels,
             max_odds_ratio=max_odds_ratio, move=move,
         )  # fmt: skip
-    said = Said(
+    inputs = Said(
         policy,
-        proba,
+        score,
         y,
         sensitive_features,
         happiness,
@@ -121,7 +121,7 @@ def frontier(
         classes,
         favourable,
         predicted,
-        today,
+        baseline,
         sample_weight,
         missing_group,
         group_proba,
@@ -131,20 +131,20 @@ def frontier(
     salt, listed = make_salt(random_state), check_constraints(constraints)
     cost = check_change_cost(change_cost)
     if isinstance(source, Aggregates):
-        said.refuse_beside_aggregates()
+        inputs.refuse_with_aggregates()
         source = source.completed(max_odds_ratio)
         check_sums(source)
         joined = source.joined()
-        closing = Closing.of(gap, listed, joined.components, move)
+        closing = Closing.of(gap, listed, joined.measures, move)
         return _cells(joined, closing, sees_group, salt, cost)
-    kind = said.kind(source, sees_group)
-    with said.people(source, kind, constraints=listed, sees_group=sees_group) as (people, problem):
+    kind = inputs.kind(source, sees_group)
+    with inputs.people(source, kind, constraints=listed, sees_group=sees_group) as (people, problem):
         # All that is measured is closed, not what only a constraint speaks of.
         everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap
         listed = tuple(one.named(problem.choices) for one in listed)
         move = None if move is None else move.named(problem.choices)
-        closing = Closing.of(closed, listed, problem.components, move)
+        closing = Closing.of(closed, listed, problem.measures, move)
         if kind.sees_x:
             return _individual(people, problem, cast(Individual, kind), salt, closing, cost)
         joined = compute_aggregates(people, problem, cast(Signal, kind)).completed(max_odds_ratio).joined()
@@ -161,10 +161,10 @@ def _cells(
     **about: Any,
 ) -> Frontier:
     """The frontier of policies that see a signal."""
-    found = cost_of_changes(joined, cost)
+    charge = cost_of_changes(joined, cost)
     # What is wrong with the requirements is said at once.
     check_asked(joined, rows_of(closing.requirements, joined), sees_group=sees_group)
-    return cell_frontier(joined, closing, sees_group=sees_group, salt=salt, change_cost=found, **about)
+    return cell_frontier(joined, closing, sees_group=sees_group, salt=salt, change_cost=charge, **about)
 
 
 def _individual(
@@ -183,11 +183,11 @@ def _individual(
         )
     sums = compute_aggregates(people, problem, Label())
     sums.check_complete()
-    known = people.with_scores
-    fitted = _seed(problem, known, kind, salt, closing, cost)
+    scored = people.with_scores
+    fitted = _seed(problem, scored, kind, salt, closing, cost)
 
     def ground() -> Ledgers:
-        return ground_of(problem, known, fitted.calibration, fitted.origin, change_cost=fitted.change_cost)
+        return ground_of(problem, scored, fitted.calibration, fitted.origin, change_cost=fitted.change_cost)
 
     return individual_frontier(problem, ground, fitted, closing)
 
@@ -197,7 +197,7 @@ def _seed(
 ) -> IndividualPolicy:
     """A policy from which the frontier starts: one that closes all gaps as far as is asked, if there is one."""
     try:
-        asked = replace(problem, requirements=closing.requirements)
-        return fit_individual(asked, people, kind, salt, cost)[0]
+        closed = replace(problem, requirements=closing.requirements)
+        return fit_individual(closed, people, kind, salt, cost)[0]
     except InfeasibleError:
         return fit_individual(replace(problem, requirements=closing.kept), people, kind, salt, cost)[0]

@@ -70,7 +70,7 @@ def encode_labels(values: Any, classes: Array, what: str, rows: Codes, among: st
     if len(missing):
         raise DataError(
             f"The {what} is missing in {len(missing)} rows, first in row {rows[missing[0]]}.",
-            "Fill it in: everybody is decided about.",
+            "Fill it in: everybody is decided on.",
         )
     codes = encode(vector, classes.tolist())
     unknown = np.flatnonzero(codes < 0)
@@ -122,13 +122,13 @@ def check_amounts(values: Any, what: str, rows: Codes, limits: tuple[float, floa
     return numbers
 
 
-def as_columns(proba: Any, n_classes: int) -> Array:
+def as_columns(score: Any, n_classes: int) -> Array:
     """Probabilities with one column for every class; of two classes that of the second alone will do."""
-    array = np.asarray(proba)
+    array = np.asarray(score)
     single = array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1)
     if n_classes == 2 and single and array.dtype.kind in "biuf":
-        score = array.reshape(len(array)).astype(np.float64, copy=False)
-        return np.column_stack([1.0 - score, score])
+        second = array.reshape(len(array)).astype(np.float64, copy=False)
+        return np.column_stack([1.0 - second, second])
     if array.ndim != 2 or array.shape[1] != n_classes or array.dtype.kind not in "biuf":
         raise DataError(
             f"The probabilities have shape {array.shape} and type {array.dtype}.",
@@ -138,9 +138,9 @@ def as_columns(proba: Any, n_classes: int) -> Array:
     return array
 
 
-def check_proba(proba: Any, n_classes: int, rows: Codes) -> Floats:
+def check_proba(score: Any, n_classes: int, rows: Codes) -> Floats:
     """Probabilities as float64 rows that sum to one exactly; anything else is an error that names a row."""
-    array = as_columns(proba, n_classes)
+    array = as_columns(score, n_classes)
     normalised = np.empty(array.shape)
     for start in range(0, len(array), CHUNK):  # what stays in the processor's cache is faster
         part = slice(start, start + CHUNK)

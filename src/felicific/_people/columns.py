@@ -33,9 +33,9 @@ from felicific.exceptions import DataError, GroupError
 PURPOSES = {
     "group": "the groups",
     "y": "y",
-    "proba": "proba",
+    "score": "score",
     "predicted": "predicted",
-    "today": "today",
+    "baseline": "baseline",
     "decided": "the decisions",
     "weight": "sample_weight",
     "cluster": "cluster",
@@ -57,10 +57,10 @@ class Columns:
         The groups.
     y, weight, cluster : column name or array
         Labels; weights; what several rows have in common that are not independent.
-    proba : column name, {class: column}, list of columns, or array
+    score : column name, {class: column}, list of columns, or array
         The model's probabilities; with two classes the score of the second will do.
-    predicted, today : column name or array
-        The model's own label; what is decided today, where that is not what the model predicts.
+    predicted, baseline : column name or array
+        The model's own label; the baseline, where that is not what the model predicts.
     decided : column name or array
         The decisions that are measured.
     group_proba : {group: column}, or those columns in the order of the groups
@@ -80,14 +80,14 @@ class Columns:
     label_proba : tuple of column names or arrays
         The chances of having a label, which are added up; those of ``missing_labels``.
     listed : bool
-        Whether decisions are listed, so that what is decided today says nothing of the classes.
+        Whether decisions are listed, so that the baseline says nothing of the classes.
     """
 
     group: Any = None
     y: Any = None
-    proba: Any = None
+    score: Any = None
     predicted: Any = None
-    today: Any = None
+    baseline: Any = None
     decided: Any = None
     weight: Any = None
     cluster: Any = None
@@ -154,7 +154,7 @@ class Columns:
     @property
     def classes_named(self) -> list[Any] | None:
         """The classes, where every one of them has a column of probabilities; the score of one alone names one only."""
-        return list(self.proba) if isinstance(self.proba, Mapping) and len(self.proba) > 1 else None
+        return list(self.score) if isinstance(self.score, Mapping) and len(self.score) > 1 else None
 
     # -----------------------------------------------------------------------------------------------------
     # A table in memory
@@ -193,8 +193,8 @@ class Columns:
         labels = self.entries(table, "y") if labels is None else labels
         classes = self.classes_named if classes is None else classes
         if labels is None:  # what is decided, or predicted, are classes too
-            today = None if self.listed else self.entries(table, "today")
-            labels = today if self.predicted is None else self.entries(table, "predicted")
+            baseline = None if self.listed else self.entries(table, "baseline")
+            labels = baseline if self.predicted is None else self.entries(table, "predicted")
         labels = without_missing(labels, weight)
         if classes is None and labels is not None:
             classes = distinct(labels)
@@ -210,9 +210,9 @@ class Columns:
         labels = self.entries(table, "y") if labels is None else labels
         return {
             "y": labels,
-            "proba": None if self.proba is None else probabilities_of(table, self.proba, classes),
+            "score": None if self.score is None else probabilities_of(table, self.score, classes),
             "predicted": self.entries(table, "predicted"),
-            "today": self.entries(table, "today"),
+            "baseline": self.entries(table, "baseline"),
             "weight": weight,
             "weight_kind": self.weight_kind,
             "cluster": self.column(table, "cluster"),
@@ -268,7 +268,7 @@ class Columns:
 
     def names_only(self) -> Columns:
         """The same, when every role is the name of a column; else an error that says which is not."""
-        for role in ("y", "predicted", "today", "decided", "weight", "cluster"):
+        for role in ("y", "predicted", "baseline", "decided", "weight", "cluster"):
             value = getattr(self, role)
             if value is not None and not isinstance(value, str):
                 what = PURPOSES[role]
@@ -310,7 +310,7 @@ class Columns:
 
     def for_classes(self, classes: list[Any]) -> Columns:
         """With the columns of probabilities in the order of the classes."""
-        return self if self.proba is None else replace(self, proba=ordered_names(self.proba, classes))
+        return self if self.score is None else replace(self, score=ordered_names(self.score, classes))
 
 
 def without_missing(labels: Entries | None, weight: Floats | None) -> Entries | None:
@@ -341,7 +341,7 @@ def no_classes() -> DataError:
     """What is said where nothing tells which classes there are."""
     return DataError(
         "There are no labels y, so nothing says which classes there are.",
-        "Pass classes=, or proba={class: column}; or y=.",
+        "Pass classes=, or score={class: column}; or y=.",
     )
 
 
@@ -386,41 +386,41 @@ def _chance(table: Table, column: Any) -> Array:
     return vector
 
 
-def ordered_columns(proba: Any, classes: list[Any]) -> Any:
+def ordered_columns(score: Any, classes: list[Any]) -> Any:
     """The columns of probabilities in the order of the classes, if they are given by class."""
-    if not isinstance(proba, Mapping):
-        proba = [proba] if isinstance(proba, str) else proba
-        _refuse_unclear(proba, classes)
-        return proba
-    if set(proba) == {classes[-1]} and len(classes) == 2:
-        return [proba[classes[-1]]]
-    if set(proba) != set(classes):
+    if not isinstance(score, Mapping):
+        score = [score] if isinstance(score, str) else score
+        _refuse_unclear(score, classes)
+        return score
+    if set(score) == {classes[-1]} and len(classes) == 2:
+        return [score[classes[-1]]]
+    if set(score) != set(classes):
         raise DataError(
-            f"There are probabilities for {list(proba)}, and the classes are {classes}.",
+            f"There are probabilities for {list(score)}, and the classes are {classes}.",
             "Name one column for every class.",
         )
-    return [proba[choice] for choice in classes]
+    return [score[choice] for choice in classes]
 
 
-def _refuse_unclear(proba: Any, classes: list[Any]) -> None:
+def _refuse_unclear(score: Any, classes: list[Any]) -> None:
     """Refuse one score for two classes that are listed the other way round: it would be taken for the other one's."""
-    shape = (len(proba),) if isinstance(proba, list | tuple) else np.shape(proba)
-    named = isinstance(proba, list | tuple) and all(isinstance(name, str) for name in proba)
-    lone = len(proba) == 1 if named else len(shape) == 1 or shape[1:] == (1,)
+    shape = (len(score),) if isinstance(score, list | tuple) else np.shape(score)
+    named = isinstance(score, list | tuple) and all(isinstance(name, str) for name in score)
+    lone = len(score) == 1 if named else len(shape) == 1 or shape[1:] == (1,)
     if lone and len(classes) == 2 and distinct(np.array([*classes, None], dtype=object)[:-1]) != classes:
         raise DataError(
             f"There is one score, and the classes are listed as {classes}: it is not clear of which it is.",
-            "Say so: proba={class: column}, or list the classes in their order.",
+            "Say so: score={class: column}, or list the classes in their order.",
         )
 
 
-def ordered_names(proba: Any, classes: list[Any]) -> tuple[str, ...]:
+def ordered_names(score: Any, classes: list[Any]) -> tuple[str, ...]:
     """Names of the columns of probabilities: one for every class, or that of the second of two."""
-    ordered = ordered_columns(proba, classes)
+    ordered = ordered_columns(score, classes)
     if not isinstance(ordered, list | tuple) or not all(isinstance(name, str) for name in ordered):
         raise DataError(
-            f"proba is a {type(proba).__name__}, and the table is not in memory.",
-            "Name one column for every class: proba={class: column}.",
+            f"score is a {type(score).__name__}, and the table is not in memory.",
+            "Name one column for every class: score={class: column}.",
         )
     if len(ordered) != len(classes) and (len(ordered), len(classes)) != (1, 2):
         raise DataError(
@@ -430,11 +430,11 @@ def ordered_names(proba: Any, classes: list[Any]) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-def probabilities_of(table: Table, proba: Any, classes: Array) -> Array:
+def probabilities_of(table: Table, score: Any, classes: Array) -> Array:
     """Probabilities as an array, columns in the order of ``classes``."""
-    proba = ordered_columns(proba, classes.tolist())
-    if isinstance(proba, list | tuple) and proba and all(isinstance(name, str) for name in proba):
-        return np.column_stack([take_column(table, name, "proba") for name in proba])
-    if is_frame(proba):
-        proba = proba.to_numpy()
-    return np.asarray(proba)
+    score = ordered_columns(score, classes.tolist())
+    if isinstance(score, list | tuple) and score and all(isinstance(name, str) for name in score):
+        return np.column_stack([take_column(table, name, "score") for name in score])
+    if is_frame(score):
+        score = score.to_numpy()
+    return np.asarray(score)

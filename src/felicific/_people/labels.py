@@ -49,11 +49,11 @@ class LabelBeliefs:
         assert said is not None, "labels may be missing"
         label_proba: tuple[LabelProbaCurve, ...] | Floats | None = None
         if people.label_proba is None:
-            label_proba = _by_score(people) if people.proba is not None else _shares(people)
+            label_proba = _by_score(people) if people.score is not None else _shares(people)
         beliefs = cls(people.groups, (), label_proba, said.clip)
         stands = people.labelled.astype(np.float64) if alike else beliefs.standing_of(people)
         weight = people.weights * stands
-        if people.proba is None:
+        if people.score is None:
             return replace(beliefs, chances=_table(people, weight))
         squares = weight * (people.weights if people.weight_kind == "sampling" else 1.0) * stands
         return replace(beliefs, chances=_curves(people, weight, squares))
@@ -67,17 +67,17 @@ class LabelBeliefs:
 
     def chances_of(self, people: People) -> Floats:
         """Chances of every label, of shape (n, labels)."""
-        return self.chances_at(self._groups(people), people.with_scores.proba, people.predictions())
+        return self.chances_at(self._groups(people), people.with_scores.score, people.predictions())
 
-    def chances_at(self, codes: Codes, proba: Floats | None, predicted: Codes) -> Floats:
+    def chances_at(self, codes: Codes, score: Floats | None, predicted: Codes) -> Floats:
         """The same of people whose groups are at these positions, by what the model says of them."""
         if isinstance(self.chances, np.ndarray):
             return np.asarray(self.chances[codes, predicted])
-        assert proba is not None, "there are probabilities"
-        found = np.empty(proba.shape)
+        assert score is not None, "there are probabilities"
+        found = np.empty(score.shape)
         for z, curve in enumerate(self.chances):
             rows = np.flatnonzero(codes == z)
-            found[rows] = curve.chances(proba[rows])
+            found[rows] = curve.chances(score[rows])
         return found
 
     def proba_of(self, people: People) -> Floats:
@@ -91,12 +91,12 @@ class LabelBeliefs:
             )
         if isinstance(self.label_proba, np.ndarray):
             return np.asarray(self.label_proba[self._groups(people), people.predictions()])
-        proba = people.with_scores.proba
-        assert proba is not None, "there are probabilities"
-        found = np.empty(len(proba))
+        score = people.with_scores.score
+        assert score is not None, "there are probabilities"
+        found = np.empty(len(score))
         for z, curve in enumerate(self.label_proba):
             rows = np.flatnonzero(self._groups(people) == z)
-            found[rows] = curve.label_proba(proba[rows])
+            found[rows] = curve.label_proba(score[rows])
         return found
 
     def standing_of(self, people: People) -> Floats:
@@ -171,10 +171,10 @@ def refuse_labelled_otherwise(people: People, label_proba: Floats) -> None:
 
 def _by_score(people: People) -> tuple[LabelProbaCurve, ...]:
     """The chance of having a label along the score, in every group."""
-    proba, have = np.asarray(people.with_scores.proba), people.weights * people.labelled
+    score, have = np.asarray(people.with_scores.score), people.weights * people.labelled
     parts = [np.flatnonzero(people.codes == z) for z in range(len(people.groups))]
     return tuple(
-        fit_label_curve(proba[rows], have[rows], people.weights[rows] - have[rows]) for rows in parts
+        fit_label_curve(score[rows], have[rows], people.weights[rows] - have[rows]) for rows in parts
     )
 
 
@@ -192,16 +192,16 @@ def _shares(people: People) -> Floats:
 
 def _curves(people: People, weight: Floats, squares: Floats) -> tuple[LabelCurve, ...]:
     """The chances of labels along the probabilities, in every group."""
-    proba, labels = np.asarray(people.with_scores.proba), np.asarray(people.labels)
+    score, labels = np.asarray(people.with_scores.score), np.asarray(people.labels)
     found = []
     for z in range(len(people.groups)):
         rows = np.flatnonzero((people.codes == z) & people.labelled)
-        counts = np.zeros((len(rows), proba.shape[1]))
+        counts = np.zeros((len(rows), score.shape[1]))
         counts[np.arange(len(rows)), labels[rows]] = weight[rows]
         if not weight[rows].any():  # nobody stands for anybody: there is nobody else
             counts[np.arange(len(rows)), labels[rows]] = people.weights[rows]
         effective = weight[rows].sum() ** 2 / max(float(squares[rows].sum()), 1e-300)
-        found.append(fit_curve(proba[rows], counts, max(effective, 1.0)))
+        found.append(fit_curve(score[rows], counts, max(effective, 1.0)))
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ from felicific._people.people import People
 from felicific._people.plan import Plan
 from felicific._problem.problem import Problem, as_classes
 from felicific._tables.column import NUMERIC
-from felicific._tables.engine import Combine, Engine, Place, QueryEngine, as_list
+from felicific._tables.engine import BatchPlace, Combine, Engine, QueryEngine, as_list
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import Values, count_rows, distinct, is_null, take_column
 from felicific._typing import Array, Table
@@ -102,9 +102,9 @@ class LazyPeople:
             self.problem,
             group=none,
             y=None if columns.y is None else none,
-            proba=None if columns.proba is None else np.empty((0, n_labels)),
+            score=None if columns.score is None else np.empty((0, n_labels)),
             predicted=None if columns.predicted is None else none,
-            today=None if columns.today is None else none,
+            baseline=None if columns.baseline is None else none,
             decided=None if columns.decided is None else none,
             weight_kind=columns.weight_kind,
             attributes=columns.attributes,
@@ -129,7 +129,7 @@ class Reader:
     arrays: bool
     x: bool = True
 
-    def read(self, table: Table, place: Place) -> People:
+    def read(self, table: Table, place: BatchPlace) -> People:
         """Some rows as people."""
         columns, named = self.columns, self.columns.named
         if self.arrays and self.x:
@@ -140,17 +140,17 @@ class Reader:
         missing_values(named, columns.weight, needed, table, place).refuse()
         weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
         group = groups_of_present(table, columns.group, weight, True, columns.missing_group, fresh=True)
-        proba, y = None, columns.entries(table, "y")
-        if columns.proba is not None:
-            proba = np.column_stack([take_column(table, name, "proba") for name in columns.proba])
+        score, y = None, columns.entries(table, "y")
+        if columns.score is not None:
+            score = np.column_stack([take_column(table, name, "score") for name in columns.score])
         return People.of(
             table if self.x else np.empty((count_rows(table), 0)),
             self.problem,
             group=group,
             y=y,
-            proba=proba,
+            score=score,
             predicted=columns.entries(table, "predicted"),
-            today=columns.entries(table, "today"),
+            baseline=columns.entries(table, "baseline"),
             decided=columns.entries(table, "decided"),
             weight=weight,
             weight_kind=columns.weight_kind,
@@ -165,7 +165,7 @@ class Reader:
         )
 
 
-def _on_rows(reader: Reader, step: Step, table: Table, place: Place) -> Any:
+def _on_rows(reader: Reader, step: Step, table: Table, place: BatchPlace) -> Any:
     return step(reader.read(table, place))
 
 
@@ -187,7 +187,7 @@ def no_rows(weight: Any = None) -> DataError:
 def check_kind(engine: Engine, name: str, purpose: str) -> None:
     """Refuse a column that is not there, or that holds no numbers where these are needed."""
     kind = engine.kind(name, purpose)
-    if purpose in ("proba", "sample_weight", "group_proba", "label_proba") and kind not in NUMERIC:
+    if purpose in ("score", "sample_weight", "group_proba", "label_proba") and kind not in NUMERIC:
         raise DataError(
             f"The column {name!r}, needed for {purpose}, holds {'text' if kind == 'text' else 'no numbers'}.",
             "Name a column of numbers.",
@@ -203,8 +203,8 @@ def classes_on(engine: Engine, columns: Columns, classes: Sequence[Any] | None) 
     columns = columns.names_only()
     classes = columns.classes_named if classes is None else classes
     if classes is None:
-        today = None if columns.listed else columns.today
-        known = next((name for name in (columns.y, columns.predicted, today) if name is not None), None)
+        baseline = None if columns.listed else columns.baseline
+        known = next((name for name in (columns.y, columns.predicted, baseline) if name is not None), None)
         if known is None:
             raise no_classes()
         held = distinct_labels(engine, known, columns.weight, "y")
@@ -245,7 +245,7 @@ def distinct_labels(engine: Engine, y: str, weight: str | None, purpose: str) ->
     return distinct(np.array([*known, None], dtype=object)[:-1])
 
 
-def _labels(y: str, weight: str | None, table: Table, place: Place) -> set[Any]:
+def _labels(y: str, weight: str | None, table: Table, place: BatchPlace) -> set[Any]:
     labels = take_column(table, y, "y")
     if weight is not None:
         labels = labels[take_column(table, weight, "sample_weight") != 0]

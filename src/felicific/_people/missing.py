@@ -10,7 +10,7 @@ from typing import Any
 from felicific._people.checks import count_by_group, no_label
 from felicific._people.columns import Columns
 from felicific._problem.missing_labels import SAY
-from felicific._tables.engine import Place
+from felicific._tables.engine import BatchPlace
 from felicific._tables.groups import name_groups
 from felicific._tables.memory import (
     as_vector,
@@ -83,7 +83,7 @@ def missing_values(
     weight: Any,
     used: Iterable[str],
     table: Table,
-    place: Place,
+    place: BatchPlace,
     *,
     by_group: bool = False,
 ) -> Missing:
@@ -134,5 +134,5 @@ def missing_first(table: Table, columns: Columns) -> Iterator[None]:
         named = columns.named_in(table)
         if named:
             needed = columns.complete(named)
-            missing_values(named, columns.weight, needed, table, Place(), by_group=True).refuse()
+            missing_values(named, columns.weight, needed, table, BatchPlace(), by_group=True).refuse()
         raise

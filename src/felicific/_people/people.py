@@ -21,7 +21,7 @@ from felicific._people.checks import (
 )
 from felicific._people.columns import ordered_groups
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
-from felicific._people.worth import BATCH, Batch, differs, idle, no_today, worth_of
+from felicific._people.worth import BATCH, Batch, differs, idle, no_baseline, worth_of
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute
@@ -60,23 +60,23 @@ class People:
         What weights are; None where nobody said.
     cluster : array of shape (n,), or None
         What people have in common who are not independent; None where all are.
-    proba : array of shape (n, L), or None
+    score : array of shape (n, L), or None
         The model's probabilities; those of :meth:`scores` are checked.
-    predicted, today : array of shape (n,), or None
-        Positions of the label that the model predicts, where it says so itself, and of what is decided today.
+    predicted, baseline : array of shape (n,), or None
+        Positions of the label that the model predicts, where it says so itself, and of the baseline.
     probabilities : array of shape (n, D), or None
         Probability of each decision, where the decisions themselves are measured.
     drawn : bool
-        Whether some of these may be drawn by lot, of these people or of others.
-    amounts, amounts_today : array of shape (n,), or None
-        What is decided about each, and what is today, where decisions are amounts; ``probabilities`` are then ones, and
-        labels are numbers that have no position.
+        Whether some of these may be drawn at random, of these people or of others.
+    amounts, amounts_baseline : array of shape (n,), or None
+        What is decided on each, and what is by the baseline, where decisions are amounts; ``probabilities`` are
+        then ones, and labels are numbers that have no position.
     group_proba : array of shape (n, groups), or None
         p(group given x), checked, for individual policies that do not see the group.
     checked : bool
-        Whether all of ``proba`` is checked.
+        Whether all of ``score`` is checked.
     decisions : array of shape (D,), or None
-        What may be decided, where some function asks for what is decided today.
+        What may be decided, where some function asks for the baseline.
     decided_as : array of shape (L,), or None
         Position of every label among the decisions, -1 where it is none; None where the decisions are the labels.
     attributes : tuple of str or int
@@ -106,13 +106,13 @@ class People:
     weight: Floats | None = None
     weight_kind: WeightKind = None
     cluster: Array | None = None
-    proba: Array | None = None
+    score: Array | None = None
     predicted: Codes | None = None
-    today: Codes | None = None
+    baseline: Codes | None = None
     probabilities: Floats | None = None
     drawn: bool = False
     amounts: Floats | None = None
-    amounts_today: Floats | None = None
+    amounts_baseline: Floats | None = None
     group_proba: Floats | None = None
     checked: bool = False
     decisions: Array | None = None
@@ -133,9 +133,9 @@ class People:
         *,
         group: Any,
         y: Any = None,
-        proba: Any = None,
+        score: Any = None,
         predicted: Any = None,
-        today: Any = None,
+        baseline: Any = None,
         decided: Any = None,
         weight: Any = None,
         weight_kind: WeightKind = None,
@@ -157,10 +157,10 @@ class People:
             The people.
         problem : Problem
             Decisions and labels that there are.
-        group, y, proba, predicted, today : arrays with one entry per row
+        group, y, score, predicted, baseline : arrays with one entry per row
             As in the class; values, not positions.
         decided : array of shape (n,) or (n, D)
-            What is decided about each, or with which probability.
+            What is decided on each, or with which probability.
         weight : array of shape (n,), optional
             Weight 2 is the row twice, in every sum; weight 0 the row absent.
         weight_kind, cluster :
@@ -180,9 +180,9 @@ class People:
         given: dict[str, Any] = {
             "labels y": None if y is None else _vector(y, "y"),
             "groups": _vector(group, "group"),
-            "probabilities": None if proba is None else np.asarray(proba),
+            "probabilities": None if score is None else np.asarray(score),
             "predictions": None if predicted is None else _vector(predicted, "predictions"),
-            "decisions of today": None if today is None else _vector(today, "today"),
+            "baseline decisions": None if baseline is None else _vector(baseline, "baseline"),
             "decisions": None if decided is None else _decisions(decided),
             "clusters": None if cluster is None else _vector(cluster, "cluster"),
             "group probabilities": None if group_proba is None else _by_group(group_proba),
@@ -211,7 +211,7 @@ class People:
 
         amounts = _Amounts.of(given, rows, problem.amount_limits) if problem.of_amounts else _Amounts()
         if problem.of_amounts:
-            labels, given = None, given | {"decisions": None, "decisions of today": None}
+            labels, given = None, given | {"decisions": None, "baseline decisions": None}
         decisions, truths = problem.decisions, problem.labels
         probabilities, flat = _probabilities(given["decisions"], decisions, rows)
         known_labels = _Labels.of(labels, problem, values, rows, missing, given["label_proba"])
@@ -230,25 +230,25 @@ class People:
             weight=checked,
             weight_kind=weight_kind,
             cluster=given["clusters"],
-            proba=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
+            score=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
             predicted=coded("predictions", truths, "prediction"),
-            today=coded("decisions of today", decisions, "decision of today", "decisions"),
+            baseline=coded("baseline decisions", decisions, "baseline decision", "decisions"),
             probabilities=probabilities if amounts.decided is None else np.ones((len(rows), 1)),
             drawn=not flat,
             amounts=amounts.decided,
-            amounts_today=amounts.today,
+            amounts_baseline=amounts.baseline,
             group_proba=_chances(given["group probabilities"], group_proba, known, rows),
-            decisions=decisions if problem.looks_at_today else None,
+            decisions=decisions if problem.looks_at_baseline else None,
             decided_as=problem.decided_as,
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
             unknown=unknown,
             missing=missing,
             label_proba=known_labels.probabilities,
         )
-        if missing is not None and problem.listed and not people.knows_today:
+        if missing is not None and problem.listed and not people.knows_baseline:
             raise DataError(
-                "Labels are missing, decisions are listed, and nobody said what is decided today.",
-                "Pass today=, the column of what was really decided: what is supposed of labels is compared with it.",
+                "Labels are missing, decisions are listed, and there is no baseline.",
+                "Pass baseline=, the column of the present decisions: what is supposed of labels is compared with it.",
             )
         return people
 
@@ -275,12 +275,12 @@ class People:
             "labels",
             "weight",
             "cluster",
-            "proba",
+            "score",
             "predicted",
-            "today",
+            "baseline",
             "label_proba",
             "amounts",
-            "amounts_today",
+            "amounts_baseline",
             "group_proba",
             "label_proba",
             "chances",
@@ -309,10 +309,10 @@ class People:
         return self.labels is not None or (self.amounts is not None and self.y is not None)
 
     @property
-    def as_today(self) -> People:
-        """The same with the amounts that are decided today in the place of the others."""
-        assert self.amounts_today is not None, "it is known what is decided today"
-        return replace(self, amounts=self.amounts_today)
+    def as_baseline(self) -> People:
+        """The same with the amounts that are decided by the baseline in the place of the others."""
+        assert self.amounts_baseline is not None, "there is a baseline"
+        return replace(self, amounts=self.amounts_baseline)
 
     # -----------------------------------------------------------------------------------------------------
     # Labels that are missing
@@ -357,23 +357,23 @@ class People:
 
     def scores(self, part: slice = slice(None)) -> Floats | None:
         """Checked probabilities of some of them, if there are any."""
-        if self.proba is None:
+        if self.score is None:
             return None
-        share = self.proba[part]
+        share = self.score[part]
         return share if self.checked else check_proba(share, share.shape[1], self.rows[part])
 
     @cached_property
     def with_scores(self) -> People:
         """The same with all probabilities checked, for whoever asks for them more than once."""
-        if self.checked or self.proba is None:
+        if self.checked or self.score is None:
             return self
-        return replace(self, proba=self.scores(), checked=True)
+        return replace(self, score=self.scores(), checked=True)
 
     @property
     def joint(self) -> Floats | None:
         """p(label, group given x) of shape (n, L, groups), as if the label told nothing more of the group."""
-        proba = self.with_scores.proba
-        return None if self.group_proba is None or proba is None else joint_of(proba, self.group_proba)
+        score = self.with_scores.score
+        return None if self.group_proba is None or score is None else joint_of(score, self.group_proba)
 
     def predictions(self, part: slice = slice(None), scores: Floats | None = None) -> Codes:
         """The model's own label: as it says, or the first of the most probable ones."""
@@ -381,25 +381,25 @@ class People:
             return self.predicted[part]
         scores = self.scores(part) if scores is None else scores
         if scores is None:
-            raise DataError("There are neither probabilities nor predictions.", "Pass proba= or predicted=.")
+            raise DataError("There are neither probabilities nor predictions.", "Pass score= or predicted=.")
         return row_argmax(scores)
 
     @property
-    def knows_today(self) -> bool:
-        """Whether it is known what is decided today: it was said, or what the model predicts may be decided."""
-        if self.today is not None:
+    def knows_baseline(self) -> bool:
+        """Whether there is a baseline: it was given, or what the model predicts may be decided."""
+        if self.baseline is not None:
             return True
-        says = self.predicted is not None or self.proba is not None
+        says = self.predicted is not None or self.score is not None
         known = self.decided_as
         return says and (known is None or (len(known) > 0 and bool((known >= 0).all())))
 
-    def decisions_today(self, part: slice = slice(None), scores: Floats | None = None) -> Codes:
-        """What is decided today, by default what the model predicts; only where that is known."""
-        if self.today is not None:
-            return self.today[part]
+    def decisions_baseline(self, part: slice = slice(None), scores: Floats | None = None) -> Codes:
+        """The baseline, by default what the model predicts; only where that is known."""
+        if self.baseline is not None:
+            return self.baseline[part]
         own = self.predictions(part, scores)
-        if not self.knows_today:
-            raise no_today("What is compared here")
+        if not self.knows_baseline:
+            raise no_baseline("What is compared here")
         return own if self.decided_as is None else self.decided_as[own]
 
     # -----------------------------------------------------------------------------------------------------
@@ -421,27 +421,27 @@ class People:
                     labels,
                     np.asarray(self.group_entries[part]),
                     self.rows[part],
-                    self.today_of(part),
+                    self.baseline_of(part),
                     self.supposed,
                     None if self.amounts is None else self.amounts[part],
                 ),
             )
 
-    def today_of(self, part: slice) -> Array | None:
-        """What is decided today about some of them, where somebody asks and it is known."""
-        if self.amounts_today is not None:
-            return self.amounts_today[part]
-        if self.decisions is None or not self.knows_today:
+    def baseline_of(self, part: slice) -> Array | None:
+        """The baseline of some of them, where somebody asks and it is known."""
+        if self.amounts_baseline is not None:
+            return self.amounts_baseline[part]
+        if self.decisions is None or not self.knows_baseline:
             return None
-        return np.asarray(self.decisions[self.decisions_today(part)])
+        return np.asarray(self.decisions[self.decisions_baseline(part)])
 
 
-#: What is known of a component: nobody is counted, nobody is changed, somebody is.
+#: What is known of a measure: nobody is counted, nobody is changed, somebody is.
 NOBODY, IDLE, CHANGED = range(3)
 
 
 def changes(problem: Problem, people: People) -> Codes:
-    """What people with labels say of every component; they are asked until one is changed."""
+    """What people with labels say of every measure; they are asked until one is changed."""
     found = np.full(len(problem.happiness), NOBODY)
     for _, batch in (batch for case in people.cases(problem.labels) for batch in case.batches()):
         worth = worth_of(problem, batch)
@@ -457,17 +457,17 @@ def changes(problem: Problem, people: People) -> Codes:
 
 @dataclass(frozen=True)
 class _Amounts:
-    """What is decided about some people, what is today, and what is true, where all of these are numbers."""
+    """What is decided on some people, what is by the baseline, and what is true, where all of these are numbers."""
 
     decided: Floats | None = None
-    today: Floats | None = None
+    baseline: Floats | None = None
     y: Floats | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any], rows: Codes, limits: tuple[float, float] | None) -> _Amounts:
         """Insist on finite numbers, and of what is decided on those between the limits."""
-        named = {"decisions": "decision", "decisions of today": "decision of today", "labels y": "label"}
-        within = {"decisions": limits, "decisions of today": limits, "labels y": None}
+        named = {"decisions": "decision", "baseline decisions": "baseline decision", "labels y": "label"}
+        within = {"decisions": limits, "baseline decisions": limits, "labels y": None}
         return cls(
             *(
                 None if given[what] is None else check_amounts(given[what], one, rows, within[what])
@@ -514,21 +514,21 @@ class _Labels:
 
 
 def refuse_idle(problem: Problem, found: Codes) -> None:
-    """Raise if no decision changes some component for anybody, by what :func:`changes` found."""
+    """Raise if no decision changes some measure for anybody, by what :func:`changes` found."""
     for happiness, known in zip(problem.happiness, found.tolist(), strict=True):
         if known == IDLE:
             raise idle(str(happiness.name), problem.decisions.tolist())
 
 
 def one_hot(decided: Any, decisions: Array, rows: Codes) -> Floats:
-    """Probability one of what was decided about each person."""
+    """Probability one of what was decided on each person."""
     codes = encode_labels(decided, decisions, "decision", rows)
     return np.asarray(np.eye(len(decisions))[codes])
 
 
-def joint_of(proba: Floats, group_proba: Floats) -> Floats:
+def joint_of(score: Floats, group_proba: Floats) -> Floats:
     """p(label, group given x) of shape (n, L, groups), as if the label told nothing more of the group."""
-    return np.asarray(proba[:, :, None] * group_proba[:, None, :])
+    return np.asarray(score[:, :, None] * group_proba[:, None, :])
 
 
 def _present(column: Entries | None, rows: Codes, numbers: bool) -> Entries | None:

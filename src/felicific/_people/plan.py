@@ -11,7 +11,7 @@ import numpy as np
 
 from felicific._people.columns import Columns
 from felicific._people.weights import level_outside
-from felicific._people.worth import no_today
+from felicific._people.worth import no_baseline
 from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
 from felicific._problem.problem import Problem
 from felicific._tables.column import NUMERIC, Column, ColumnTable, NotAColumn, as_column, literal
@@ -59,12 +59,12 @@ class Plan:
                     raise NotAColumn("the group is no column, or several")
                 if "group" in asked and wanted.missing_group is not None:
                     raise NotAColumn("the group may be missing")
-                if "today" in asked and problem.of_amounts:
-                    if wanted.today is None:
-                        raise no_today(what)
-                    offered["today"] = columns[wanted.today].astype(float)
-                elif "today" in asked:
-                    offered["today"] = _today(decisions)
+                if "baseline" in asked and problem.of_amounts:
+                    if wanted.baseline is None:
+                        raise no_baseline(what)
+                    offered["baseline"] = columns[wanted.baseline].astype(float)
+                elif "baseline" in asked:
+                    offered["baseline"] = _baseline(decisions)
                 return _returned(function(**{name: offered[name] for name in asked}), what)
             except FelicificError:
                 raise
@@ -77,7 +77,7 @@ class Plan:
             group = _group_columns(engine, columns, wanted, used)
             values, inside, counted = [], [], []
             for happiness in problem.happiness:
-                worth, who = _component(happiness, decisions, call)
+                worth, who = _measure(happiness, decisions, call)
                 values.append(worth)
                 if who is not None and who.kind != "bool":
                     counted.append(who)
@@ -142,7 +142,7 @@ def _group_columns(
         used.extend(name for name in x.used if name not in used)
 
 
-def _component(
+def _measure(
     happiness: Happiness, decisions: list[Any], call: Callable[..., Column]
 ) -> tuple[tuple[Column, ...] | None, Column | None]:
     """Values for every decision and membership, if either looks at x."""
@@ -164,8 +164,8 @@ def _called(
         parts = [_called(part, decisions, call) for part in happiness.function.parts]
         inside = [None if who is None else who != 0 for _, who in parts]
         try:
-            today = _today(decisions)
-            now = [today == decision for decision in decisions]
+            baseline = _baseline(decisions)
+            now = [baseline == decision for decision in decisions]
             numbers = [[value.astype(float) for value in values] for values, _ in parts]
             lost = happiness.function.lost(numbers, inside, now)
             return tuple(as_column(column, "the result") for column in lost), None
@@ -179,15 +179,15 @@ def _called(
     return values, call(happiness.among, f"`among` of the happiness {happiness.name!r}", None)
 
 
-def _today(decisions: list[Any]) -> Column:
-    """What is decided today, by the position among the decisions that a query has in its column ``today``."""
+def _baseline(decisions: list[Any]) -> Column:
+    """The baseline, by the position among the decisions that a query has in its column ``baseline``."""
     import narwhals as nw
 
-    *others, last = [literal(decision, "today") for decision in decisions]
+    *others, last = [literal(decision, "baseline") for decision in decisions]
     expr = last.expr
     for d, one in reversed(list(enumerate(others))):
-        expr = nw.when(nw.col("today") == d).then(one.expr).otherwise(expr)
-    return Column(expr, last.kind, "today")
+        expr = nw.when(nw.col("baseline") == d).then(one.expr).otherwise(expr)
+    return Column(expr, last.kind, "baseline")
 
 
 def _counted(happiness: Happiness, decision: Any, call: Callable[..., Column]) -> Column:

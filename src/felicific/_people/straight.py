@@ -1,6 +1,6 @@
 r"""Straight happiness: what one more unit of the amount is worth to every person.
 
-Of a component that is a straight line of the amount, :math:`\eta_j(a; i) = \alpha_j(i) + \beta_j(i) a`, two numbers of
+Of a measure that is a straight line of the amount, :math:`\eta_j(a; i) = \alpha_j(i) + \beta_j(i) a`, two numbers of
 everybody say all there is: evaluated at the least and the largest amount, and tested at two in between.
 """
 

@@ -1,6 +1,6 @@
 r"""Worth: what every decision is worth to every person. The one loop that everything else is made of.
 
-For every person i of a batch, every decision d and every component j
+For every person i of a batch, every decision d and every measure j
 
 .. math:: c(d; i), \qquad \eta_j(d; i), \qquad a_j(i) \in \{0, 1\}
 
@@ -31,7 +31,7 @@ from felicific.exceptions import DataError, FelicificError, HappinessError
 #: Rows per batch: the happiness of a batch stays in the processor's cache (five times faster than all at once).
 BATCH = 16_384
 
-#: Rows that a typical value of each component is taken from.
+#: Rows that a typical value of each measure is taken from.
 TYPICAL = 1024
 
 #: Sums from here on could overflow when they are added up over cells and groups.
@@ -60,12 +60,12 @@ class Batch:
         Groups.
     rows : array of shape (n,)
         Numbers in the user's table, for messages.
-    today : array of shape (n,), or None
-        What is decided today, where somebody asks for it.
+    baseline : array of shape (n,), or None
+        The baseline, where somebody asks for it.
     supposed : set of str
         Which of ``y`` and ``group`` are supposed, and not known: bounds speak of real people.
     amounts : array of shape (n,), or None
-        What is decided about each, where it is an amount: then there is one decision, everybody's own.
+        What is decided on each, where it is an amount: then there is one decision, everybody's own.
     """
 
     x: Table
@@ -73,7 +73,7 @@ class Batch:
     labels: Codes | None
     group: Array
     rows: Codes
-    today: Array | None = None
+    baseline: Array | None = None
     supposed: frozenset[str] = frozenset()
     amounts: Floats | None = None
 
@@ -82,8 +82,8 @@ class Batch:
 
     @cached_property
     def wrapping(self) -> frozenset[str]:
-        """Which of ``x``, ``y``, ``group`` and ``today`` hold whole numbers that could wrap around."""
-        return may_wrap({"x": self.x, "y": self.y, "group": self.group, "today": self.today})
+        """Which of ``x``, ``y``, ``group`` and ``baseline`` hold whole numbers that could wrap around."""
+        return may_wrap({"x": self.x, "y": self.y, "group": self.group, "baseline": self.baseline})
 
     def row(self, position: int) -> str:
         """Name one row and its group in a message."""
@@ -94,14 +94,14 @@ class Batch:
         x = None if self.x is None else slice_rows(self.x, some.start, some.stop)
         y = None if self.y is None else self.y[some]
         labels = None if self.labels is None else self.labels[some]
-        today = None if self.today is None else self.today[some]
+        baseline = None if self.baseline is None else self.baseline[some]
         amounts = None if self.amounts is None else self.amounts[some]
-        return Batch(x, y, labels, self.group[some], self.rows[some], today, self.supposed, amounts)
+        return Batch(x, y, labels, self.group[some], self.rows[some], baseline, self.supposed, amounts)
 
     def take(self, positions: Codes) -> Batch:
         """Those at some positions."""
         x = None if self.x is None else take_rows(self.x, positions)
-        names = ("y", "labels", "group", "rows", "today", "amounts")
+        names = ("y", "labels", "group", "rows", "baseline", "amounts")
         parts: dict[str, Any] = {name: getattr(self, name) for name in names}
         kept: dict[str, Any] = {
             name: None if part is None else part[positions] for name, part in parts.items()
@@ -138,7 +138,7 @@ class Worth:
         return cost
 
     def counted(self, happiness: Happiness, decision: Any = None) -> Truths | None:
-        """Who is counted by a component, by a fraction if this is decided; None for everybody."""
+        """Who is counted by a measure, by a fraction if this is decided; None for everybody."""
         if happiness.among is None:
             return None
         what = f"`among` of the happiness {happiness.name!r}"
@@ -168,15 +168,15 @@ class Worth:
         return values.copy(), counted
 
     def _lost(self, function: Loses) -> Floats:
-        """Who gets less by each decision than by today's."""
-        if self.batch.today is None:
-            raise no_today("Who loses")
+        """Who gets less by each decision than from the baseline's."""
+        if self.batch.baseline is None:
+            raise no_baseline("Who loses")
         parts = [self._valued(part) for part in function.parts]
-        now = [self.batch.today == decision for decision in self.problem.decisions.tolist()]
+        now = [self.batch.baseline == decision for decision in self.problem.decisions.tolist()]
         return np.stack(function.lost([part[0] for part in parts], [part[1] for part in parts], now))
 
     def moves(self, j: int, values: Floats) -> bool:
-        """Whether some decision is worth something else to somebody, by the values of a component.
+        """Whether some decision is worth something else to somebody, by the values of a measure.
 
         Of amounts, whether another person's, or one that nobody gets, would be.
         """
@@ -235,7 +235,7 @@ class Worth:
 
 
 def worth_of(problem: Problem, batch: Batch) -> Worth:
-    """What every decision is worth to some people; evaluated component by component, when it is asked for."""
+    """What every decision is worth to some people; evaluated measure by measure, when it is asked for."""
     return Worth(problem, batch)
 
 
@@ -302,12 +302,12 @@ def worth_of_amounts(happiness: Happiness, batch: Batch, amounts: Floats) -> tup
 
 
 def _lost_amounts(function: Loses, batch: Batch, amounts: Floats) -> Floats:
-    """Who gets less by their amount than by today's."""
-    if batch.today is None:
-        raise no_today("Who loses")
+    """Who gets less by their amount than from the baseline's."""
+    if batch.baseline is None:
+        raise no_baseline("Who loses")
     everybody, nobody = (np.full(len(batch), truth) for truth in (True, False))
     parts = [
-        [worth_of_amounts(part, batch, some) for some in (batch.today, amounts)] for part in function.parts
+        [worth_of_amounts(part, batch, some) for some in (batch.baseline, amounts)] for part in function.parts
     ]
     values = [[was[0], now[0]] for was, now in parts]
     return np.asarray(function.lost(values, [was[1] for was, _ in parts], [everybody, nobody])[1])
@@ -323,7 +323,7 @@ def loss_of_amounts(loss: Loss, batch: Batch, amounts: Floats) -> Floats:
 
 
 def typical(values: Floats, counted: Truths | None) -> float | None:
-    """A typical value of a component, to which sums are kept relative; None when nobody is counted."""
+    """A typical value of a measure, to which sums are kept relative; None when nobody is counted."""
     seen = values if counted is None else values[:, counted]
     if not seen.size:
         return None
@@ -345,11 +345,11 @@ def idle(name: str, decisions: list[Any]) -> HappinessError:
     )
 
 
-def no_today(what: str) -> HappinessError:
-    """The error of what is compared with today's decisions, where there are none."""
+def no_baseline(what: str) -> HappinessError:
+    """The error of what is compared with the baseline's decisions, where there are none."""
     return HappinessError(
-        f"{what} looks at what is decided today, and nobody said what that is.",
-        "Pass today=, or what the model says about these people.",
+        f"{what} looks at the baseline, and there is none.",
+        "Pass baseline=, or what the model says about these people.",
     )
 
 
@@ -362,16 +362,16 @@ def too_large(name: str) -> HappinessError:
 
 
 def refuse_overflow(problem: Problem, value: Floats, loss: Floats) -> None:
-    """Refuse sums (components last) that are infinite, or would be once they are added up or subtracted.
+    """Refuse sums (measures last) that are infinite, or would be once they are added up or subtracted.
 
     All of them together, so that it does not depend on how many cells people are counted in.
     """
     with np.errstate(over="ignore"):
         sizes = np.abs(value).sum(axis=tuple(range(value.ndim - 1)))
         lost = np.abs(loss).sum()
-    for component, size in zip(problem.happiness, sizes, strict=True):
+    for measure, size in zip(problem.happiness, sizes, strict=True):
         if not size < LARGEST:
-            raise too_large(str(component.name))
+            raise too_large(str(measure.name))
     if not lost < LARGEST:
         raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
 
@@ -438,8 +438,8 @@ def _asked(function: Callable[..., Any], what: str, batch: Batch, allowed: tuple
     asked = arguments_of(function, what, allowed)
     if "y" in asked and batch.y is None:
         raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
-    if "today" in asked and batch.today is None:
-        raise no_today(what)
+    if "baseline" in asked and batch.baseline is None:
+        raise no_baseline(what)
     return asked
 
 
@@ -477,7 +477,7 @@ def _raw_numbers(
         "x": batch.x,
         "y": batch.y,
         "group": batch.group,
-        "today": batch.today,
+        "baseline": batch.baseline,
     }
     given = {name: offered[name] for name in asked}
     with np.errstate(all="ignore"):  # what is not finite is refused by name
@@ -489,7 +489,7 @@ def _raw_numbers(
     if numbers.shape not in {(), (n,)}:
         raise HappinessError(
             f"{case} returned shape {numbers.shape} for {n} rows.",
-            "Return one number per row, or one number; several components are a list of functions.",
+            "Return one number per row, or one number; several measures are a list of functions.",
         )
     return np.broadcast_to(numbers, (n,))
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from felicific._documents import read_number, refused
-from felicific._problem.happiness import Component, measured
+from felicific._problem.happiness import Measure, measured
 from felicific._problem.requirements import check_width
-from felicific._problem.rows import Asked
-from felicific._problem.unions import known_groups
+from felicific._problem.rows import Goal
+from felicific._problem.unions import named_groups
 from felicific._typing import GapLike
 from felicific.exceptions import ConstraintError, HappinessError
 
@@ -53,7 +53,7 @@ class Aim(ABC):
         return list(shares)
 
     @abstractmethod
-    def words(self, component: Component) -> str:
+    def words(self, measure: Measure) -> str:
         """What is asked for."""
 
     @abstractmethod
@@ -84,9 +84,9 @@ class GapAim(Aim):
         low, mean = find_level(people, sums, self.width), sums[z] / held
         return held * (mean - min(max(mean, low), low + self.width))
 
-    def words(self, component: Component) -> str:
+    def words(self, measure: Measure) -> str:
         """The width, in its unit."""
-        return f"a gap of {component.name!r} of at most {component.quantity(self.width)}"
+        return f"a gap of {measure.name!r} of at most {measure.quantity(self.width)}"
 
     def to_json(self) -> dict[str, Any]:
         """The width."""
@@ -106,11 +106,11 @@ class FloorAim(Aim):
         level = self.levels[z]
         return 0.0 if level is None else min(0.0, sums[z] - people[z] * level)
 
-    def words(self, component: Component) -> str:
+    def words(self, measure: Measure) -> str:
         """The levels, in their unit."""
         held = {level for level in self.levels if level is not None}
-        each = " or ".join(component.quantity(level) for level in sorted(held))
-        return f"means of {component.name!r} of at least {each}"
+        each = " or ".join(measure.quantity(level) for level in sorted(held))
+        return f"means of {measure.name!r} of at least {each}"
 
     def to_json(self) -> dict[str, Any]:
         """The levels."""
@@ -136,11 +136,11 @@ class BudgetAim(Aim):
         """All of them pay it back."""
         return [1.0 if share > 0 else 0.0 for share in shares]
 
-    def words(self, component: Component) -> str:
+    def words(self, measure: Measure) -> str:
         """The limits, in their unit."""
-        sides = [f"at least {component.quantity(self.lower)}"] * math.isfinite(self.lower)
-        sides += [f"at most {component.quantity(self.upper)}"] * math.isfinite(self.upper)
-        return f"{component.name!r} of all people together {' and '.join(sides)} per person"
+        sides = [f"at least {measure.quantity(self.lower)}"] * math.isfinite(self.lower)
+        sides += [f"at most {measure.quantity(self.upper)}"] * math.isfinite(self.upper)
+        return f"{measure.name!r} of all people together {' and '.join(sides)} per person"
 
     def to_json(self) -> dict[str, Any]:
         """The limits; None where there is none."""
@@ -196,7 +196,7 @@ def find_level(people: Sequence[int], sums: Sequence[float], width: float) -> fl
 
 
 def find_aim(policy: Policy, gap: GapLike) -> tuple[int, Aim]:
-    """The component that is steered, and what its means are held to; whatever cannot be steered is refused by name."""
+    """The measure that is steered, and what its means are held to; whatever cannot be steered is refused by name."""
     if policy.explore:
         raise ConstraintError(
             f"The policy keeps people a {policy.explore[0].chance.words}, which controls that move would not keep.",
@@ -216,40 +216,40 @@ def _finite(width: float) -> float:
 
 
 def _named(policy: Policy, gap: Mapping[str, float]) -> int:
-    """The only component that a gap names."""
+    """The only measure that a gap names."""
     if len(gap) != 1:
         raise ConstraintError(
-            f"gap= names {len(gap)} components, and one is steered.", "Name one: gap={name: number}."
+            f"gap= names {len(gap)} measures, and one is steered.", "Name one: gap={name: number}."
         )
     (name,) = gap
-    names = [component.name for component in policy.components]
+    names = [measure.name for measure in policy.measures]
     if name not in names:
         raise ConstraintError(
-            f"gap= names {name!r}, which is no component of the policy.",
-            f"Its components are {', '.join(map(repr, names))}.",
+            f"gap= names {name!r}, which is no measure of the policy.",
+            f"Its measures are {', '.join(map(repr, names))}.",
         )
     return names.index(name)
 
 
 def _only(policy: Policy) -> int:
-    """The only component that is measured."""
-    own = measured(policy.components)
+    """The only measure that is measured."""
+    own = measured(policy.measures)
     if len(own) != 1:
-        raise _several([policy.components[j].name for j in own])
+        raise _several([policy.measures[j].name for j in own])
     return own[0]
 
 
 def _several(names: Sequence[str]) -> ConstraintError:
     return ConstraintError(
-        f"There are {len(names)} components, {', '.join(map(repr, names))}, and one is steered.",
+        f"There are {len(names)} measures, {', '.join(map(repr, names))}, and one is steered.",
         f"Name it: gap={{{names[0]!r}: number}}.",
     )
 
 
 def _own_aim(policy: Policy) -> tuple[int, Aim]:
     """What the policy was fitted to, if that is one thing and can be steered."""
-    names = [component.name for component in policy.components]
-    gaps = {name: width for name, width in policy.basis.asked.items() if name in names}
+    names = [measure.name for measure in policy.measures]
+    gaps = {name: width for name, width in policy.basis.allowed.items() if name in names}
     others = others_asked(policy)
     for asked in others:
         _refuse(policy, asked)
@@ -266,7 +266,7 @@ def _own_aim(policy: Policy) -> tuple[int, Aim]:
                 levels[int(np.flatnonzero(asked.shares[0])[0])] = asked.lower
         found.append((j, FloorAim(tuple(levels))))
     if len(found) != 1:
-        each = "; ".join(aim.words(policy.components[j]) for j, aim in found)
+        each = "; ".join(aim.words(policy.measures[j]) for j, aim in found)
         raise ConstraintError(
             f"The policy was fitted to {len(found)} requirements ({each}), and one is steered."
             if found
@@ -276,48 +276,48 @@ def _own_aim(policy: Policy) -> tuple[int, Aim]:
     return found[0]
 
 
-def others_asked(policy: Policy) -> list[Asked]:
+def others_asked(policy: Policy) -> list[Goal]:
     """What a policy was fitted to besides gaps between all groups; one that leaves out unknown groups is such a gap."""
-    groups = np.eye(len(policy.groups))[known_groups(policy.groups, policy.attributes, policy.unknown)]
+    groups = np.eye(len(policy.groups))[named_groups(policy.groups, policy.attributes, policy.unknown)]
 
-    def plain(asked: Asked) -> bool:
-        width = policy.basis.asked.get(policy.components[asked.j].name)
-        return asked.measure == "gap" and asked.upper == width and np.array_equal(asked.shares, groups)
+    def plain(asked: Goal) -> bool:
+        width = policy.basis.allowed.get(policy.measures[asked.j].name)
+        return asked.statistic == "gap" and asked.upper == width and np.array_equal(asked.shares, groups)
 
     return [asked for asked in policy.basis.requirements if not plain(asked)]
 
 
-def _refuse(policy: Policy, asked: Asked) -> None:
+def _refuse(policy: Policy, asked: Goal) -> None:
     """Refuse what is neither a floor nor a budget."""
-    if asked.measure != "mean" or policy.components[asked.j].tells_who:
+    if asked.statistic != "mean" or policy.measures[asked.j].tells_who:
         raise ConstraintError(
             f"The policy was fitted to a {asked.words}, which is not steered."
-            if asked.measure != "mean"
+            if asked.statistic != "mean"
             else f"The policy was fitted so that {asked.words}, which is not steered.",
             "Say which gap between all groups is to be kept instead: gap=number.",
         )
-    if asked.today:
+    if asked.baseline:
         raise ConstraintError(
-            f"The policy was fitted to a {asked.words}; of other people today's decisions make another mean, which "
+            f"The policy was fitted to a {asked.words}; of other people the baseline has another mean, which "
             "nobody knows while deciding.",
             "Fit it with a floor at a number, or say which gap is to be kept: gap=number.",
         )
 
 
-def _of_one_group(asked: Asked) -> bool:
+def _of_one_group(asked: Goal) -> bool:
     """Whether it speaks of one group: a floor; else of all people together, a budget."""
     return int(np.count_nonzero(asked.shares)) == 1
 
 
-def check_steered(component: Component, *, looks_at_y: bool) -> None:
+def check_steered(measure: Measure, *, looks_at_y: bool) -> None:
     """Refuse happiness that nobody knows while deciding, or that is no sum over people."""
-    if looks_at_y or component.looks_at_y:
+    if looks_at_y or measure.looks_at_y:
         raise HappinessError(
-            f"The happiness {component.name!r} looks at the label, which is not known when deciding.",
+            f"The happiness {measure.name!r} looks at the label, which is not known when deciding.",
             "Steer happiness that does not, and audit this one once labels are known.",
         )
-    if component.over:
+    if measure.over:
         raise HappinessError(
-            f"The happiness {component.name!r} is a fraction: whom it counts depends on the decision.",
+            f"The happiness {measure.name!r} is a fraction: whom it counts depends on the decision.",
             "Steer what everybody has, such as who is approved; monitor the fraction.",
         )

@@ -37,11 +37,11 @@ class IndividualAmountPolicy(AmountPolicy):
 
     .. math:: \mathrm{clip}\Big(m + \sum_{zj} w_{kzj} \pi_z \beta_j, \; low, \; high\Big)
 
-    Nobody draws lots.
+    Nobody randomizes.
 
     Attributes
     ----------
-    weights : array of shape (rules, groups, components)
+    weights : array of shape (rules, groups, measures)
         The w; there is one rule, nearly always.
     shares : array of shape (groups, rules)
         How much of each rule's amount a person gets; equal rows where the group is not seen.
@@ -60,9 +60,9 @@ class IndividualAmountPolicy(AmountPolicy):
     sees_x: ClassVar[bool] = True
 
     @property
-    def looks_at_today(self) -> bool:
-        """Whether deciding needs to know today's amounts."""
-        return any("today" in part.asks for part in self.happiness)
+    def looks_at_baseline(self) -> bool:
+        """Whether deciding needs to know the baseline's amounts."""
+        return any("baseline" in part.asks for part in self.happiness)
 
     # -----------------------------------------------------------------------------------------------------
     # Use
@@ -75,7 +75,7 @@ class IndividualAmountPolicy(AmountPolicy):
         *,
         x: Table = None,
         group_proba: Any = None,
-        today: Any = None,
+        baseline: Any = None,
     ) -> Floats:
         """What people get, from arrays.
 
@@ -86,24 +86,29 @@ class IndividualAmountPolicy(AmountPolicy):
         group : array of shape (n,)
             The groups; not needed by a policy that does not see them.
         key :
-            Not needed: nobody draws lots.
+            Not needed: nobody randomizes.
         x : table
             The people, as happiness looks at them.
         group_proba : array of shape (n, groups)
             How likely everybody is of each group, in the order of ``groups``; for a policy that does not see them.
-        today : array of shape (n,), optional
-            Today's amounts, where happiness looks at them; by default the predictions.
+        baseline : array of shape (n,), optional
+            The baseline's amounts, where happiness looks at them; by default the predictions.
         """
         f = as_amounts(prediction, "prediction")
-        now = f if today is None else as_amounts(today, "amount of today")
+        now = f if baseline is None else as_amounts(baseline, "amount of the baseline")
         if len(now) != len(f):
             raise DataError(
-                f"There are {len(now)} amounts of today for {len(f)} predictions.", "Pass one for each."
+                f"There are {len(now)} baseline amounts for {len(f)} predictions.", "Pass one for each."
             )
         return self.decided(f, self._codes(group, len(f)), x, group_proba, now)
 
     def decided(
-        self, prediction: Floats, codes: Codes, x: Table, group_proba: Any = None, today: Floats | None = None
+        self,
+        prediction: Floats,
+        codes: Codes,
+        x: Table,
+        group_proba: Any = None,
+        baseline: Floats | None = None,
     ) -> Floats:
         """Amounts of people who were checked; see :meth:`amounts`."""
         n, rows = len(prediction), np.arange(len(prediction))
@@ -119,7 +124,7 @@ class IndividualAmountPolicy(AmountPolicy):
                     "Pass group_proba=, one number for everybody and each of the groups.",
                 )
             chances = check_group_proba(group_proba, len(self.groups), rows)
-        now = prediction if today is None else today
+        now = prediction if baseline is None else baseline
         batch = Batch(x, None, None, names_at(self.groups, codes), rows, now)
         worth = worth_of_people(self.happiness, batch, self.bounds, self.groups, chances)
         return self.given_worth(self.calibration.of(prediction, codes), codes, worth)
@@ -146,7 +151,7 @@ class IndividualAmountPolicy(AmountPolicy):
             "Use amounts(prediction, group, x=table), and put them into the table.",
         )
 
-    def sql_of(self, dialect: Any, prediction: Any, sensitive_features: Any, key: Any) -> str:
+    def sql_of(self, dialect: Any, predicted: Any, sensitive_features: Any, key: Any) -> str:
         """Refused: a happiness is not written as SQL here."""
         raise DataError(
             "An individual policy of amounts is not written as SQL: it asks the happiness what amounts are worth.",
@@ -154,7 +159,7 @@ class IndividualAmountPolicy(AmountPolicy):
         )
 
     def drawing(self, prediction: Floats, codes: Codes) -> Codes:
-        """Nobody draws lots."""
+        """Nobody randomizes."""
         return np.empty(0, dtype=np.intp)
 
     # -----------------------------------------------------------------------------------------------------
@@ -191,13 +196,13 @@ class IndividualAmountPolicy(AmountPolicy):
             if self.sees_group and y != z:
                 continue
             whose = "" if self.sees_group else f", times how likely the person is of group {group!r}"
-            for j, component in enumerate(self.components):
+            for j, measure in enumerate(self.measures):
                 weight = float(self.weights[k, y, j])
                 if weight:
                     sign = "plus" if weight > 0 else "less"
                     parts.append(
                         f"{sign} {written(abs(weight), digits)} times what one more unit adds to their "
-                        f"{component.name!r}{whose}"
+                        f"{measure.name!r}{whose}"
                     )
         return ", ".join(parts)
 
@@ -218,7 +223,7 @@ class IndividualAmountPolicy(AmountPolicy):
         parts = super()._parts_of(content)
         given = functions.get("happiness")
         known = {} if given is None else {str(part.name): part for part in amount_parts(given)[0]}
-        stored = zip(parts["components"], content["functions"], strict=True)
+        stored = zip(parts["measures"], content["functions"], strict=True)
         return parts | {
             "weights": read_numbers(content["weights"], "weights"),
             "shares": read_numbers(content["shares"], "shares"),
@@ -227,8 +232,8 @@ class IndividualAmountPolicy(AmountPolicy):
         }
 
     def _check_lines(self) -> None:
-        """Refuse rules that do not fit groups and components."""
-        shape = (len(self.weights), len(self.groups), len(self.components))
+        """Refuse rules that do not fit groups and measures."""
+        shape = (len(self.weights), len(self.groups), len(self.measures))
         check_shape("weights", self.weights, shape)
         check_shape("shares", self.shares, (shape[1], shape[0]))
         if self.lines or len(self.calibration.lines) != len(self.groups):

@@ -42,14 +42,14 @@ class AmountOutcome:
         Mean loss per person.
     amounts : array of shape (groups,)
         Mean amount of every group.
-    means : array of shape (groups, components)
+    means : array of shape (groups, measures)
         Mean happiness of every group.
-    gaps : array of shape (components,)
+    gaps : array of shape (measures,)
         Largest mean minus smallest, of groups that are known.
     distance : Distance, or None
         How far distributions are apart, where that is measured.
     more, less : arrays of shape (groups,), or None
-        The shares of people who get more, and less, than today; in expectation over lots.
+        The shares of people who get more, and less, than from the baseline; in expectation over the lottery.
     """
 
     loss: float
@@ -75,7 +75,7 @@ class AmountOutcome:
 
     @classmethod
     def from_json(cls, content: Any, shape: tuple[int, int]) -> AmountOutcome:
-        """Read it, of so many groups and components."""
+        """Read it, of so many groups and measures."""
         g, j = shape
         far = content["distance"]
         if far is not None:
@@ -108,7 +108,7 @@ def distance_between(
     Parameters
     ----------
     amounts, weights : lists of arrays
-        Of every group, the amounts of people who draw no lots, and their weights.
+        Of every group, the amounts of people who does not randomize, and their weights.
     atoms : list of lists
         Of every group, the weight of those who draw, and what they draw from.
     known : list of int
@@ -142,12 +142,12 @@ def distance_between(
 
 
 def _drawn_below(atom: Atom, places: Floats, *, left: bool) -> Floats:
-    """The share of lots that draw at most an amount; ``left``: less than it."""
-    # Where amounts do not rise, all those lots draw the same: the last of them counts, or the first.
+    """The share of draws that draw at most an amount; ``left``: less than it."""
+    # Where amounts do not rise, all those draws draw the same: the last of them counts, or the first.
     order = np.arange(len(atom.amounts))
     first = np.searchsorted(atom.amounts, places, side="left")
     last = np.searchsorted(atom.amounts, places, side="right") - 1
     exact = first <= last
     at = np.where(left, first, last).clip(0, len(order) - 1)
-    below = np.interp(places, atom.amounts, atom.lots, left=0.0, right=1.0)
-    return np.asarray(np.where(exact, atom.lots[at], below))
+    below = np.interp(places, atom.amounts, atom.draws, left=0.0, right=1.0)
+    return np.asarray(np.where(exact, atom.draws[at], below))

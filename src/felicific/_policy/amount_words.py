@@ -1,4 +1,4 @@
-"""Sentences about a policy of amounts: who gets what, what that achieved, and who gets more or less than today."""
+"""Sentences about a policy of amounts: who gets what, what that achieved, and who gets more or less."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: Corners of a line that sentences speak of, at the most.
 CORNERS = 9
 
-#: Sets of people who draw lots that sentences speak of one by one, at the most.
+#: Sets of people who randomize that sentences speak of one by one, at the most.
 ATOMS = 2
 
 LOSSES = {"squared": "mean squared error", "absolute": "mean absolute error"}
@@ -44,12 +44,13 @@ def headline(policy: AmountPolicy) -> str:
     if policy.listed is not None:
         what = f"one of {len(policy.listed):,} amounts from {written(low)} to {written(high)}"
     share = policy.share_randomized if policy.randomize else 0.0
-    lots = f", by lottery to {share:.2%} of them" if share else ", by no lottery"
-    return f"A policy of amounts that {seen} the group gives {what} to people of {len(policy.groups):,} groups{lots}."
+    randomized = f", by lottery to {share:.2%} of them" if share else ", by no lottery"
+    whom = f"people of {len(policy.groups):,} groups{randomized}"
+    return f"A policy of amounts that {seen} the group gives {what} to {whom}."
 
 
 def rules(policy: AmountPolicy, digits: int) -> list[str]:
-    """One sentence for every group, of at most nine corners; one more where lots are drawn."""
+    """One sentence for every group, of at most nine corners; one more where the lottery draws."""
     sentences = []
     for z, line in enumerate(policy.lines):
         whom = f"In group {policy.groups[z]!r}, a" if policy.sees_group else "A"
@@ -58,15 +59,16 @@ def rules(policy: AmountPolicy, digits: int) -> list[str]:
         else:
             sentences.append(f"{whom} {_corners(line, digits)}")
         if policy.randomize:
-            sentences += _lots(line, f"In group {policy.groups[z]!r}, " if policy.sees_group else "", digits)
+            where = f"In group {policy.groups[z]!r}, " if policy.sees_group else ""
+            sentences += _randomized(line, where, digits)
     return sentences
 
 
-def _lots(line: Line, whose: str, digits: int) -> list[str]:
+def _randomized(line: Line, whose: str, digits: int) -> list[str]:
     """Who draws an amount: the largest sets of people one by one, the others together."""
     ordered = sorted(line.atoms, key=lambda atom: -atom.share)
     sentences = [
-        f"{whose}{atom.share:.2%} of the people are predicted the same, {written(atom.high, digits)}: lots say what "
+        f"{whose}{atom.share:.2%} of the people are predicted the same, {written(atom.high, digits)}: draws say what "
         f"each of them gets, from {written(float(atom.amounts[0]), digits)} to "
         f"{written(float(atom.amounts[-1]), digits)}."
         for atom in ordered[:ATOMS]
@@ -140,16 +142,16 @@ def achieved(policy: AmountPolicy) -> list[str]:
     far = policy.outcome.distance
     if far is not None:
         sentences.append(_far(policy, policy.outcome))
-    for j, component in enumerate(policy.components):
+    for j, measure in enumerate(policy.measures):
         each = ", ".join(
-            f"{'of nobody' if math.isnan(mean) else component.quantity(mean)} in group {group!r}"
+            f"{'of nobody' if math.isnan(mean) else measure.quantity(mean)} in group {group!r}"
             for group, mean in zip(policy.groups, policy.outcome.means[:, j].tolist(), strict=True)
         )
         gap = float(policy.outcome.gaps[j])
         if gap <= 1e-12 * float(np.nanmax(np.abs(policy.outcome.means[:, j]), initial=0.0)):
             gap = 0.0
-        ending = "" if component.aside else f": a gap of {component.quantity(gap)}"
-        sentences.append(f"Mean {component.name!r} is {each}{ending}.")
+        ending = "" if measure.aside else f": a gap of {measure.quantity(gap)}"
+        sentences.append(f"Mean {measure.name!r} is {each}{ending}.")
     if policy.out_of_fold:
         sentences.append(
             "Everybody was predicted by a model that was not fitted on them, as new people will be."
@@ -169,10 +171,10 @@ def _far(policy: AmountPolicy, outcome: AmountOutcome) -> str:
 
 
 def impact(policy: AmountPolicy) -> list[str]:
-    """From today to the least loss without requirements, and on to this policy; and who gets more or less."""
+    """From the baseline to the least loss without requirements, and on to this policy; and who gets more or less."""
     points = policy.outcomes
     steps = (
-        ("Calibration, from today to the least loss without requirements", "today", "unconstrained"),
+        ("Calibration, from the baseline to the least loss", "baseline", "unconstrained"),
         ("Fairness, from there to this policy", "unconstrained", "proposed"),
     )
     sentences = []
@@ -190,5 +192,5 @@ def impact(policy: AmountPolicy) -> list[str]:
             f"in group {group!r} {up:.2%} get more and {down:.2%} less"
             for group, up, down in zip(policy.groups, more.tolist(), less.tolist(), strict=True)
         )
-        sentences.append(f"Compared with today's amounts, {each}.")
+        sentences.append(f"Compared with the baseline's amounts, {each}.")
     return sentences

@@ -17,7 +17,7 @@ from felicific._typing import Codes, Floats
 
 @dataclass(frozen=True, eq=False)
 class AmountWorth:
-    """Worth of the amount 0, of one more unit, and who is counted; each of shape (n, slots, components).
+    """Worth of the amount 0, of one more unit, and who is counted; each of shape (n, slots, measures).
 
     There is one slot, everybody's own group, or one for each group: all three are then times how likely it is.
     """
@@ -27,7 +27,7 @@ class AmountWorth:
     among: Floats
 
     def pushed(self, weights: Floats, codes: Codes) -> Floats:
-        """How far weights of shape (groups, components) move everybody's amount."""
+        """How far weights of shape (groups, measures) move everybody's amount."""
         moved = np.zeros(len(self.slope))
         if self.slope.shape[1] == 1:
             for j in np.flatnonzero(weights.any(axis=0)).tolist():
@@ -38,7 +38,7 @@ class AmountWorth:
         return moved
 
     def total(self, codes: Codes, weight: Floats, n_groups: int, amounts: Floats) -> Floats:
-        """Sums of what amounts are worth, of shape (groups, components)."""
+        """Sums of what amounts are worth, of shape (groups, measures)."""
         return self._summed(codes, weight, n_groups, self.start + self.slope * amounts[:, None, None])
 
     def counted(self, codes: Codes, weight: Floats, n_groups: int) -> Floats:
@@ -55,18 +55,18 @@ class AmountWorth:
         return self._summed(codes, weight, n_groups, self.start + worst)
 
     def products(self, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """Sums of products of slopes, by group; or of all slots together, (1, slots x components, the same)."""
+        """Sums of products of slopes, by group; or of all slots together, (1, slots x measures, the same)."""
         if self.slope.shape[1] == 1:
             return self.products_with(self, codes, weight, n_groups)
         flat = self.slope.reshape(len(self.slope), -1)
         return np.asarray((flat * weight[:, None]).T @ flat)[None]
 
     def products_with(self, other: AmountWorth, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """Sums, by everybody's own group, of products of these slopes with others, (groups, components, others)."""
+        """Sums, by everybody's own group, of products of these slopes with others, (groups, measures, others)."""
         flat = other.slope.reshape(len(other.slope), -1)
-        n_components = self.slope.shape[2]
-        sums = np.zeros((n_groups, n_components, flat.shape[1]))
-        for j in range(n_components):
+        n_measures = self.slope.shape[2]
+        sums = np.zeros((n_groups, n_measures, flat.shape[1]))
+        for j in range(n_measures):
             for w in range(flat.shape[1]):
                 sums[:, j, w] = np.bincount(codes, weight * self.slope[:, 0, j] * flat[:, w], n_groups)
         return sums

@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -41,8 +40,8 @@ from felicific._policy.lottery import (
 )
 from felicific._policy.picture import LANES, LETTERS
 from felicific._policy.sql_amounts import amount_expression
-from felicific._problem.happiness import Component, read_component, written
-from felicific._problem.unions import Attribute, known_groups, read_attributes
+from felicific._problem.happiness import Measure, read_measure, written
+from felicific._problem.unions import Attribute, named_groups, read_attributes
 from felicific._shown.drawing import curves
 from felicific._shown.parts import Displayed, Lines, Part, Picture, extremes, short
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
@@ -62,12 +61,12 @@ class AmountPolicy(Displayed):
         The groups.
     lines : tuple of Line
         Of every group, the amount at every prediction; one for all where the group is not seen.
-    components : tuple of Component
+    measures : tuple of Measure
         What was measured.
     outcome : AmountOutcome
         Loss, group means, gaps and distance on the fitted people.
-    today, unconstrained : AmountOutcome
-        The same of today's amounts, and of the amounts of least loss without requirements.
+    baseline, unconstrained : AmountOutcome
+        The same of the baseline's amounts, and of the amounts of least loss without requirements.
     prices : dict
         Loss given up per unit by which each gap or other requirement is tightened.
     asked : dict
@@ -96,9 +95,9 @@ class AmountPolicy(Displayed):
 
     groups: tuple[Any, ...]
     lines: tuple[Line, ...]
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     outcome: AmountOutcome
-    today: AmountOutcome
+    baseline: AmountOutcome
     unconstrained: AmountOutcome
     prices: dict[str, float]
     asked: dict[str, float]
@@ -131,12 +130,12 @@ class AmountPolicy(Displayed):
 
     @property
     def gaps(self) -> dict[str, float]:
-        """Gap of every component on the fitted people; of distributions, how far they are apart."""
+        """Gap of every measure on the fitted people; of distributions, how far they are apart."""
         return self.gaps_in(self.outcome)
 
     def gaps_in(self, outcome: AmountOutcome) -> dict[str, float]:
         """Gaps of an outcome by name."""
-        names = [component.name for component in self.components]
+        names = [measure.name for measure in self.measures]
         gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
         return gaps if outcome.distance is None else {self.parity: outcome.distance.value} | gaps
 
@@ -150,21 +149,21 @@ class AmountPolicy(Displayed):
 
     @property
     def means(self) -> dict[str, dict[Any, float]]:
-        """Mean happiness, by component and group."""
+        """Mean happiness, by measure and group."""
         return {
-            component.name: dict(zip(self.groups, self.outcome.means[:, j].tolist(), strict=True))
-            for j, component in enumerate(self.components)
+            measure.name: dict(zip(self.groups, self.outcome.means[:, j].tolist(), strict=True))
+            for j, measure in enumerate(self.measures)
         }
 
     @property
     def outcomes(self) -> dict[str, AmountOutcome]:
-        """What is done to the fitted people ``"today"``, ``"unconstrained"`` and as ``"proposed"``."""
-        return {"today": self.today, "unconstrained": self.unconstrained, "proposed": self.outcome}
+        """What is done to the fitted people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"``."""
+        return {"baseline": self.baseline, "unconstrained": self.unconstrained, "proposed": self.outcome}
 
     @property
     def known(self) -> list[int]:
         """Positions of the groups that are compared."""
-        return known_groups(self.groups, self.attributes, self.unknown)
+        return named_groups(self.groups, self.attributes, self.unknown)
 
     @property
     def infers_group(self) -> bool:
@@ -172,7 +171,7 @@ class AmountPolicy(Displayed):
         return self.sees_x and not self.sees_group
 
     @property
-    def draws_lots(self) -> bool:
+    def is_randomized(self) -> bool:
         """Whether anybody draws an amount."""
         return self.randomize and any(line.atoms for line in self.lines)
 
@@ -198,7 +197,7 @@ class AmountPolicy(Displayed):
         self,
         table: Table,
         *,
-        prediction: str | None = None,
+        predicted: str | None = None,
         sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
         column: str = "decision",
@@ -208,43 +207,43 @@ class AmountPolicy(Displayed):
         Parameters
         ----------
         table : table in memory, lazy table, or path of Parquet files
-            A lazy table gets the amounts of Python, and draws the same lots, whatever its engine.
-        prediction : column
+            A lazy table gets the amounts of Python, and draws the same draws, whatever its engine.
+        predicted : column
             What the model predicts.
         sensitive_features, key : column(s), column
-            Where the groups are, and what identifies a person (strings or integers), where lots are drawn.
+            Where the groups are, and what identifies a person (strings or integers), where the lottery draws.
         column : str
             How the column of amounts is called.
         """
-        roles = AmountRoles.of(self, prediction, sensitive_features, key)
+        roles = AmountRoles.of(self, predicted, sensitive_features, key)
         return give_table(table, self, roles, column)
 
     def to_sql(
         self,
         dialect: SqlDialect = "duckdb",
         *,
-        prediction: str | None = None,
+        predicted: str | None = None,
         sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
     ) -> str:
-        """Write the policy as one SQL ``CASE`` expression: straight lines between knots, and the same lots.
+        """Write the policy as one SQL ``CASE`` expression: straight lines between knots, and the same draws.
 
         ``SELECT *, <the expression> AS decision FROM people``. A row that may get no amount (an unknown or missing
         group, a prediction that is no finite number, no key) raises inside the database, and so does a column of
-        another type than Python takes. The text holds the salt of the lottery where lots are drawn.
+        another type than Python takes. The text holds the salt of the lottery where the lottery draws.
 
         Parameters
         ----------
         dialect : {"duckdb", "spark", "databricks", "postgres", "snowflake", "bigquery"}
             The SQL to write.
-        prediction, sensitive_features, key : column(s)
+        predicted, sensitive_features, key : column(s)
             As in :meth:`apply`.
         """
-        return self.sql_of(dialect_of(dialect), prediction, sensitive_features, key)
+        return self.sql_of(dialect_of(dialect), predicted, sensitive_features, key)
 
-    def sql_of(self, dialect: Dialect, prediction: Any, sensitive_features: Any, key: Any) -> str:
+    def sql_of(self, dialect: Dialect, predicted: Any, sensitive_features: Any, key: Any) -> str:
         """The expression, in a dialect that is known."""
-        roles = AmountRoles.of(self, prediction, sensitive_features, key)
+        roles = AmountRoles.of(self, predicted, sensitive_features, key)
         return amount_expression(self, dialect, roles.placed(dialect.quote_name))
 
     def probabilities(self, *said: Any, **more: Any) -> NoReturn:
@@ -276,7 +275,7 @@ class AmountPolicy(Displayed):
         return encode_groups(without_null(entries, self.unknown, UNDECIDED), self.groups)
 
     def given(self, prediction: Floats, codes: Codes, keys: Any = None) -> Floats:
-        """Amounts of people who were checked; ``keys`` say whose lot is whose."""
+        """Amounts of people who were checked; ``keys`` say whose draw is whose."""
         amounts = np.empty(len(prediction))
         for z, line in enumerate(self.lines):
             rows = np.flatnonzero(codes == z)
@@ -292,17 +291,17 @@ class AmountPolicy(Displayed):
 
     @staticmethod
     def _texts(keys: Any, rows: Codes) -> list[str]:
-        """The keys of some people, as lots take them."""
+        """The keys of some people, as draws take them."""
         if keys is None:
             raise DataError(
-                "Many people are predicted the very same, and lots say what each of them gets; there are no keys.",
+                "Many people are predicted the very same, and draws say what each of them gets; there are no keys.",
                 "Pass key=, one string or integer per person, or fit with randomize=False.",
             )
         return keys(rows) if callable(keys) else keys_as_text(keys[rows])
 
     def drawing(self, prediction: Floats, codes: Codes) -> Codes:
         """Rows of people whose amount is drawn."""
-        if not self.draws_lots:
+        if not self.is_randomized:
             return np.empty(0, dtype=np.intp)
         drawn = np.zeros(len(prediction), dtype=bool)
         for z, line in enumerate(self.lines):
@@ -322,7 +321,7 @@ class AmountPolicy(Displayed):
         return [*self.rules(digits), *achieved(self), *self.notes]
 
     def impact(self) -> list[str]:
-        """What calibration did and what fairness did, apart, and who gets more or less than today."""
+        """What calibration did and what fairness did, apart, and who gets more or less than from the baseline."""
         return impact(self)
 
     def cautions(self) -> list[str]:
@@ -358,9 +357,9 @@ class AmountPolicy(Displayed):
             "policy": {"kind": self.kind},
             "groups": plain(list(self.groups), "group"),
             "lines": [line.to_json() for line in self.lines],
-            "components": [asdict(component) for component in self.components],
+            "measures": [asdict(measure) for measure in self.measures],
             "outcome": self.outcome.to_json(),
-            "today": self.today.to_json(),
+            "baseline": self.baseline.to_json(),
             "unconstrained": self.unconstrained.to_json(),
             "prices": [[name, price] for name, price in self.prices.items()],
             "asked": [[name, width] for name, width in self.asked.items()],
@@ -389,24 +388,15 @@ class AmountPolicy(Displayed):
         """The same policy with a fresh salt."""
         return replace(self, salt=make_salt())
 
-    def warn_of_lots(self, remedy: str = RESALT, stacklevel: int = 2) -> None:
-        """Warn when anybody could compute its lots, because a seed makes its salt."""
-        if self.draws_lots:
+    def warn_of_lottery(self, remedy: str = RESALT, stacklevel: int = 2) -> None:
+        """Warn when anybody could compute its draws, because a seed makes its salt."""
+        if self.is_randomized:
             warn_of_seed(self.salt, remedy, stacklevel + 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a file, whole or not at all; warns when anybody could compute its lots."""
-        self.warn_of_lots()
+        """Write the policy to a file, whole or not at all; warns when anybody could compute its draws."""
+        self.warn_of_lottery()
         write_whole(path, self.to_json())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], **functions: Any) -> Self:
-        """Read a policy from a file; see :meth:`from_json`."""
-        try:
-            text = Path(path).read_text("utf-8")
-        except UnicodeDecodeError as error:
-            raise refused(f"{os.fspath(path)!r} is not text") from error
-        return cls.from_json(text, **functions)
 
     @classmethod
     def from_json(cls, text: str, **functions: Any) -> Self:
@@ -433,16 +423,16 @@ class AmountPolicy(Displayed):
     @classmethod
     def _parts_of(cls, content: dict[str, Any], **functions: Any) -> dict[str, Any]:
         groups = tuple(read_values(content["groups"], "group"))
-        components = tuple(read_component(component) for component in content["components"])
-        shape = (len(groups), len(components))
+        measures = tuple(read_measure(measure) for measure in content["measures"])
+        shape = (len(groups), len(measures))
         low, high = (read_number(number, "bounds") for number in content["bounds"])
         listed = content["decisions"]
         return {
             "groups": groups,
             "lines": tuple(Line.from_json(line) for line in content["lines"]),
-            "components": components,
+            "measures": measures,
             "outcome": AmountOutcome.from_json(content["outcome"], shape),
-            "today": AmountOutcome.from_json(content["today"], shape),
+            "baseline": AmountOutcome.from_json(content["baseline"], shape),
             "unconstrained": AmountOutcome.from_json(content["unconstrained"], shape),
             "prices": read_prices(content["prices"]),
             "asked": read_prices(content["asked"]),
@@ -463,10 +453,10 @@ class AmountPolicy(Displayed):
 
     def _validate(self) -> None:
         """Refuse a policy whose parts do not fit together."""
-        names = [component.name for component in self.components]
+        names = [measure.name for measure in self.measures]
         check_distinct(groups=self.groups)
         if len(set(names)) < len(names):
-            raise refused("two components have one name")
+            raise refused("two measures have one name")
         if not self.bounds[0] < self.bounds[1]:
             raise refused("its bounds are none")
         self._check_lines()
@@ -514,7 +504,7 @@ def picture_of_lines(policy: AmountPolicy) -> Picture | None:
     """The amount for every prediction, a line for each group; None where no line has a stretch to draw."""
     if not policy.lines:  # who looks at people themselves has none
         return None
-    means = policy.today.amounts.tolist()
+    means = policy.baseline.amounts.tolist()
     shown = sorted(extremes(means, LANES)) if policy.sees_group else [0]
     lines = [tuple(part.tolist() for part in policy.lines[z].typical) for z in shown]
     kept = [(z, xs, ys) for z, (xs, ys) in zip(shown, lines, strict=True) if len(xs) > 1]
@@ -523,7 +513,7 @@ def picture_of_lines(policy: AmountPolicy) -> Picture | None:
     names = [short(str(policy.groups[z]), LETTERS) if policy.sees_group else "any group" for z, _, _ in kept]
     some = ""
     if policy.sees_group and len(kept) < len(means):
-        some = f", {len(kept)} of {len(means):,} groups, least and largest means today"
+        some = f", {len(kept)} of {len(means):,} groups, least and largest means by the baseline"
     drawn = curves(
         names,
         [(xs, ys) for _, xs, ys in kept],

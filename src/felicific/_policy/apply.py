@@ -1,4 +1,4 @@
-"""Decisions: what a policy decides about every row of a table, as one more column; lazy where the table is lazy."""
+"""Decisions: what a policy decides on every row of a table, as one more column; lazy where the table is lazy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Roles:
     """What the columns of a table are to a policy."""
 
-    proba: tuple[str, ...] | None
+    score: tuple[str, ...] | None
     predicted: str | None
     group: tuple[str, ...]
     key: str | None
@@ -46,7 +46,7 @@ class Roles:
     def of(
         cls,
         policy: Policy,
-        proba: Any,
+        score: Any,
         predicted: Any,
         sensitive_features: Any,
         key: Any,
@@ -59,7 +59,7 @@ class Roles:
             raise GroupError("This policy sees the group.", "Name its column in sensitive_features=.")
         policy.check_group_proba(group_proba)
         roles = cls(
-            _ordered(proba, policy.classes.tolist()),
+            _ordered(score, policy.classes.tolist()),
             predicted,
             group if policy.sees_group else (),
             key,
@@ -69,27 +69,27 @@ class Roles:
         if wrong:
             raise DataError(
                 f"{type(wrong[0]).__name__} {str(wrong[0])[:40]!r} names no column.",
-                "Name columns of the table in proba=, predicted=, sensitive_features=, key= and group_proba=.",
+                "Name columns of the table in score=, predicted=, sensitive_features=, key= and group_proba=.",
             )
-        if roles.proba is None and (policy.needs_proba or predicted is None):
+        if roles.score is None and (policy.needs_proba or predicted is None):
             raise DataError(
-                f"The policy sees {policy.applied_to}.", "Name their columns in proba= (or predicted=)."
+                f"The policy sees {policy.applied_to}.", "Name their columns in score= (or predicted=)."
             )
         if policy.of_values:
-            refuse_several(roles.proba or ())
+            refuse_several(roles.score or ())
         return roles
 
     @property
     def names(self) -> list[str]:
         """All columns that have a role."""
         single = [name for name in (self.predicted, self.key) if name is not None]
-        return [*(self.proba or ()), *single, *self.group, *(self.group_proba or ())]
+        return [*(self.score or ()), *single, *self.group, *(self.group_proba or ())]
 
     def kinds(self, policy: Policy) -> dict[str, tuple[str, ...]]:
         """What the columns must hold for SQL to mean the same as Python."""
         groups = kinds_alike(policy.groups) if len(self.group) == 1 else SEVERAL
         if self.predicted is None or policy.needs_proba:
-            seen: dict[str, tuple[str, ...]] = dict.fromkeys(self.proba or (), ("whole", "real"))
+            seen: dict[str, tuple[str, ...]] = dict.fromkeys(self.score or (), ("whole", "real"))
         else:
             seen = {self.predicted: kinds_alike(policy.classes.tolist())}
         return seen | dict.fromkeys(self.group, groups)
@@ -97,7 +97,7 @@ class Roles:
     def placed(self, place: Callable[[str], str]) -> Names:
         """The columns as SQL text."""
         return Names(
-            proba=None if self.proba is None else tuple(map(place, self.proba)),
+            score=None if self.score is None else tuple(map(place, self.score)),
             predicted=None if self.predicted is None else place(self.predicted),
             group=tuple(map(place, self.group)),
             key=None if self.key is None else place(self.key),
@@ -114,22 +114,22 @@ def refuse_several(columns: ProbaColumns | Array) -> None:
         several = sum(isinstance(name, str) for name in columns) if not isinstance(columns, str) else 1
     if several > 1:
         raise DataError(
-            f"The policy sees the decision function, which is one number, and proba= has {several} columns.",
+            f"The policy sees the decision function, which is one number, and score= has {several} columns.",
             "Name the column that holds what the model's decision_function returns.",
         )
 
 
-def _ordered(proba: Any, classes: list[Any]) -> tuple[str, ...] | None:
-    if proba is None:
+def _ordered(score: Any, classes: list[Any]) -> tuple[str, ...] | None:
+    if score is None:
         return None
-    proba = ordered_columns(proba, classes)
-    if not isinstance(proba, list | tuple) or (
-        len(proba) != len(classes) and (len(proba), len(classes)) != (1, 2)
+    score = ordered_columns(score, classes)
+    if not isinstance(score, list | tuple) or (
+        len(score) != len(classes) and (len(score), len(classes)) != (1, 2)
     ):
         raise DataError(
-            f"proba names {proba!r}, and the classes are {classes}.", "Name one column for every class."
+            f"score names {score!r}, and the classes are {classes}.", "Name one column for every class."
         )
-    return tuple(proba)
+    return tuple(score)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class _PolicyDecisions(Decisions):
 
     @property
     def _draws(self) -> bool:
-        """Whether keys are looked at; without them there are no lots to draw."""
+        """Whether keys are looked at; without them nothing is drawn."""
         return self.policy.randomize and self.roles.key is not None
 
     @cached_property
@@ -171,18 +171,18 @@ class _PolicyDecisions(Decisions):
 
     def _looked_up(self, rows: Table, group: Codes | None) -> Array | None:
         """The decisions by the table of the policy; None where there is none, or a number is wrong."""
-        policy, names = self.policy, self.roles.proba
+        policy, names = self.policy, self.roles.score
         if names is None or count_rows(rows) < LEAST or self._lookup is None:
             return None
-        scores = [take_column(rows, name, "proba") for name in names]
+        scores = [take_column(rows, name, "score") for name in names]
         if any(column.dtype.kind not in "biuf" for column in scores):
             return None
         if policy.sees_group and group is None:
             group = encode_groups(self._groups(rows), policy.groups)
-        return self._lookup.decide(scores, group, partial(self._lots, rows))
+        return self._lookup.decide(scores, group, partial(self._numbers, rows))
 
-    def _lots(self, rows: Table, some: Codes) -> Floats:
-        """The lots of some people; everybody's key is checked, also where nobody needs one."""
+    def _numbers(self, rows: Table, some: Codes) -> Floats:
+        """The draws of some people; everybody's key is checked, also where nobody needs one."""
         keys = checked_keys(rows, str(self.roles.key)) if self._draws else None
         return np.empty(0) if keys is None or not len(some) else uniforms(self.policy.salt, keys(some))
 
@@ -190,7 +190,7 @@ class _PolicyDecisions(Decisions):
         """Probability of every decision about rows in memory."""
         policy, roles = self.policy, self.roles
         if policy.needs_proba or roles.predicted is None:
-            scores = np.column_stack([take_column(rows, name, "proba") for name in roles.proba or ()])
+            scores = np.column_stack([take_column(rows, name, "score") for name in roles.score or ()])
         else:
             scores = take_column(rows, roles.predicted, "predicted")
         group = None
@@ -213,9 +213,9 @@ class _PolicyDecisions(Decisions):
         return named[0], self.policy.groups
 
     def ahead(self, dialect: Dialect, place: Callable[[str], str]) -> tuple[str, ...]:
-        proba = [dialect.as_real(place(name)) for name in self.roles.proba or ()]
-        total = " + ".join(proba)
-        return tuple(f"{one} / ({total})" for one in proba) if len(proba) > 2 else ()
+        score = [dialect.as_real(place(name)) for name in self.roles.score or ()]
+        total = " + ".join(score)
+        return tuple(f"{one} / ({total})" for one in score) if len(score) > 2 else ()
 
     def sql(
         self, engine: Engine, dialect: Dialect, place: Callable[[str], str], ahead: tuple[str, ...] = ()
@@ -283,7 +283,7 @@ def decide_table(
     engine = find_engine(table)
     names = column_names(table) if engine is None else engine.names
     refuse_missing_columns(names, roles.names, "the policy")
-    if policy.draws_lots and roles.key is None:
+    if policy.is_randomized and roles.key is None:
         raise DataError(
             "The policy decides by lottery, and there is no key.",
             "Name the column that identifies a person in key=.",
@@ -314,7 +314,7 @@ def decide_table(
 
 
 def _check_kinds(engine: Engine, roles: Roles) -> None:
-    for what, names in (("proba", roles.proba), ("group_proba", roles.group_proba)):
+    for what, names in (("score", roles.score), ("group_proba", roles.group_proba)):
         for name in names or ():
             if engine.kind(name, what) not in ("bool", "whole", "real"):
                 raise DataError(f"The column {name!r}, needed for {what}, holds no numbers.", "Name another.")

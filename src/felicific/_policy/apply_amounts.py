@@ -46,7 +46,7 @@ class AmountRoles:
         if prediction is None:
             raise DataError(
                 "The column that holds the model's predictions is not named.",
-                "Name it in prediction=.",
+                "Name it in predicted=.",
             )
         if policy.sees_group and not group:
             raise GroupError("This policy sees the group.", "Name its column in sensitive_features=.")
@@ -55,12 +55,12 @@ class AmountRoles:
         if wrong:
             raise DataError(
                 f"{type(wrong[0]).__name__} {str(wrong[0])[:40]!r} names no column.",
-                "Name columns of the table in prediction=, sensitive_features= and key=; for arrays there is "
+                "Name columns of the table in predicted=, sensitive_features= and key=; for arrays there is "
                 "policy.amounts(prediction, group, key).",
             )
-        if policy.draws_lots and key is None:
+        if policy.is_randomized and key is None:
             raise DataError(
-                "The policy draws lots among people who are predicted the same, and there is no key.",
+                "The policy randomizes among people who are predicted the same, and there is no key.",
                 "Name the column that identifies a person in key=.",
             )
         return roles
@@ -109,7 +109,7 @@ class _Amounts(Decisions):
                 rows, list(roles.group), columns_only=True, missing_group=policy.unknown, remedy=UNDECIDED
             )
             group = encode_groups(named, policy.groups)
-        keys = checked_keys(rows, str(roles.key)) if policy.draws_lots else None
+        keys = checked_keys(rows, str(roles.key)) if policy.is_randomized else None
         return policy.given(prediction, np.asarray(group, dtype=np.intp), keys)
 
     def groups_of(self, engine: Engine) -> tuple[str, tuple[str, ...]] | None:

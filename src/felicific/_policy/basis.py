@@ -22,9 +22,15 @@ from felicific._documents import (
     write_means,
 )
 from felicific._lazy import Lazy
-from felicific._problem.change import NEGLIGIBLE, every_group_loses, few_counted, nothing_to_repair
-from felicific._problem.happiness import Component
-from felicific._problem.rows import MEASURES, Asked
+from felicific._problem.change import (
+    NEGLIGIBLE,
+    baseline_words,
+    every_group_loses,
+    few_counted,
+    nothing_to_repair,
+)
+from felicific._problem.happiness import Measure
+from felicific._problem.rows import STATISTICS, Goal
 from felicific._program.aggregates import Outcome
 from felicific._program.evidence import Evidence
 from felicific._typing import Floats
@@ -34,7 +40,7 @@ UNCHANGED = "as if p(label given signal, group) had not changed"
 
 #: What the numbers of a policy are that was fitted on predictions made out of fold.
 OUT_OF_FOLD = (
-    "These numbers are out of fold: everybody is decided about by a model that was not fitted on them, as new people "
+    "These numbers are out of fold: everybody is decided on by a model that was not fitted on them, as new people "
     "will be. On these same rows the final model decides differently."
 )
 
@@ -47,18 +53,20 @@ class Basis:
     ----------
     loss_name : str
         What the loss is called; "error" for the error rate.
-    today : Outcome, or None
+    baseline : Outcome, or None
         What is decided without the policy does to the same people.
-    asked : dict of component name to float
+    allowed : dict of measure name to float
         Gaps that were allowed.
     out_of_fold : bool
         Whether each person's probabilities came from a model that was not fitted on that person.
-    requirements : tuple of Asked
+    requirements : tuple of Goal
         What else was asked for.
     unconstrained : Lazy of Outcome, or None
         What a policy of the same kind does of which nothing was required, at the same cost of changes.
     change_cost : float
-        What a decision that is not today's cost beside the loss.
+        What a changed decision cost beside the loss.
+    baseline_given : bool
+        Whether the baseline was given; otherwise it is what the model predicts.
     least_loss : float, or None
         The loss at its best, where hidden reasons leave it open and the loss that is stated is its worst.
     evidence : Evidence, or None
@@ -69,28 +77,29 @@ class Basis:
     """
 
     loss_name: str = ""
-    today: Outcome | None = None
-    asked: dict[str, float] = field(default_factory=dict)
+    baseline: Outcome | None = None
+    allowed: dict[str, float] = field(default_factory=dict)
     out_of_fold: bool = False
-    requirements: tuple[Asked, ...] = ()
+    requirements: tuple[Goal, ...] = ()
     unconstrained: Lazy[Outcome] | None = None
     change_cost: float = 0.0
     evidence: Evidence | None = None
     least_loss: float | None = None
     steered: tuple[str, ...] = ()
+    baseline_given: bool = False
 
-    def reached(self, components: Sequence[Component], means: Floats) -> list[str]:
+    def reached(self, measures: Sequence[Measure], means: Floats) -> list[str]:
         """What group means make of every requirement that compares people, and who is not compared, in sentences."""
         found = []
         for asked in self.requirements:
-            component, number = components[asked.j], asked.reached(means)
-            if asked.measure == "mean":
+            measure, number = measures[asked.j], asked.reached(means)
+            if asked.statistic == "mean":
                 # The group means are stated anyway; of who loses, the share of all of them.
-                found += [f"Asked for: {asked.words}. It is {100 * number:.6g} %."] * component.aside
+                found += [f"Asked for: {asked.words}. It is {100 * number:.6g} %."] * measure.aside
                 continue
-            text = f"{number:.6g}" if asked.measure == "ratio" else component.quantity(number)
+            text = f"{number:.6g}" if asked.statistic == "ratio" else measure.quantity(number)
             each = zip(asked.names, asked.means(means).tolist(), strict=True)
-            whose = ", ".join(f"{component.quantity(mean)} in {name!r}" for name, mean in each)
+            whose = ", ".join(f"{measure.quantity(mean)} in {name!r}" for name, mean in each)
             found.append(f"Asked for: {asked.words}. It is {text} ({whose}).")
             if asked.left_out:
                 who = ", ".join(f"{name!r} ({people:,.6g} people)" for name, people in asked.left_out.items())
@@ -98,26 +107,27 @@ class Basis:
         return found
 
     def remarks(
-        self, components: Sequence[Component], groups: Sequence[str], outcome: Outcome, whom: str
+        self, measures: Sequence[Measure], groups: Sequence[str], outcome: Outcome, whom: str
     ) -> list[str]:
-        """What is to be said of the policy beside today's decisions; ``whom`` are the people it was fitted on."""
-        if self.today is None:
+        """What is to be said of the policy beside the baseline; ``whom`` are the people it was fitted on."""
+        if self.baseline is None:
             return []
-        asked = [self.asked.get(component.name, math.inf) for component in components]
-        found = nothing_to_repair(components, self.today.gaps, asked, f"{whom}, as is decided today")
+        asked = [self.allowed.get(measure.name, math.inf) for measure in measures]
+        words = baseline_words(self.baseline_given)
+        found = nothing_to_repair(measures, self.baseline.gaps, asked, f"{whom}, {words.name}")
         if found and outcome.changed is not None and (outcome.changed > NEGLIGIBLE).any():
             found = [
                 f"{found[0]} What it changes all the same is for the loss, or so that the gap can be shown."
             ]
-        where, means = f"{whom}, compared with today", (self.today.means, outcome.means)
-        found += few_counted(components, groups, *means, where)
-        return found + every_group_loses(components, groups, *means, where, by_policy=True)
+        where, means = f"{whom}, compared with {words.whole}", (self.baseline.means, outcome.means)
+        found += few_counted(measures, groups, *means, where)
+        return found + every_group_loses(measures, groups, *means, where, by_policy=True)
 
     def unmeasured(self, known: tuple[str, ...]) -> Basis:
         """What is asked of a policy that holds the controls of a moment, and all that is known of it."""
         return Basis(
             self.loss_name,
-            asked=self.asked,
+            allowed=self.allowed,
             requirements=self.requirements,
             change_cost=self.change_cost,
             steered=known,
@@ -125,24 +135,25 @@ class Basis:
 
     def to_json(self) -> dict[str, Any]:
         """As data."""
-        found = {
+        return {
             "loss_name": self.loss_name,
-            "today": None if self.today is None else write_outcome(self.today),
-            "asked": [[name, width] for name, width in self.asked.items()],
+            "baseline": None if self.baseline is None else write_outcome(self.baseline),
+            "baseline_given": self.baseline_given,
+            "asked": [[name, width] for name, width in self.allowed.items()],
             "out_of_fold": self.out_of_fold,
             "requirements": [
                 {
                     "words": asked.words,
-                    "component": asked.j,
+                    "measure": asked.j,
                     "over": asked.over,
-                    "measure": asked.measure,
+                    "statistic": asked.statistic,
                     "names": plain(list(asked.names), "group"),
                     "shares": asked.shares.tolist(),
                     "left_out": [
                         [*plain([name], "group"), people] for name, people in asked.left_out.items()
                     ],
                     "sides": [side if math.isfinite(side) else None for side in (asked.lower, asked.upper)],
-                    "today": asked.today,
+                    "baseline": asked.baseline,
                 }
                 for asked in self.requirements
             ],
@@ -150,31 +161,20 @@ class Basis:
             "change_cost": self.change_cost,
             "evidence": None if self.evidence is None else self.evidence.to_json(),
             "least_loss": self.least_loss,
+            "steered": list(self.steered),
         }
-        # Others keep the checksum that they had before there was such a thing.
-        return found | ({"steered": list(self.steered)} if self.steered else {})
 
     @classmethod
     def from_json(cls, content: Any, shape: tuple[int, ...]) -> Basis:
         """Read what :meth:`to_json` wrote, for means of this shape."""
-        if content is None:
-            return cls()  # files of 0.1.0 do not say it
-        names = {"loss_name", "today", "asked", "out_of_fold"}
-        later: dict[str, Any] = {
-            "unconstrained": None,
-            "change_cost": 0.0,
-            "requirements": [],
-            "evidence": None,
-            "least_loss": None,
-            "steered": [],
-        }
-        if not isinstance(content, dict) or set(content) - set(later) != names:
+        if not isinstance(content, dict) or set(content) != _PARTS:
             raise refused("it does not say what its numbers rest on")
-        content = later | content
         if type(content["loss_name"]) is not str or type(content["out_of_fold"]) is not bool:
             raise refused("the name of its loss, or whether it was fitted out of fold, is of another type")
-        today, free = content["today"], content["unconstrained"]
-        today = None if today is None else read_outcome(today, shape, "today")
+        if type(content["baseline_given"]) is not bool:
+            raise refused("whether its baseline was given is not known")
+        baseline, free = content["baseline"], content["unconstrained"]
+        baseline = None if baseline is None else read_outcome(baseline, shape, "baseline")
         free = None if free is None else Lazy.of(read_outcome(free, shape, "unconstrained"))
         cost = read_number(content["change_cost"], "cost of changes")
         if not 0.0 <= cost < math.inf:
@@ -185,41 +185,47 @@ class Basis:
         others = tuple(_asked(part, shape) for part in content["requirements"])
         evidence, least = Evidence.from_json(content["evidence"], shape), content["least_loss"]
         least = None if least is None else read_number(least, "least loss")
-        told = (today, asked, content["out_of_fold"], others, free, cost, evidence, least)
+        told = (baseline, asked, content["out_of_fold"], others, free, cost, evidence, least)
         steered = content["steered"]
         if type(steered) is not list or not all(type(sentence) is str for sentence in steered):
             raise refused("what is known of its controls is no list of sentences")
-        return cls(content["loss_name"], *told, tuple(steered))
+        return cls(content["loss_name"], *told, tuple(steered), content["baseline_given"])
 
 
-def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
+#: What is always said of it.
+_PARTS = {"asked", "baseline", "baseline_given", "change_cost", "evidence", "least_loss", "loss_name"} | {
+    *("out_of_fold", "requirements", "steered", "unconstrained")
+}
+
+
+def _asked(content: Any, shape: tuple[int, ...]) -> Goal:
     """Read a requirement, for means of this shape."""
-    names = {"words", "component", "measure", "names", "shares", "left_out"}
-    if isinstance(content, dict):
-        content = {"over": None, "sides": [None, None], "today": False} | content
-    names |= {"over", "sides", "today"}
+    names = {"words", "measure", "statistic", "names", "shares", "left_out"}
+    names |= {"over", "sides", "baseline"}
     if not isinstance(content, dict) or set(content) != names or type(content["words"]) is not str:
         raise refused("a requirement lacks a part, or has one too many")
     if type(content["words"]) is not str:
         raise refused("a requirement has no words")
-    j, whose = content["component"], tuple(read_values(content["names"], "group"))
+    j, whose = content["measure"], tuple(read_values(content["names"], "group"))
     over = content["over"]
     if over is not None and (type(over) is not int or not 0 <= over < shape[1]):
         raise refused("a requirement speaks of a fraction of nobody")
-    if type(j) is not int or not 0 <= j < shape[1] or content["measure"] not in MEASURES or not whose:
-        raise refused("a requirement speaks of no component, of nobody, or measures what nothing does")
+    if type(j) is not int or not 0 <= j < shape[1] or content["statistic"] not in STATISTICS or not whose:
+        raise refused("a requirement speaks of no measure, of nobody, or measures what nothing does")
     shares = check_shape("shares", read_numbers(content["shares"], "shares"), (len(whose), shape[0]))
     left_out = {
         read_values([name], "group")[0]: read_number(people, "people") for name, people in content["left_out"]
     }
-    sides, today = content["sides"], content["today"]
-    if type(sides) is not list or len(sides) != 2 or type(today) is not bool:
+    sides, baseline = content["sides"], content["baseline"]
+    if type(sides) is not list or len(sides) != 2 or type(baseline) is not bool:
         raise refused("a requirement does not say between which numbers it has to be")
     lower, upper = (
         endless if side is None else read_number(side, "side of a requirement")
         for side, endless in zip(sides, (-math.inf, math.inf), strict=True)
     )
-    return Asked(content["words"], j, content["measure"], shares, whose, left_out, over, lower, upper, today)
+    return Goal(
+        content["words"], j, content["statistic"], shares, whose, left_out, over, lower, upper, baseline
+    )
 
 
 #: Shares of an outcome that may not be known.

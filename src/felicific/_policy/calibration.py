@@ -27,15 +27,15 @@ class Calibration:
 
     knots: tuple[tuple[tuple[Floats, Floats], ...], ...] = field(repr=False)
 
-    def apply(self, proba: Floats, group: Codes) -> Floats:
-        """Calibrated probabilities of every class, of the shape of ``proba``."""
+    def apply(self, score: Floats, group: Codes) -> Floats:
+        """Calibrated probabilities of every class, of the shape of ``score``."""
         if len(group) and int(group.max()) >= len(self.knots):
             raise DataError("A group has no calibration.", "Fit the policy on people of every group.")
-        calibrated = np.empty_like(proba)
+        calibrated = np.empty_like(score)
         for z, curves in enumerate(self.knots):
             rows = np.flatnonzero(group == z)
-            part = proba[rows]
-            if proba.shape[1] == 2:
+            part = score[rows]
+            if score.shape[1] == 2:
                 second = np.interp(part[:, 1], *curves[1])
                 calibrated[rows] = np.column_stack([1.0 - second, second])
                 continue
@@ -46,16 +46,16 @@ class Calibration:
 
 
 def fit_calibration(
-    method: str, proba: Floats, labels: Codes, group: Codes, n_groups: int, weight: Floats
+    method: str, score: Floats, labels: Codes, group: Codes, n_groups: int, weight: Floats
 ) -> Calibration:
     """Fit one curve per group and class; of two classes, what is not the second one is the first."""
-    knots, classes = [], range(proba.shape[1])
+    knots, classes = [], range(score.shape[1])
     for z in range(n_groups):
         rows = np.flatnonzero(group == z)
         curves = []
         for k in classes if len(classes) > 2 else classes[1:]:
             hit = (labels[rows] == k).astype(np.float64)
-            curves.append(fit_curve(method, proba[rows, k], hit, weight[rows]))
+            curves.append(fit_curve(method, score[rows, k], hit, weight[rows]))
         if len(classes) == 2:
             curves.insert(0, (1.0 - curves[0][0][::-1], 1.0 - curves[0][1][::-1]))
         knots.append(tuple(curves))

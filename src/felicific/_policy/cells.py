@@ -22,7 +22,7 @@ from felicific._policy.lookup import Lookup, cells_and_labels
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression
-from felicific._problem.asked import gaps_asked
+from felicific._problem.constraints import allowed_gaps
 from felicific._problem.exploration import JUST, Explored
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Chance, Requirement, chances_of
@@ -90,12 +90,12 @@ class CellPolicy(Policy):
 
     @property
     def sums_suffice(self) -> bool:
-        """Unless a person's signal is drawn by lot."""
+        """Unless a person's signal is decided at random."""
         return not self.signal.drawn
 
     @property
     def share_drawn(self) -> float | None:
-        """Where people are is all there is to know of them, unless their signal is drawn by lot."""
+        """Where people are is all there is to know of them, unless their signal is decided at random."""
         if not self.randomize:
             return 0.0
         if self.signal.drawn:
@@ -104,17 +104,17 @@ class CellPolicy(Policy):
         return float(np.average(cells, weights=self.mass.ravel()))
 
     @property
-    def draws_lots(self) -> bool:
-        """Whether some cell leaves more than one decision open, or a person's signal is drawn by lot."""
+    def is_randomized(self) -> bool:
+        """Whether some cell leaves more than one decision open, or a person's signal is decided at random."""
         table = self.q.reshape(-1, self.q.shape[2])
         return self.randomize and (self.signal.drawn or bool(faces_lottery(table).any()))
 
     @property
-    def keeps_today(self) -> Truths:
+    def keeps_baseline(self) -> Truths:
         """Groups whose every cell gets what the model decides there; a label that is drawn tells nothing of it."""
         if self.signal.drawn or self.listed:
-            return super().keeps_today
-        kept = self.q[:, np.arange(self.q.shape[1]), self.signal.today(len(self.classes))]
+            return super().keeps_baseline
+        kept = self.q[:, np.arange(self.q.shape[1]), self.signal.baseline(len(self.classes))]
         return np.asarray((kept >= 1.0).all(axis=1))
 
     @property
@@ -124,7 +124,7 @@ class CellPolicy(Policy):
         return replace(self, q=self.unconstrained.value, explore=())
 
     def share_explored(self, one: Explored) -> float | None:
-        """By the weight of the cells with just that chance; not where a person's signal is drawn by lot."""
+        """By the weight of the cells with just that chance; not where a person's signal is decided at random."""
         if self.signal.drawn:
             return None
         chance, g, k = one.chance, len(self.q), len(self.classes)
@@ -138,8 +138,8 @@ class CellPolicy(Policy):
 
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
         if len(scores) == 1 and scores.ndim == 2 and self.signal.needs_proba and not self.of_values:
-            proba = check_proba(scores, len(self.classes), ONE)
-            cell = self.signal.cell_of(proba[0].tolist())
+            score = check_proba(scores, len(self.classes), ONE)
+            cell = self.signal.cell_of(score[0].tolist())
             if cell is not None:
                 return self.q[None, 0 if group is None else group[0], cell]
         spread = self._spreads(scores)
@@ -181,7 +181,7 @@ class CellPolicy(Policy):
 
     @cached_property
     def _sure(self) -> list[list[int | None]]:
-        """The position of the decision of every group and cell; None where lots decide."""
+        """The position of the decision of every group and cell; None where draws decide."""
         drawn = faces_lottery(self.q.reshape(-1, self.q.shape[2])).reshape(self.q.shape[:2])
         best = self.q.argmax(axis=2).astype(object)
         if self.randomize:
@@ -196,8 +196,8 @@ class CellPolicy(Policy):
         coded = encode_labels(scores, self.classes, "prediction", rows) if labels else None
 
         def spread(part: slice) -> Spread:
-            proba = self.read(scores[part], rows[part]) if coded is None else None
-            return self.signal.spread(proba, None if coded is None else coded[part])
+            score = self.read(scores[part], rows[part]) if coded is None else None
+            return self.signal.spread(score, None if coded is None else coded[part])
 
         return spread
 
@@ -229,17 +229,17 @@ class CellPolicy(Policy):
 
     def places(self, people: People) -> tuple[Codes, Codes] | None:
         """Of a score; probabilities that are none are left to whoever checks them."""
-        k, proba = len(self.classes), people.proba
+        k, score = len(self.classes), people.score
         cells = self.signal.of_bins(k)
         if (
             cells is None
-            or proba is None
-            or proba.dtype != np.float64
-            or proba.shape[1] != k
-            or not len(proba)
+            or score is None
+            or score.dtype != np.float64
+            or score.shape[1] != k
+            or not len(score)
         ):
             return None
-        return cells_and_labels(proba, cells, self.signal.line(k) or 0.0)
+        return cells_and_labels(score, cells, self.signal.line(k) or 0.0)
 
     @classmethod
     def follow(cls, policies: Sequence[Self], seen: tuple[Codes | None, Spread]) -> Floats:
@@ -286,7 +286,7 @@ class CellPolicy(Policy):
         one = policies[0]
         names = one.wording if wording is None else wording
         k = len(one.classes)
-        today, runs = one.signal.today(k), one.signal.runs(k)
+        baseline, runs = one.signal.baseline(k), one.signal.runs(k)
         tables = range(len(one.groups) if one.sees_group else 1)
         alike = [[treated_alike(policy.q[z], runs) for z in tables] for policy in policies]
         stretches = sorted({stretch for tables in alike for table in tables for stretch in table})
@@ -297,14 +297,14 @@ class CellPolicy(Policy):
             persons = one.signal.describe_all(stretches, names.classes, digits)
         who = dict(zip(stretches, persons, strict=True))
         return [
-            policy._rules(found, who, today, names) for policy, found in zip(policies, alike, strict=True)
+            policy._rules(found, who, baseline, names) for policy, found in zip(policies, alike, strict=True)
         ]
 
     def _rules(
         self,
         alike: list[list[tuple[int, int]]],
         who: dict[tuple[int, int], str],
-        today: Codes,
+        baseline: Codes,
         names: Wording,
     ) -> list[str]:
         """A sentence for each of the stretches of every group; ``who`` says whom a stretch is about."""
@@ -316,15 +316,15 @@ class CellPolicy(Policy):
             for first, last in stretches:
                 held = mass[first : last + 1].sum()
                 share = f"{held / weight:.1%} {whole}" if weight > 0 else "nobody"
-                now = None if self.listed else today[first : last + 1]
+                now = None if self.listed else baseline[first : last + 1]
                 treatment = self._treatment(self.q[z, first], now, names.decisions)
                 sentences.append(f"{where}, {who[first, last]} ({share}) {treatment}.")
         return sentences
 
-    def _treatment(self, q: Floats, today: Codes | None, decisions: Sequence[str]) -> str:
+    def _treatment(self, q: Floats, baseline: Codes | None, decisions: Sequence[str]) -> str:
         if q.max() == 1.0:
             d = int(q.argmax())
-            note = ", not as the label says" if today is not None and (today != d).all() else ""
+            note = ", not as the label says" if baseline is not None and (baseline != d).all() else ""
             return f"is always decided {decisions[d]}{note}"
         open_to = np.flatnonzero(q).tolist()
         chances = (f"{q[d]:.2%}" for d in open_to)
@@ -345,12 +345,12 @@ class CellPolicy(Policy):
     def _collapsed(self) -> list[str]:
         """Whether a score tells no more than the label, because all people of a label are in one cell."""
         k, mass = len(self.classes), self.mass if self.sees_group else self.mass.sum(axis=0, keepdims=True)
-        alike, today = self.signal.alike(mass, k), self.signal.today(k)
+        alike, baseline = self.signal.alike(mass, k), self.signal.baseline(k)
         if not self.signal.ordered:
             return []
         for z, held in enumerate(mass > 0):
             places = np.arange(len(held)) if alike is None else alike[z]
-            if any(len({*places[held & (today == d)].tolist()}) > 1 for d in range(k)):
+            if any(len({*places[held & (baseline == d)].tolist()}) > 1 for d in range(k)):
                 return []
         return ["This policy is the label policy: in every group all people of a label are in one score bin."]
 
@@ -424,15 +424,15 @@ class CellPolicy(Policy):
 
 def placed(signal: Signal, people: People) -> People:
     """The people with the places of their values, where the signal is made of these; else as they are."""
-    if not isinstance(signal, ValueCells) or people.proba is None:
+    if not isinstance(signal, ValueCells) or people.score is None:
         return people
-    return replace(people, proba=signal.read(people.proba[:, 1], people.rows), checked=True)
+    return replace(people, score=signal.read(people.score[:, 1], people.rows), checked=True)
 
 
 def cut_people(score: Score, people: People) -> tuple[People, ValueCells]:
     """Cells of what a decision function says of people, and the people with their places."""
-    assert people.proba is not None, "there are values"
-    values = check_values(people.proba[:, 1], people.rows)
+    assert people.score is not None, "there are values"
+    values = check_values(people.score[:, 1], people.rows)
     signal = cut_values(score, values, people.predictions() == 1, people.codes, people.weights)
     return placed(signal, people), signal
 
@@ -472,7 +472,7 @@ def solve_cells(
         q=solution.q,
         mass=joined.mass,
         unconstrained=Lazy(lambda: free.value.q),
-        components=joined.components,
+        measures=joined.measures,
         outcome=solution.outcome,
         prices=solution.prices,
         salt=salt,
@@ -483,9 +483,10 @@ def solve_cells(
         explore=explored_in(chances, losses),
         basis=Basis(
             joined.loss_name,
-            joined.today_if_known,
-            gaps_asked(requirements, joined.components),
-            requirements=solution.asked,
+            joined.baseline_or_none,
+            allowed_gaps(requirements, joined.measures),
+            baseline_given=joined.baseline_given,
+            requirements=solution.goals,
             unconstrained=Lazy(lambda: free.value.outcome),
             change_cost=cost,
             evidence=Evidence.of(joined, solution.q),

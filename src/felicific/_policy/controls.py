@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Control:
-    """What decides about a group at a moment.
+    """What decides on a group at a moment.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Control:
 
 
 class Seen(ABC):
-    """What is known of some people before they are decided about, each in the order of the rows.
+    """What is known of some people before they are decided on, each in the order of the rows.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Controls(ABC):
     Attributes
     ----------
     j : int
-        Position of the component that is steered.
+        Position of the measure that is steered.
     fitted : list of float
         Where the controls begin, by group.
     shares : list of float
@@ -78,7 +78,7 @@ class Controls(ABC):
     slope : float, or None
         Happiness per unit of control; None where the people tell it while they come.
     needs_keys : bool
-        Whether lots are drawn.
+        Whether the lottery draws.
     """
 
     j: int

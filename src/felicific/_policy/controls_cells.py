@@ -1,11 +1,11 @@
 r"""Controls of policies of cells: shares of people, in the order of their scores.
 
 The people of a group stand in one line, the cell of the highest score first, those of a cell in the order of their
-lots. Where somebody stands is the rank
+draws. Where somebody stands is the rank
 
 .. math:: r = \sum_{s' > s} m_{zs'} + (1 - u) \, m_{zs}
 
-with the lot :math:`u` of the person's key, as the policy itself draws it, and the shares :math:`m_{zs}` of the fitted
+with the draw :math:`u` of the person's key, as the policy itself draws it, and the shares :math:`m_{zs}` of the fitted
 people of the group in its cells. Those up to the control are decided the second class: a threshold that moves.
 """
 
@@ -25,7 +25,7 @@ from felicific._policy.controls import Control, Controls, Seen
 from felicific._policy.lottery import uniforms
 from felicific._problem.happiness import Happiness, HappinessLike, resolve_happiness
 from felicific._problem.problem import Problem
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import named_groups
 from felicific._tables.groups import names_at
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError, HappinessError
@@ -50,7 +50,7 @@ class RankControls(Controls):
         second = policy.rounded(policy.q)[:, :, 1] if not policy.signal.drawn else policy.q[:, :, 1]
         self.fitted = (self._mass * second).sum(axis=1).clip(0.0, 1.0).tolist()
         known = np.zeros(len(policy.groups), dtype=bool)
-        known[known_groups(policy.groups, policy.attributes, policy.unknown)] = True
+        known[named_groups(policy.groups, policy.attributes, policy.unknown)] = True
         shares = np.where(known, held, 0.0)
         self.shares = (shares / shares.sum()).tolist()
         self.needs_keys = policy.randomize
@@ -81,17 +81,17 @@ class RankControls(Controls):
         return _Ranked(ranks, values, counted)
 
     def _ranks(self, scores: Array, group: Codes, keys: Sequence[str] | None) -> Floats:
-        lots = np.full(len(group), 0.5) if keys is None else 1.0 - uniforms(self._policy.salt, keys)
+        draws = np.full(len(group), 0.5) if keys is None else 1.0 - uniforms(self._policy.salt, keys)
         spread = self._policy.spread(scores)
         cell, share = spread[0]
-        if share is not None:  # the label itself is drawn; what is left of the lot is a lot again
+        if share is not None:  # the label itself is drawn; what is left of the draw is a draw again
             (_, none), (_, chance) = spread
             assert none is not None, "every label has its chance"
             assert chance is not None, "every label has its chance"
-            second = lots <= chance
-            lots = np.where(second, lots, lots - chance) / np.where(second, chance, none)
+            second = draws <= chance
+            draws = np.where(second, draws, draws - chance) / np.where(second, chance, none)
             cell = second.astype(np.intp)
-        return np.asarray(self._above[group, cell] + lots.clip(0.0, 1.0) * self._mass[group, cell])
+        return np.asarray(self._above[group, cell] + draws.clip(0.0, 1.0) * self._mass[group, cell])
 
     def described(self, z: int, now: float, reach: float) -> Control:
         """As a threshold of the score, or by the labels."""
@@ -119,7 +119,7 @@ class RankControls(Controls):
         return np.asarray(np.where(mass > 0, part.clip(0.0, 1.0), above <= now))
 
     def _threshold(self, z: int, now: float) -> float | None:
-        """The score above which the second class is decided; within a cell where lots decide, as far as they do."""
+        """The score above which the second class is decided; within a cell where draws decide, as far as they do."""
         signal = self._policy.signal
         if signal.line(2) is None or not signal.ordered:
             return None
@@ -190,27 +190,27 @@ def _check_cells(policy: CellPolicy) -> None:
 
 
 def _function(policy: CellPolicy, j: int, happiness: HappinessLike | None) -> Happiness:
-    """The function of the component that is steered."""
-    component = policy.components[j]
-    check_steered(component, looks_at_y=False)
+    """The function of the measure that is steered."""
+    measure = policy.measures[j]
+    check_steered(measure, looks_at_y=False)
     if happiness is None:
         raise HappinessError(
-            f"A policy of kind {policy.kind!r} remembers the name {component.name!r} of its happiness, and not what it "
+            f"A policy of kind {policy.kind!r} remembers the name {measure.name!r} of its happiness, and not what it "
             "is.",
             "Pass happiness= as it was fitted.",
         )
     given = resolve_happiness(happiness, policy.classes.tolist(), policy.favourable)
-    found = next((part for part in given if part.name == component.name), None)
+    found = next((part for part in given if part.name == measure.name), None)
     if found is None:
         named = ", ".join(repr(str(part.name)) for part in given)
         raise HappinessError(
-            f"The policy was fitted with the happiness {component.name!r}, and {named} was given.",
-            f"If it is the same, say so: name={component.name!r}.",
+            f"The policy was fitted with the happiness {measure.name!r}, and {named} was given.",
+            f"If it is the same, say so: name={measure.name!r}.",
         )
-    check_steered(component, looks_at_y=found.looks_at_y)
-    if found.looks_at_today:
+    check_steered(measure, looks_at_y=found.looks_at_y)
+    if found.looks_at_baseline:
         raise HappinessError(
-            f"The happiness {found.name!r} looks at what is decided today, which a steering is not told.",
+            f"The happiness {found.name!r} looks at the baseline, which a steering is not told.",
             "Steer what depends on the decision and on x.",
         )
     return found

@@ -1,7 +1,7 @@
 r"""Controls of individual policies: the weight of happiness beside the loss.
 
 About a person of group z that decision is taken which has the least :math:`c(d) - \kappa_z \eta(d)`, of expected loss
-and happiness. No lots are drawn: the weight at which one such policy stands for the fitted mixture, and how steeply
+and happiness. There is no lottery: the weight at which one such policy stands for the fitted mixture, and how steeply
 means follow it, were looked for when the policy was fitted (:mod:`felicific._program.slopes`).
 """
 
@@ -63,14 +63,14 @@ class WeightControls(Controls):
 
     def described(self, z: int, now: float, reach: float) -> Control:
         """The weight, per unit."""
-        component = self._policy.components[self.j]
-        words = f"least expected loss less {now:.4g} per {component.unit or 'unit'} of {component.name!r}"
+        measure = self._policy.measures[self.j]
+        words = f"least expected loss less {now:.4g} per {measure.unit or 'unit'} of {measure.name!r}"
         return Control(now, self.fitted[z], *self.limits(reach)[z], None, words)
 
     def policy(self, now: Sequence[float], known: tuple[str, ...]) -> IndividualPolicy:
         """One deterministic policy, which everybody follows whose group is known."""
         old, g = self._policy, len(self.fitted)
-        kappa = np.zeros((1, g, len(old.components)))
+        kappa = np.zeros((1, g, len(old.measures)))
         kappa[0, :, self.j] = now
         mixture = Mixture(np.array([CHOOSES]), np.ones(1), kappa, np.ones((g, 1)))
         strangers = [z for z, share in enumerate(self.shares) if share == 0]
@@ -127,7 +127,7 @@ class _Weighed(Seen):
 
 def _slopes(policy: IndividualPolicy, j: int) -> Slopes:
     """How means follow weights; refused where nobody knows."""
-    check_steered(policy.components[j], looks_at_y=False)
+    check_steered(policy.measures[j], looks_at_y=False)
     if not policy.sees_group:
         raise DataError(
             "The policy decides without the group, and every group has a control of its own.",
@@ -136,11 +136,11 @@ def _slopes(policy: IndividualPolicy, j: int) -> Slopes:
     slopes = policy.slopes
     if slopes is None or slopes.j != j:
         weighs = np.flatnonzero(policy.mixture.kappa.any(axis=(0, 1))).tolist()
-        names = ", ".join(repr(policy.components[k].name) for k in weighs)
+        names = ", ".join(repr(policy.measures[k].name) for k in weighs)
         raise DataError(
-            f"The policy weighs {len(weighs)} components, {names}, and one is steered."
+            f"The policy weighs {len(weighs)} measures, {names}, and one is steered."
             if len(weighs) > 1
-            else f"The policy does not say how the means of {policy.components[j].name!r} follow its weights.",
+            else f"The policy does not say how the means of {policy.measures[j].name!r} follow its weights.",
             "Fit it again, with one happiness."
             if len(weighs) > 1
             else "Fit it again: files of an older felicific, and policies off a frontier, lack it.",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.rows import Asked
-from felicific._problem.unions import known_groups
+from felicific._problem.rows import Goal
+from felicific._problem.unions import named_groups
 from felicific._program.evidence import Evidence
 from felicific._typing import Floats
 from felicific.exceptions import DataError, GroupError
@@ -30,9 +30,9 @@ FEW = 100
 
 def expected_gaps(policy: Policy, people: People = None) -> dict[str, float]:
     """See :meth:`felicific.Policy.expected_gaps`."""
-    each = [_plain(policy, j) for j in range(len(policy.components))]
+    each = [_plain(policy, j) for j in range(len(policy.measures))]
     found = _expected(policy, each, people)
-    return {policy.components[asked.j].name: gap for asked, gap in zip(each, found, strict=True)}
+    return {policy.measures[asked.j].name: gap for asked, gap in zip(each, found, strict=True)}
 
 
 def expected_reached(policy: Policy, people: People = None) -> dict[str, float]:
@@ -41,21 +41,21 @@ def expected_reached(policy: Policy, people: People = None) -> dict[str, float]:
     return {asked.words: gap for asked, gap in zip(each, _expected(policy, each, people), strict=True)}
 
 
-def _plain(policy: Policy, j: int) -> Asked:
-    """The gap of a component between all groups, but for people whose group is missing."""
-    rows = known_groups(policy.groups, policy.attributes, policy.unknown)
-    component = policy.components[j]
-    over = [other.name for other in policy.components].index(component.over) if component.over else None
-    names, width = tuple(policy.groups[z] for z in rows), policy.basis.asked.get(component.name, math.inf)
-    return Asked("", j, "gap", np.eye(len(policy.groups))[rows], names, {}, over, upper=width)
+def _plain(policy: Policy, j: int) -> Goal:
+    """The gap of a measure between all groups, but for people whose group is missing."""
+    rows = named_groups(policy.groups, policy.attributes, policy.unknown)
+    measure = policy.measures[j]
+    over = [other.name for other in policy.measures].index(measure.over) if measure.over else None
+    names, width = tuple(policy.groups[z] for z in rows), policy.basis.allowed.get(measure.name, math.inf)
+    return Goal("", j, "gap", np.eye(len(policy.groups))[rows], names, {}, over, upper=width)
 
 
-def _comparisons(policy: Policy) -> list[Asked]:
+def _comparisons(policy: Policy) -> list[Goal]:
     """What was asked for that compares people otherwise."""
-    return [asked for asked in policy.basis.requirements if asked.measure != "mean"]
+    return [asked for asked in policy.basis.requirements if asked.statistic != "mean"]
 
 
-def _expected(policy: Policy, each: list[Asked], people: People) -> list[float]:
+def _expected(policy: Policy, each: list[Goal], people: People) -> list[float]:
     """What new people are expected to make of each."""
     evidence = policy.basis.evidence
     if evidence is None:
@@ -66,15 +66,15 @@ def _expected(policy: Policy, each: list[Asked], people: People) -> list[float]:
     more, found = _more(policy, evidence, people), []
     for asked in each:
         # These very people, so what ignores the label is known of them without any error.
-        sure = people is None and policy.expected and not policy.components[asked.j].looks_at_y
+        sure = people is None and policy.expected and not policy.measures[asked.j].looks_at_y
         number = evidence.expected(asked, policy.outcome.means, more, sure=sure)
         found.append(_possible(policy, asked, number, asked.reached(policy.outcome.means)))
     return found
 
 
-def _possible(policy: Policy, asked: Asked, number: float, fitted: float) -> float:
+def _possible(policy: Policy, asked: Goal, number: float, fitted: float) -> float:
     """No gap is wider than the bounds of happiness allow, and chance brings nobody closer than where it was fitted."""
-    return min(number, fitted if asked.measure == "ratio" else policy.components[asked.j].widest)
+    return min(number, fitted if asked.statistic == "ratio" else policy.measures[asked.j].widest)
 
 
 def _more(policy: Policy, evidence: Evidence, people: People) -> Floats:
@@ -111,7 +111,7 @@ def outlook(policy: Policy) -> str:
         for one, number in zip(each, _expected(policy, each, None), strict=True)
     ]
     between = f" between all{' known' if policy.unknown is not None else ''} groups" if asked else ""
-    open_ones = any(component.ends for component in policy.components)
+    open_ones = any(measure.ends for measure in policy.measures)
     hidden = ", if nothing is hidden" if open_ones else ""
     return f"{text}{between} must be expected{''.join(f', and {part}' for part in asked)}{hidden}."
 
@@ -119,13 +119,13 @@ def outlook(policy: Policy) -> str:
 def gaps_in_words(policy: Policy, gaps: Mapping[str, float], digits: int = 6) -> str:
     """The gap of every happiness, of a criterion the largest one."""
     largest: dict[str, int] = {}
-    for j, component in enumerate(policy.components):
-        if component.aside:
+    for j, measure in enumerate(policy.measures):
+        if measure.aside:
             continue
-        k = largest.setdefault(component.family, j)
-        if gaps[component.name] > gaps[policy.components[k].name]:
-            largest[component.family] = j
-    each = [_about(policy, j, gaps[policy.components[j].name], digits) for j in largest.values()]
+        k = largest.setdefault(measure.family, j)
+        if gaps[measure.name] > gaps[policy.measures[k].name]:
+            largest[measure.family] = j
+    each = [_about(policy, j, gaps[policy.measures[j].name], digits) for j in largest.values()]
     if len(each) == 1:
         return each[0]
     titles = [name.replace("_", " ") if name in CRITERIA else name for name in largest]
@@ -135,13 +135,13 @@ def gaps_in_words(policy: Policy, gaps: Mapping[str, float], digits: int = 6) ->
 def _about(policy: Policy, j: int, gap: float, digits: int = 2) -> str:
     """A gap with so many digits, and its unit; what is left of an exact zero after rounding is zero."""
     negligible = gap <= 1e-12 * np.nanmax(np.abs(policy.outcome.means[:, j]))
-    return policy.components[j].quantity(0.0 if negligible else float(f"{gap:.{digits}g}"))
+    return policy.measures[j].quantity(0.0 if negligible else float(f"{gap:.{digits}g}"))
 
 
-def _measured(policy: Policy, asked: Asked, number: float) -> str:
+def _measured(policy: Policy, asked: Goal, number: float) -> str:
     """A gap or a ratio, as it is measured, with two digits."""
-    text = f"{number:.2g}" if asked.measure == "ratio" else _about(policy, asked.j, number)
-    return f"a {asked.measure} of about {text}"
+    text = f"{number:.2g}" if asked.statistic == "ratio" else _about(policy, asked.j, number)
+    return f"a {asked.statistic} of about {text}"
 
 
 def _two_digits(number: float, *, up: bool = True) -> float:
@@ -158,7 +158,7 @@ def too_few(policy: Policy) -> list[str]:
     evidence = policy.basis.evidence
     if evidence is None or policy.expected:
         return []
-    plain = [_plain(policy, j) for j in range(len(policy.components))]
+    plain = [_plain(policy, j) for j in range(len(policy.measures))]
     found = [
         _short(policy, evidence, asked)
         for asked in (*plain, *_comparisons(policy))
@@ -167,30 +167,30 @@ def too_few(policy: Policy) -> list[str]:
     return [text for _, text in sorted(one for one in found if one is not None)[:1]]
 
 
-def _short(policy: Policy, evidence: Evidence, asked: Asked) -> tuple[float, str] | None:
+def _short(policy: Policy, evidence: Evidence, asked: Goal) -> tuple[float, str] | None:
     """What is to be said of one comparison, and how bad it is: the less the worse."""
     assert asked.number is not None, "a number was asked for"
-    component, ratio, number = policy.components[asked.j], asked.measure == "ratio", asked.number
+    measure, ratio, number = policy.measures[asked.j], asked.statistic == "ratio", asked.number
     inside = np.asarray(asked.shares) > 0
     counted = inside @ evidence.number[:, asked.j]
     u, allowed = int(counted.argmin()), 1.0 - number if ratio else number
     if counted[u] >= FEW and allowed <= 0:  # whatever is to be expected, nothing is said
         return None
     chance = evidence.expected(asked, policy.outcome.means, np.ones(len(policy.groups)), alike=True)
-    chance = _two_digits(chance, up=False) if ratio else min(_two_digits(chance), component.widest)
+    chance = _two_digits(chance, up=False) if ratio else min(_two_digits(chance), measure.widest)
     apart = 1.0 - chance if ratio else chance
     exceeds = apart > ABOUT * allowed
     if counted[u] >= FEW and not (exceeds and allowed > 0):
         return None
-    said, few = f"{number:.6g}" if ratio else component.quantity(number), max(round(float(counted[u])), 1)
+    said, few = f"{number:.6g}" if ratio else measure.quantity(number), max(round(float(counted[u])), 1)
     people = "1 person" if few == 1 else f"{few:,} people"
     tell = f"Only {people} in {asked.names[u]!r} tell of it"
     if (
-        policy.labels is not None and component.looks_at_y
+        policy.labels is not None and measure.looks_at_y
     ):  # not so few are there, but so little is known of them
         people = f"what {people} with a label would tell"
         tell = f"In {asked.names[u]!r} no more is known of it than {people}"
-    expected = f"{_measured(policy, asked, chance)} of {component.name!r} must be expected"
+    expected = f"{_measured(policy, asked, chance)} of {measure.name!r} must be expected"
     text = (
         f"A{expected[1:]} from {people} in {asked.names[u]!r} by chance alone, {said} was asked for: "
         if exceeds
@@ -202,6 +202,6 @@ def _short(policy: Policy, evidence: Evidence, asked: Asked) -> tuple[float, str
     if size[u] < FEW and (size >= FEW).sum() > 1 and " people or more" not in asked.words:
         remedies.append(f"leave out those of fewer than {FEW} people (min_people)")
     badness = (
-        allowed / max(apart, 1e-300) if allowed else -apart / (1.0 if ratio else max(component.widest, apart))
+        allowed / max(apart, 1e-300) if allowed else -apart / (1.0 if ratio else max(measure.widest, apart))
     )
     return badness, f"{text}{', or '.join(remedies or ['fit on more people'])}."

@@ -1,4 +1,4 @@
-"""Why a policy decides about one person as it does: the decision, the lot, the cuts, and who pays."""
+"""Why a policy decides on one person as it does: the decision, the draw, the cuts, and who pays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._policy.explain_words import Words
-from felicific._policy.explanation import Cut, Explanation, Lot, Paid
+from felicific._policy.explanation import Cut, Draw, Explanation, Paid
 from felicific._policy.grounds import Grounds, Person, differ, idle, required
 from felicific._policy.lottery import cumulate, faces_lottery, uniforms
 from felicific._tables.memory import take_rows
@@ -25,16 +25,16 @@ def explain_person(
     person: Person,
     key: str | Callable[[], str] | None,
     *,
-    today: object = None,
-    unsaid: bool = False,
+    baseline: object = None,
+    by_model: bool = False,
     named: bool = True,
     without: Mapping[str, Floats] | None = None,
 ) -> Explanation:
-    """Why a policy decides about a person as it does.
+    """Why a policy decides on a person as it does.
 
     ``key`` is the text that the lottery hashes, or finds it once it is needed; it was ``named``, or is the row's
-    content. ``today`` is ``unsaid`` if the model stands in for a system that the fit was told of; ``without`` are the
-    tables of policies that lack one requirement, by its name in prices.
+    content. ``baseline`` is decided ``by_model`` if nobody gave another; ``without`` are
+    the tables of policies that lack one requirement, by its name in prices.
     """
     probabilities = probabilities_of_all(policy, person)
     own = probabilities[0 if person.group is None else person.group]
@@ -43,18 +43,18 @@ def explain_person(
     drawn = bool(faces_lottery(own[None, :])[0])
     text = (key() if callable(key) else key) if drawn else None
     number = None if text is None else float(uniforms(policy.salt, [text])[0])
-    place = grounds.likely if today is None else _position(today, decisions)
+    place = grounds.likely if baseline is None else _position(baseline, decisions)
     now = None if place < 0 else place  # nobody said it, and the model's label is no decision
     taken = _taken(own, number)
-    lot = None
+    draw = None
     if number is not None:
-        lot = Lot(number, _limits(own, decisions), text if named else None)
+        draw = Draw(number, _limits(own, decisions), text if named else None)
     others = {} if person.group is None else dict(zip(policy.groups, probabilities, strict=True))
     nearest = sorted(grounds.cuts, key=lambda cut: abs(cut[1] - float(grounds.score or 0.0)))
     found = Explanation(
         decision=None if taken is None else decisions[taken],
         probabilities=_named(own, decisions),
-        today=None if now is None else decisions[now],
+        baseline=None if now is None else decisions[now],
         kind=policy.kind,
         group=None if person.group is None else policy.groups[person.group],
         label=None if grounds.label is None else labels[grounds.label],
@@ -70,7 +70,7 @@ def explain_person(
             for side, at, beyond in nearest
         ),
         weighed=tuple(grounds.weighed),
-        lot=lot,
+        draw=draw,
         otherwise={group: _named(q, decisions) for group, q in others.items() if differ(q, own)},
         unconstrained=None
         if grounds.unconstrained is None
@@ -79,7 +79,7 @@ def explain_person(
     )
     told = Words(policy, person, grounds, found, own, now)
     return replace(
-        found, sentences=tuple(told.sentences(said_today=not (today is None or unsaid), keyed=named))
+        found, sentences=tuple(told.sentences(baseline_given=not (baseline is None or by_model), keyed=named))
     )
 
 
@@ -100,7 +100,7 @@ def _named(probabilities: Floats, decisions: Sequence[Any]) -> dict[Any, float]:
 
 
 def _taken(probabilities: Floats, number: float | None) -> int | None:
-    """Position of what is decided; None where a lot is not drawn."""
+    """Position of what is decided; None where a draw is not drawn."""
     if not faces_lottery(probabilities[None, :])[0]:
         return int(probabilities.argmax())
     return None if number is None else int((number >= cumulate(probabilities[None, :])[0, :-1]).sum())
@@ -113,15 +113,15 @@ def _limits(probabilities: Floats, decisions: Sequence[Any]) -> dict[Any, tuple[
     return {decisions[d]: (starts[d], ends[d]) for d in np.flatnonzero(probabilities > 0).tolist()}
 
 
-def _position(today: object, decisions: Sequence[Any]) -> int:
-    """Position of what is decided today."""
-    value = today.item() if isinstance(today, np.generic) else today
+def _position(baseline: object, decisions: Sequence[Any]) -> int:
+    """Position of the baseline."""
+    value = baseline.item() if isinstance(baseline, np.generic) else baseline
     for position, decision in enumerate(decisions):
         if decision == value and isinstance(decision, str) == isinstance(value, str):
             return position
     raise DataError(
-        f"today is {today!r}, and the decisions are {', '.join(map(repr, decisions))}.",
-        "Pass what the existing system decides about this person, or leave today= out.",
+        f"baseline is {baseline!r}, and the decisions are {', '.join(map(repr, decisions))}.",
+        "Pass what the existing system decides on this person, or leave baseline= out.",
     )
 
 

@@ -27,16 +27,16 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
     ``without`` are the tables of policies that lack one requirement each.
     """
     k, signal, z = len(policy.classes), policy.signal, person.group or 0
-    proba, label = None, None
+    seen, label = None, None
     if person.scores.ndim == 1 and not signal.needs_proba:
         label = int(encode_labels(person.scores, policy.classes, "prediction", np.arange(1))[0])
     else:
-        proba = policy.read(person.scores, np.arange(1))
-    spread = signal.spread(proba, None if label is None else np.array([label]))
+        seen = policy.read(person.scores, np.arange(1))
+    spread = signal.spread(seen, None if label is None else np.array([label]))
     shares = [(int(cell[0]), 1.0 if share is None else float(share[0])) for cell, share in spread]
-    label_there = int(signal.today(k)[shares[0][0]])
-    if signal.drawn and proba is not None:
-        label_there = int(proba[0].argmax())
+    label_there = int(signal.baseline(k)[shares[0][0]])
+    if signal.drawn and seen is not None:
+        label_there = int(seen[0].argmax())
     likely = int(policy.label_decisions[label_there])
 
     def mixed(table: Floats) -> Floats:
@@ -46,7 +46,7 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
 
     free = None if policy.unconstrained is None else policy.unconstrained.value
     lacking = {name: mixed(table) for name, table in without.items()}
-    if not signal.ordered or proba is None:
+    if not signal.ordered or seen is None:
         return Grounds(
             likely=likely,
             label=None if signal.drawn else label_there,
@@ -57,7 +57,7 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
     cell = shares[0][0]
     table = policy.rounded(policy.q[z])
     held = policy.mass[:, cell].sum() if person.group is None else policy.mass[z, cell]
-    score = float(proba[0, 1] if k == 2 else proba[0, label_there])
+    score = float(seen[0, 1] if k == 2 else seen[0, label_there])
     if signal.of_values:
         score = float(person.scores.ravel()[0])
     path = _path(policy, cell)

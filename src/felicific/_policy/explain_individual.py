@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def grounds_of_individual(policy: IndividualPolicy, person: Person) -> Grounds:
-    """What every rule that the policy mixes makes of a person, and what it would without the prices of a component."""
+    """What every rule that the policy mixes makes of a person, and what it would without the prices of a measure."""
     codes = None if person.group is None else np.array([person.group])
     seen = policy.look(person.scores, codes, person.x, person.group_proba)
     rules = [_weighed(policy, seen, m) for m in np.flatnonzero(_shares(policy, seen)).tolist()]
@@ -38,7 +38,7 @@ def _shares(policy: IndividualPolicy, seen: Seen) -> Floats:
 
 
 def _probabilities(other: IndividualPolicy, seen: Seen) -> Floats:
-    """What another policy of the same sight decides about the person."""
+    """What another policy of the same sight decides on the person."""
     return np.asarray(other.rounded(type(other).follow([other], seen)[0])[0])
 
 
@@ -82,8 +82,8 @@ def _weighed(policy: IndividualPolicy, seen: Seen, m: int) -> Weighed:
         max(float(np.delete(total, chosen).min() - total[chosen]), 0.0),
         _by_decision(decisions, alpha * ledger.cost[0]),
         {
-            component.name: _by_decision(decisions, (kappa[:, j] * _happiness(policy, ledger, j)).sum(axis=1))
-            for j, component in enumerate(policy.components)
+            measure.name: _by_decision(decisions, (kappa[:, j] * _happiness(policy, ledger, j)).sum(axis=1))
+            for j, measure in enumerate(policy.measures)
             if kappa[:, j].any()
         },
         _by_decision(decisions, total - float((kappa * policy.origin * ledger.among[0]).sum())),
@@ -91,7 +91,7 @@ def _weighed(policy: IndividualPolicy, seen: Seen, m: int) -> Weighed:
 
 
 def _happiness(policy: IndividualPolicy, ledger: Ledger, j: int) -> Floats:
-    """Expected happiness of every decision, of shape (decisions, groups), in the unit of the component."""
+    """Expected happiness of every decision, of shape (decisions, groups), in the unit of the measure."""
     return np.asarray(ledger.value[0, :, :, j] + policy.origin[j] * ledger.among[0, :, j])
 
 

@@ -21,6 +21,7 @@ from felicific._policy.grounds import (
     required,
 )
 from felicific._policy.lottery import SEEDED
+from felicific._problem.change import Reference, baseline_words
 from felicific._problem.exploration import JUST, keeps
 from felicific._typing import Floats
 
@@ -39,7 +40,7 @@ def _listed(requirements: Iterable[Paid]) -> str:
 class Words:
     """The sentences of what was ``found`` of one person.
 
-    ``own`` are the person's probabilities, and ``now`` is the position of what is decided today.
+    ``own`` are the person's probabilities, and ``now`` is the position of the baseline.
     """
 
     policy: Policy
@@ -49,43 +50,45 @@ class Words:
     own: Floats
     now: int | None
 
-    def sentences(self, *, said_today: bool, keyed: bool) -> list[str]:
-        """All of them; ``said_today`` if somebody said what is decided today, ``keyed`` if who the person is."""
+    def sentences(self, *, baseline_given: bool, keyed: bool) -> list[str]:
+        """All of them; ``baseline_given`` if somebody named the baseline, ``keyed`` if who the person is."""
         return [
-            *self._decided(said_today),
-            *self._favourable(),
+            *self._decided(baseline_given),
+            *self._favourable(baseline_words(baseline_given)),
             *self.grounds.words,
             *self._cuts(),
-            *self._lot(keyed),
+            *self._draw(keyed),
             *self._explored(),
             *self._group(),
             *self._requirements(),
             *self._not_compared(),
         ]
 
-    def _decided(self, said_today: bool) -> list[str]:
+    def _decided(self, baseline_given: bool) -> list[str]:
         found = self.found
-        now = f"Today: {found.today!r}" if said_today else f"Today, by the model alone: {found.today!r}"
+        now = f"{baseline_words(baseline_given).begins('decision')}: {found.baseline!r}"
         if self.now is None:
-            now = "Nobody said what is decided today"
-        lot = sum(p > 0 for p in found.probabilities.values()) > 1
-        if not lot:
+            now = "There is no baseline"
+        draw = sum(p > 0 for p in found.probabilities.values()) > 1
+        if not draw:
             first = f"Decision: {found.decision!r}."
         elif found.decision is None:
             words = probability_words(found.probabilities)
-            first = f"Decision: by lot, {words}. No key says who the person is, so no lot is drawn."
+            first = f"Decision: at random, {words}. No key says who the person is, so nothing is drawn."
         else:
-            first = f"Decision: {found.decision!r}, by lot: {probability_words(found.probabilities)}."
-        same = found.decision is not None and found.decision == found.today
+            first = f"Decision: {found.decision!r}, at random: {probability_words(found.probabilities)}."
+        same = found.decision is not None and found.decision == found.baseline
         ending = ", the same" if same else ", which the policy changes"
         ending = "" if found.decision is None or self.now is None else ending
         rounded = []
         if not self.policy.randomize:
-            rounded = ["This policy draws no lots: of several possible decisions it takes the most probable."]
+            rounded = [
+                "This policy does not randomize: of several possible decisions it takes the most probable."
+            ]
         return [first, f"{now}{ending}.", *rounded]
 
-    def _favourable(self) -> list[str]:
-        """Whether the person gains or loses compared with today."""
+    def _favourable(self, reference: Reference) -> list[str]:
+        """Whether the person gains or loses compared with the baseline."""
         best = self.policy.best
         chance, before = float(self.own[best]), float(self.now == best)
         if self.now is None or abs(chance - before) <= ALIKE:
@@ -93,8 +96,8 @@ class Words:
         how = "gains" if chance > before else "loses"
         what = f"the favourable decision {self.policy.decisions.tolist()[best]!r}"
         return [
-            f"Compared with today this person {how}: {what} has probability {percent(chance)} here, and "
-            f"{percent(before)} today."
+            f"Compared with {reference.of('decision')} this person {how}: {what} has probability {percent(chance)} "
+            f"here, and {percent(before)} {reference.name}."
         ]
 
     def _cuts(self) -> list[str]:
@@ -109,7 +112,7 @@ class Words:
                 else f"on the cut at {cut.at:.6g}"
             )
             told.append(
-                f"It is {far}. {where}, the decision is {probability_words(cut.probabilities)}{self._by_lot(cut)}."
+                f"It is {far}. {where}, the decision is {probability_words(cut.probabilities)}{self._by_draw(cut)}."
             )
         if found.score is not None and not found.cuts and found.kind == "score":
             of = "" if len(found.probabilities) == 2 else " of this label"
@@ -117,9 +120,9 @@ class Words:
         return told
 
     @staticmethod
-    def _by_lot(cut: Cut) -> str:
+    def _by_draw(cut: Cut) -> str:
         drawn = sum(p > 0 for p in cut.probabilities.values()) > 1
-        return f", and by the same lot {cut.decision!r}" if drawn and cut.decision is not None else ""
+        return f", and by the same draw {cut.decision!r}" if drawn and cut.decision is not None else ""
 
     @property
     def _what(self) -> str:
@@ -129,19 +132,19 @@ class Words:
     def _in_group(self) -> str:
         return "" if self.person.group is None else f" in group {self.found.group!r}"
 
-    def _lot(self, keyed: bool) -> list[str]:
-        lot = self.found.lot
-        if lot is None:
+    def _draw(self, keyed: bool) -> list[str]:
+        draw = self.found.draw
+        if draw is None:
             return []
         ranges = []
-        for decision, (low, high) in lot.limits.items():
+        for decision, (low, high) in draw.limits.items():
             sides = [f"from {low:.6g} on"] if high >= 1.0 else [f"from {low:.6g} to below {high:.6g}"]
             ranges.append(f"{sides[0] if low > 0.0 else f'below {high:.6g}'} it means {decision!r}")
-        whose = f"of the key {lot.key!r}" if keyed else "of this row's content, as no key was given,"
-        told = [f"The lot {whose} is {lot.number:.6f}, the same every time: {', '.join(ranges)}."]
+        whose = f"of the key {draw.key!r}" if keyed else "of this row's content, as no key was given,"
+        told = [f"The draw {whose} is {draw.number:.6f}, the same every time: {', '.join(ranges)}."]
         if self.policy.salt.startswith(SEEDED):
             told.append(
-                "A seed makes the lots of this policy, so whoever tries some seeds can know them beforehand."
+                "A seed makes the draws of this policy, so whoever tries some seeds can know them beforehand."
             )
         return told
 
@@ -240,7 +243,7 @@ class Words:
         if pays:
             told.append(f"Without one of these alone it would be otherwise: {_listed(pays)}.")
         if self.now is not None and float(self.own[self.now]) < 1.0 - ALIKE:
-            told.append("What differs from today is for the loss.")
+            told.append("The rest of the change is for the loss.")
         moves = self._moves(free)
         return told + ([f"It moves {moves}, and not past this {self._what}."] if moves else [])
 
@@ -266,7 +269,7 @@ class Words:
 
     def _price(self, one: Paid, *, alone: bool) -> str:
         name, known = required(self.policy)[one.words]
-        units = {self.policy.components[j].unit for j in known} if name in self.policy.basis.asked else set()
+        units = {self.policy.measures[j].unit for j in known} if name in self.policy.basis.allowed else set()
         unit, price = next(iter(units), "") or "unit", one.price or 0.0
         if unit == "share":
             unit, price = "point", price / 100.0

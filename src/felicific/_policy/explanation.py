@@ -1,4 +1,4 @@
-"""Explanations: what a policy decides about one person, and what makes it so."""
+"""Explanations: what a policy decides on one person, and what makes it so."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Cut:
     probabilities : dict of decision to float
         The probabilities beyond it.
     decision : decision, or None
-        What would be decided there, by the same lot; None where a lot decides and was not drawn.
+        What would be decided there, by the same draw; None where a draw decides and was not drawn.
     """
 
     side: str
@@ -45,7 +45,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Lot:
+class Draw:
     """What was drawn.
 
     Attributes
@@ -76,9 +76,9 @@ class Weighed:
     margin : float, or None
         By how much it is better than the next best, in the unit of the loss; None if the rule weighs nothing.
     loss : dict of decision to float
-        The expected loss, what a change from today costs included.
+        The expected loss, what a change from the baseline costs included.
     terms : dict of str to dict of decision to float
-        What is taken off, by the component that pays for it: its price times the expected happiness.
+        What is taken off, by the measure that pays for it: its price times the expected happiness.
     total : dict of decision to float
         The loss less these terms; the rule takes the least.
     """
@@ -113,7 +113,7 @@ class Paid:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Explanation(Displayed):
-    """Why a policy decides about one person as it does: print it for sentences.
+    """Why a policy decides on one person as it does: print it for sentences.
 
     It says how a score became a decision, and nothing of why the model gave that score: these are not the legal reasons
     for a refusal, see ``caution``.
@@ -121,10 +121,10 @@ class Explanation(Displayed):
     Attributes
     ----------
     decision : decision, or None
-        What the policy decides; None where a lot decides and no key says who the person is.
+        What the policy decides; None where a draw decides and no key says who the person is.
     probabilities : dict of decision to float
         Its probabilities.
-    today : decision
+    baseline : decision
         What the existing system decides.
     kind : str
         What the policy sees of a person, as ``policy=`` calls it.
@@ -138,8 +138,8 @@ class Explanation(Displayed):
         The nearest scores below and above at which the probabilities change, the nearest first.
     weighed : tuple of Weighed
         How an individual policy weighs the decisions.
-    lot : Lot, or None
-        What was drawn, if a lot decides and somebody said who the person is.
+    draw : Draw, or None
+        What was drawn, if a draw decides and somebody said who the person is.
     otherwise : dict of group to probabilities
         Groups that have other probabilities, everything else being as it is; empty where the policy does not see the
         group.
@@ -155,14 +155,14 @@ class Explanation(Displayed):
 
     decision: Any
     probabilities: dict[Any, float]
-    today: Any
+    baseline: Any
     kind: str
     group: Any = None
     label: Any = None
     score: float | None = None
     cuts: tuple[Cut, ...] = ()
     weighed: tuple[Weighed, ...] = ()
-    lot: Lot | None = None
+    draw: Draw | None = None
     otherwise: dict[Any, dict[Any, float]] = field(default_factory=dict)
     unconstrained: dict[Any, float] | None = None
     requirements: tuple[Paid, ...] = ()
@@ -197,7 +197,7 @@ class Explanation(Displayed):
         return {
             "decision": _plain(self.decision),
             "probabilities": _pairs(self.probabilities),
-            "today": _plain(self.today),
+            "baseline": _plain(self.baseline),
             "kind": self.kind,
             "group": _plain(self.group),
             "label": _plain(self.label),
@@ -225,14 +225,14 @@ class Explanation(Displayed):
                 }
                 for one in self.weighed
             ],
-            "lot": None
-            if self.lot is None
+            "draw": None
+            if self.draw is None
             else {
-                "number": self.lot.number,
+                "number": self.draw.number,
                 "limits": [
-                    [_plain(decision), low, high] for decision, (low, high) in self.lot.limits.items()
+                    [_plain(decision), low, high] for decision, (low, high) in self.draw.limits.items()
                 ],
-                "key": self.lot.key,
+                "key": self.draw.key,
             },
             "otherwise": [
                 [_plain(group), _pairs(probabilities)] for group, probabilities in self.otherwise.items()

@@ -1,4 +1,4 @@
-"""What the SQL of every policy has in common: who may be decided about, which group somebody is of, and errors."""
+"""What the SQL of every policy has in common: who may be decided on, which group somebody is of, and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Used = tuple[tuple[str, ...], tuple[str, ...], str]
 Branch = tuple[str, str]
 
 
-class Expression(ABC):
+class SqlExpression(ABC):
     """A policy as one expression of a database.
 
     Unknown groups, impossible numbers and missing keys raise inside the database; they never fall into an ``ELSE``.
@@ -53,7 +53,7 @@ class Expression(ABC):
         never = self._raise(
             "The group or the prediction is none of those that were fitted: ",
             group or shown,
-            "Fit on data that holds every group, or decide those people otherwise.",
+            "Fit on data that holds every group, or decide on those people in another way.",
         )
         if not self.sight.sees_group:
             return case_of([*guards, *rules(0, never, "  ")], never)
@@ -103,7 +103,7 @@ class Expression(ABC):
         return f"NOT coalesce({finite}, FALSE)", self._raise(words, shown, remedy)
 
     def key_guard(self) -> Branch:
-        """People without a key, where lots are drawn."""
+        """People without a key, where the lottery draws."""
         if self.key is None:
             raise DataError(
                 "The policy decides some people by lottery, and there is no key.",

@@ -10,7 +10,7 @@ import numpy as np
 from felicific._lazy import Lazy
 from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
-from felicific._people.worth import no_today
+from felicific._people.worth import no_baseline
 from felicific._policy.basis import Basis
 from felicific._policy.calibration import Calibration, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
@@ -32,7 +32,7 @@ def fit_individual(
     problem: Problem, people: People, individual: Individual, salt: str, change_cost: ChangeCost = 0.0
 ) -> tuple[IndividualPolicy, str]:
     """Fit a policy that sees all of x; also a fingerprint of the people it was fitted on."""
-    check_today(problem, people)
+    check_baseline(problem, people)
     calibration = Calibration(())
     check_calibration(problem, individual)
     people, labels = _believed(problem, people)
@@ -79,7 +79,7 @@ def _believed(problem: Problem, people: People) -> tuple[People, KnownLabels | N
 def calibrated(individual: Individual, people: People) -> Calibration:
     """What probabilities mean, group by group; without labels, what they say.
 
-    They are to mean it of everybody, since whoever is decided about later may be like those who have a label or like
+    They are to mean it of everybody, since whoever is decided on later may be like those who have a label or like
     those who have none: where some are missing, each label counts with its chance.
     """
     scores, weight, labels = _scores(people), people.weights, people.labels
@@ -114,7 +114,7 @@ def recalibrate_individual(
 
     Also their fingerprint; for the very people the policy was fitted on, it is returned as it is.
     """
-    check_today(problem, people)
+    check_baseline(problem, people)
     ground = ground_of(problem, people, policy.calibration, policy.origin, change_cost=policy.change_cost)
     fingerprint = fingerprint_of(ground)
     if fingerprint == fitted_on:
@@ -144,16 +144,16 @@ def ground_of(
     if origin is None:
         origin = find_origin(problem, people)
     likely = problem.as_decided(likeliest(scores)) if problem.takes_labels else None
-    own = people.decisions_today() if people.knows_today else None
+    own = people.decisions_baseline() if people.knows_baseline else None
     if change_cost and own is None:
-        raise no_today("What a change costs")
+        raise no_baseline("What a change costs")
     if change_cost and not _likely_enough(problem, scores, own, 1e-9):
         raise DataError(
-            "Changes from what is decided today cost something, and today's decisions are not the likeliest classes, "
+            "Changes from the baseline cost something, and the baseline is not the likeliest class of everybody, "
             "so an individual policy would have to know them of everybody.",
-            "Use change_cost=0 or policy='score', or leave today= out.",
+            "Use change_cost=0 or policy='score', or leave baseline= out.",
         )
-    now = people.today_of(slice(None))
+    now = people.baseline_of(slice(None))
     plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows, now)
     if people.labels is not None:
         known = real_ledger(problem, people, origin, plug_in)
@@ -168,12 +168,13 @@ def ground_of(
     crowd = Crowd(
         decisions=problem.decisions,
         groups=groups,
-        components=problem.components,
+        measures=problem.measures,
         origin=origin,
         weight=people.weights,
         group=codes,
         own=plug_in.cost.argmin(axis=1) if own is None else own,
-        knows_today=own is not None,
+        knows_baseline=own is not None,
+        baseline_given=people.baseline is not None,
         likely=likely,
         sees_group=problem.sees_group,
         attributes=people.attributes,
@@ -197,18 +198,18 @@ def _likely_enough(problem: Problem, scores: Floats, own: Codes | None, off: flo
     return not bool((chance < scores.max(axis=1) - off).any())
 
 
-def check_today(problem: Problem, people: People) -> None:
-    """Insist that today's decision is the likeliest label, where happiness looks at it: the policy sees no other."""
-    if not problem.looks_at_today:
+def check_baseline(problem: Problem, people: People) -> None:
+    """Insist that the baseline is the likeliest label, where happiness looks at it: the policy sees no other."""
+    if not problem.looks_at_baseline:
         return
-    if not people.knows_today:
-        raise no_today("The happiness or the loss")
-    own = people.decisions_today()
-    if people.today is not None or not _likely_enough(problem, _scores(people), own, 1e-11):
+    if not people.knows_baseline:
+        raise no_baseline("The happiness or the loss")
+    own = people.decisions_baseline()
+    if people.baseline is not None or not _likely_enough(problem, _scores(people), own, 1e-11):
         raise HappinessError(
-            "Happiness looks at what is decided today, which is not the likeliest label of everybody, and an "
+            "Happiness looks at the baseline, which is not the likeliest label of everybody, and an "
             "individual policy sees no other.",
-            "Leave today= out, so that it is what the model's probabilities say, or use policy='score'.",
+            "Leave baseline= out, so that it is what the model's probabilities say, or use policy='score'.",
         )
 
 
@@ -231,7 +232,7 @@ def make_policy(
     """The policy of a mixture that was found."""
     evidence = generated.evidence
     if labels is not None and evidence is not None:
-        looking = np.array([component.looks_at_y for component in crowd.components])
+        looking = np.array([measure.looks_at_y for measure in crowd.measures])
         told = np.where(looking, labels.evidence[:, None], 1.0)
         evidence = replace(evidence, number=evidence.number * told)
     return IndividualPolicy(
@@ -239,7 +240,7 @@ def make_policy(
         decisions=problem.decisions,
         listed=problem.listed,
         groups=crowd.groups,
-        components=crowd.components,
+        measures=crowd.measures,
         outcome=generated.outcome,
         prices=generated.prices,
         salt=salt,
@@ -254,15 +255,16 @@ def make_policy(
         explore=generated.explored,
         basis=Basis(
             problem.loss.name,
-            generated.today,
+            generated.baseline,
             problem.gaps or {},
-            requirements=generated.asked,
+            baseline_given=crowd.baseline_given,
+            requirements=generated.goals,
             unconstrained=Lazy.of(generated.unconstrained),
             change_cost=crowd.change_cost,
             evidence=evidence,
         ),
         labels=labels,
-        search=search_of(generated, [component.name for component in crowd.components]),
+        search=search_of(generated, [measure.name for measure in crowd.measures]),
         slopes=generated.slopes,
     )
 
@@ -279,11 +281,11 @@ def _policy(
 
 
 def _scores(people: People) -> Floats:
-    scores = people.with_scores.proba
+    scores = people.with_scores.score
     if scores is None:
         raise DataError(
             "The individual policy sees probabilities.",
-            "Pass what the model's predict_proba returns as proba=, or use policy='label'.",
+            "Pass what the model's predict_proba returns as score=, or use policy='label'.",
         )
     return np.asarray(scores)
 
@@ -300,8 +302,8 @@ def _given_group(joint: Floats, codes: Codes) -> Floats:
     return given
 
 
-def _independent(proba: Floats, codes: Codes, n_groups: int) -> Floats:
+def _independent(score: Floats, codes: Codes, n_groups: int) -> Floats:
     """p(label, group) when the group is known to us and the label is the model's guess."""
-    joint = np.zeros((*proba.shape, n_groups))
-    joint[np.arange(len(codes)), :, codes] = proba
+    joint = np.zeros((*score.shape, n_groups))
+    joint[np.arange(len(codes)), :, codes] = score
     return joint

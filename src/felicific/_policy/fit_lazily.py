@@ -18,7 +18,7 @@ import numpy as np
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._policy.calibration import Calibration, fit_curve
-from felicific._policy.fit_individual import check_calibration, check_today, ground_of, make_policy
+from felicific._policy.fit_individual import check_baseline, check_calibration, ground_of, make_policy
 from felicific._policy.individual import IndividualPolicy
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Chance
@@ -28,7 +28,7 @@ from felicific._program.crowd import Choice, Crowd, Ledgers, Mixture, Sums, add_
 from felicific._program.generation import generate
 from felicific._program.signals import Individual, Label
 from felicific._program.sums import compute_aggregates
-from felicific._tables.progress import shown
+from felicific._tables.progress import progress_line
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 
@@ -45,8 +45,8 @@ def fit_lazily(
             "Collect the table first, or use policy='score'.",
         )
     check_calibration(problem, individual)
-    with shown():  # one line for all passes
-        # One query looks at every row, finds the groups and a typical value of every component.
+    with progress_line():  # one line for all passes
+        # One query looks at every row, finds the groups and a typical value of every measure.
         aggregates = compute_aggregates(people, problem, Label())
         aggregates.check_complete()
         known = people.columns.for_groups(aggregates.groups)
@@ -77,23 +77,24 @@ class _Table:
         return Crowd(
             decisions=self.people.problem.decisions,
             groups=tuple(self.people.groups or ()),
-            components=self.people.problem.components,
+            measures=self.people.problem.measures,
             origin=self.origin,
             weight=np.empty(0),
             group=nobody,
             own=nobody,
             sees_group=self.people.problem.sees_group,
             likely=nobody if self.people.problem.takes_labels else None,
-            knows_today=self.knows_today,
+            knows_baseline=self.knows_baseline,
+            baseline_given=self.people.columns.baseline is not None,
             attributes=self.people.columns.attributes,
             unknown=self.people.columns.missing_group,
             change_cost=self.change_cost,
         )
 
     @property
-    def knows_today(self) -> bool:
-        """Whether it was said what is decided today, or what the model predicts may be decided."""
-        return self.people.columns.today is not None or self.people.problem.takes_labels
+    def knows_baseline(self) -> bool:
+        """Whether the baseline was given, or what the model predicts may be decided."""
+        return self.people.columns.baseline is not None or self.people.problem.takes_labels
 
     @property
     def has_real(self) -> bool:
@@ -122,7 +123,7 @@ class _Table:
     def _pass(self, question: Callable[[Ledgers], Any]) -> Any:
         told = self.people.problem, self.calibration, self.origin, self.change_cost, self.chances
         step = partial(_asked, *told, question)
-        with shown(f"pass {next(self.passes)}"):
+        with progress_line(f"pass {next(self.passes)}"):
             return self.people.fold(step, add_sums)
 
 
@@ -148,7 +149,7 @@ def _asked(
     people: People,
 ) -> Any:
     """Put some people into ledgers and ask them."""
-    check_today(problem, people)
+    check_baseline(problem, people)
     ground = ground_of(problem, people, calibration, origin, change_cost=change_cost)
     return question(ground.keeping(chances))
 
@@ -184,11 +185,11 @@ def _calibrated(people: LazyPeople, method: str) -> Calibration:
 def _bins(k: int, people: People) -> Sums:
     """Weight, scores and hits of every group, class and fine bin of its probability."""
     g, size = len(people.groups), FINE + 1
-    proba, weight = np.asarray(people.with_scores.proba), people.weights
+    score, weight = np.asarray(people.with_scores.score), people.weights
     sums = {name: np.zeros((g, k, size)) for name in ("weight", "score", "hits")}
     for c in range(k):
-        index = people.codes * size + np.ceil(FINE * proba[:, c]).astype(np.intp)
-        for name, numbers in (("weight", 1.0), ("score", proba[:, c]), ("hits", people.labels == c)):
+        index = people.codes * size + np.ceil(FINE * score[:, c]).astype(np.intp)
+        for name, numbers in (("weight", 1.0), ("score", score[:, c]), ("hits", people.labels == c)):
             counts = np.bincount(index, weight * numbers, minlength=g * size)
             sums[name][:, c] = counts.reshape(g, size)
     return sums

@@ -1,4 +1,4 @@
-"""Grounds: what a kind of policy knows of why it decides about a person, before it is put into words."""
+"""Grounds: what a kind of policy knows of why it decides on a person, before it is put into words."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Counterfactual(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Grounds:
-    """What a kind of policy knows of why it decides about a person: positions and probabilities, not yet in words.
+    """What a kind of policy knows of why it decides on a person: positions and probabilities, not yet in words.
 
     Attributes
     ----------
@@ -107,13 +107,13 @@ class Grounds:
 
 
 def required(policy: Policy) -> dict[str, tuple[str, set[int]]]:
-    """What was required of a policy: by its words, what it is called in prices and which components it speaks of."""
+    """What was required of a policy: by its words, what it is called in prices and which measures it speaks of."""
     found: dict[str, tuple[str, set[int]]] = {}
-    names = [component.name for component in policy.components]
-    for name, width in policy.basis.asked.items():
+    names = [measure.name for measure in policy.measures]
+    for name, width in policy.basis.allowed.items():
         if name in names and math.isfinite(width):
             j = names.index(name)
-            found[f"gap of {name!r} at most {policy.components[j].quantity(width)}"] = (name, {j})
+            found[f"gap of {name!r} at most {policy.measures[j].quantity(width)}"] = (name, {j})
     for asked in policy.basis.requirements:
         known = {asked.j} if asked.over is None else {asked.j, asked.over}
         found.setdefault(asked.words, (asked.words, known))
@@ -136,7 +136,7 @@ def idle(policy: Policy) -> set[str]:
             number, sides = asked.reached(policy.outcome.means), (asked.lower, asked.upper)
             room |= any(map(math.isfinite, sides)) and all(_apart(number, side) for side in sides)
         elif name in gaps:
-            room |= _apart(gaps[name], policy.basis.asked[name])
+            room |= _apart(gaps[name], policy.basis.allowed[name])
         if policy.prices.get(name) == 0 and room:
             found.add(words)
     return found

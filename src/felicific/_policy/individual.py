@@ -130,7 +130,7 @@ class IndividualPolicy(Policy):
         return True
 
     @property
-    def draws_lots(self) -> bool:
+    def is_randomized(self) -> bool:
         """Whether some group follows more than one policy, or people keep a chance whatever these say."""
         return self.randomize and bool(self.explore or faces_lottery(self.mixture.share).any())
 
@@ -153,7 +153,7 @@ class IndividualPolicy(Policy):
 
     def look_at(self, people: People) -> Seen:
         """What may be expected of people who were checked."""
-        scores = people.with_scores.proba
+        scores = people.with_scores.score
         assert scores is not None, "an individual policy sees probabilities"
         return self.look(scores, self._groups_of(people), people.x, people.group_proba, people.rows)
 
@@ -179,7 +179,7 @@ class IndividualPolicy(Policy):
         else:
             belief = joint_of(scores, check_group_proba(group_proba, g, rows))
         likely = self.problem.as_decided(likeliest(scores))  # asked for only where labels are decisions
-        now = self.problem.decisions[likely] if self.problem.looks_at_today else None
+        now = self.problem.decisions[likely] if self.problem.looks_at_baseline else None
         ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin, rows, now)
         if self.change_cost:
             ledger = replace(ledger, cost=charged(ledger.cost, likely, self.change_cost))
@@ -242,8 +242,8 @@ class IndividualPolicy(Policy):
             shares = self.mixture.share[z]
             for m in np.flatnonzero(shares).tolist():
                 chance = f"{shares[m]:.2%}"
-                lot = f"with probability {NEARLY.get(chance, chance)}, by lottery,"
-                often = "always" if shares[m] == 1 else lot
+                draw = f"with probability {NEARLY.get(chance, chance)}, by lottery,"
+                often = "always" if shares[m] == 1 else draw
                 fixed = int(self.mixture.fixed[m])
                 if fixed != CHOOSES:
                     likeliest = fixed == LIKELY
@@ -267,12 +267,12 @@ class IndividualPolicy(Policy):
             if self.sees_group and y != z:
                 continue
             whose = "" if self.sees_group else f" if the person is of group {group}"
-            for j, component in enumerate(self.components):
+            for j, measure in enumerate(self.measures):
                 weight = self.mixture.kappa[m, y, j]
                 if weight:
-                    sign, unit = ("less" if weight > 0 else "plus"), component.unit or "unit"
+                    sign, unit = ("less" if weight > 0 else "plus"), measure.unit or "unit"
                     parts.append(
-                        f"{sign} {abs(weight):.{digits}g} per {unit} of expected {names.components[j]}{whose}"
+                        f"{sign} {abs(weight):.{digits}g} per {unit} of expected {names.measures[j]}{whose}"
                     )
         return " ".join(parts)
 
@@ -309,8 +309,8 @@ class IndividualPolicy(Policy):
         if given is not None:
             resolved = with_counted(resolve_happiness(given, *_asked_about(common)))
             known = {str(item.name): item for item in resolved}
-        stored = zip(common["components"], content["functions"], strict=True)
-        happiness = [function_from_json(component, written, known) for component, written in stored]
+        stored = zip(common["measures"], content["functions"], strict=True)
+        happiness = [function_from_json(measure, written, known) for measure, written in stored]
         loss, decisions = content["loss_function"], common.get("decisions", common["classes"])
         if isinstance(loss, dict):
             loss = Expression(loss["expression"])
@@ -339,20 +339,18 @@ class IndividualPolicy(Policy):
                 tuple(happiness),
                 Loss.of(loss, decisions, common["classes"]),
                 sees_group=common["sees_group"],
-                closed=tuple(component.name for component in common["components"] if not component.aside),
+                closed=tuple(measure.name for measure in common["measures"] if not measure.aside),
                 favourable=common["favourable"] if "decisions" in common else None,
                 listed="decisions" in common,
             ),
             search=_read_search(content["search"]),
-            slopes=Slopes.from_json(
-                content.get("slopes"), (len(common["groups"]), len(common["components"]))
-            ),
+            slopes=Slopes.from_json(content.get("slopes"), (len(common["groups"]), len(common["measures"]))),
             **common,
         )
 
     def _validate(self) -> None:
         super()._validate()
-        g, k, j, m = len(self.groups), len(self.classes), len(self.components), len(self.mixture.alpha)
+        g, k, j, m = len(self.groups), len(self.classes), len(self.measures), len(self.mixture.alpha)
         mixture = self.mixture
         check_shape("fixed", mixture.fixed.astype(np.float64), (m,))
         check_shape("alpha", mixture.alpha, (m,))

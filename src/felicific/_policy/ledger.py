@@ -45,12 +45,12 @@ def expected_ledger(
     group: Array | None,
     origin: Floats,
     rows: Codes,
-    today: Array | None,
+    baseline: Array | None,
 ) -> Ledger:
     """Expected values under a belief about what is not seen.
 
     ``belief`` is p(label) of shape (n, L) when the group is seen, else p(label, group) of shape (n, L, groups).
-    ``rows`` are the numbers of the rows in the user's table, for messages; ``today`` what is decided today, where
+    ``rows`` are the numbers of the rows in the user's table, for messages; ``baseline`` the baseline, where
     somebody asks.
     """
     supposed = frozenset({"y"} if problem.sees_group else {"y", "group"})
@@ -73,7 +73,7 @@ def expected_ledger(
                 yield _Case(None, None, names, weight, slot, supposed)
 
     slots = 1 if problem.sees_group else len(groups)
-    return _ledger(problem, slots, x, rows, cases, origin, today)
+    return _ledger(problem, slots, x, rows, cases, origin, baseline)
 
 
 def real_ledger(problem: Problem, people: People, origin: Floats, expected: Ledger | None = None) -> Ledger:
@@ -87,9 +87,7 @@ def real_ledger(problem: Problem, people: People, origin: Floats, expected: Ledg
     y, labels, chances = people.y, people.labels, people.chances
     partly = people.missing is not None and chances is not None
     stands = stands_for(people, np.asarray(people.label_proba)) if partly else None
-    beside_x = partly and (
-        problem.loss.label_beside_x or any(part.label_beside_x for part in problem.happiness)
-    )
+    beside_x = partly and (problem.loss.label_with_x or any(part.label_with_x for part in problem.happiness))
 
     def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
         codes = people.codes[rows]
@@ -116,7 +114,7 @@ def real_ledger(problem: Problem, people: People, origin: Floats, expected: Ledg
     shares = problem.sees_group and not any(part.looks_at_y for part in problem.happiness)
     known = expected if shares else None
     ledger = _ledger(
-        problem, slots, people.x, people.rows, cases, origin, people.today_of(slice(None)), known
+        problem, slots, people.x, people.rows, cases, origin, people.baseline_of(slice(None)), known
     )
     refuse_large(problem, people, ledger)
     return ledger
@@ -153,7 +151,7 @@ def refuse_large(problem: Problem, people: People, ledger: Ledger) -> None:
 
 
 def find_origin(problem: Problem, people: People) -> Floats:
-    """A typical value of every component, from the first batch that somebody is counted in."""
+    """A typical value of every measure, from the first batch that somebody is counted in."""
     origin: list[float | None] = [None] * len(problem.happiness)
     for _, batch in people.batches():
         if batch.labels is None:
@@ -165,7 +163,7 @@ def find_origin(problem: Problem, people: People) -> Floats:
                 codes,
                 batch.group,
                 batch.rows,
-                batch.today,
+                batch.baseline,
                 frozenset({"y"}),
             )
         worth = worth_of(problem, batch)
@@ -190,7 +188,7 @@ def _ledger(
     rows: Codes,
     cases: _Cases,
     origin: Floats,
-    today: Array | None,
+    baseline: Array | None,
     known: Ledger | None = None,
 ) -> Ledger:
     """Add up the cases, batch by batch; sums are term by term, so they do not depend on the batch.
@@ -201,7 +199,7 @@ def _ledger(
     check_room(
         3.0 * n * (k + 1) * slots * (j + 1),  # expected, real, and one more while they are weighed
         "An individual policy",
-        f"{n:,} people x {k} decisions x {slots * j:,} components",
+        f"{n:,} people x {k} decisions x {slots * j:,} measures",
         "Fit it to fewer people, use policy='label', merge classes, or ask for a criterion of fewer parts, such as "
         "'statistical_parity' instead of 'equalized_odds'.",
     )
@@ -213,7 +211,7 @@ def _ledger(
     for start in range(0, n, BATCH):
         part = slice(start, min(start + BATCH, n))
         places, table = everyone[part], wide(slice_rows(x, start, part.stop))
-        now = None if today is None else today[part]
+        now = None if baseline is None else baseline[part]
         for look_at_y in (True, False):
             looking = [
                 c for c, h in enumerate(problem.happiness) if known is None and h.looks_at_y == look_at_y
@@ -224,10 +222,10 @@ def _ledger(
             for case in cases(part, look_at_y):
                 batch = Batch(table, case.y, case.labels, case.group, rows[part], now, case.supposed)
                 worth = worth_of(problem, batch)
-                if losing and (not case.beside_x or problem.loss.label_beside_x):
+                if losing and (not case.beside_x or problem.loss.label_with_x):
                     cost[part] += case.weight[:, None] * worth.cost.T
                 for c in looking:
-                    if case.beside_x and not problem.happiness[c].label_beside_x:
+                    if case.beside_x and not problem.happiness[c].label_with_x:
                         continue
                     values, counted = worth.values(c)
                     inside = case.weight if counted is None else case.weight * counted

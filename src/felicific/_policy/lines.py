@@ -33,30 +33,31 @@ def along(x: Floats, y: Floats, at: Floats) -> Floats:
 class Atom:
     """People who are predicted the same, and draw their amount: predictions above ``low`` and at most ``high``.
 
-    A lot of 0 draws the first of the ``amounts``, and a lot at one of the ``lots`` the amount there; in between along
-    the straight line. Lots rise from 0 to 1; a lot that stands twice is a step. ``share`` is their share of the group.
+    A draw of 0 draws the first of the ``amounts``, and a draw at one of the ``draws`` the amount there; in between
+    along the straight line. Draws rise from 0 to 1; a draw that stands twice is a step. ``share`` is their share of the
+    group.
     """
 
     low: float
     high: float
     share: float
-    lots: Floats = field(repr=False)
+    draws: Floats = field(repr=False)
     amounts: Floats = field(repr=False)
 
-    def drawn(self, lots: Floats) -> Floats:
-        """The amounts that lots draw."""
-        return along(self.lots, self.amounts, lots)
+    def drawn(self, draws: Floats) -> Floats:
+        """The amounts that draws draw."""
+        return along(self.draws, self.amounts, draws)
 
     def to_json(self) -> dict[str, Any]:
         """What a file holds of it."""
-        pairs = np.column_stack([self.lots, self.amounts]).tolist()
-        return {"above": self.low, "at_most": self.high, "share": self.share, "lots": pairs}
+        pairs = np.column_stack([self.draws, self.amounts]).tolist()
+        return {"above": self.low, "at_most": self.high, "share": self.share, "draws": pairs}
 
     @classmethod
     def from_json(cls, content: Any) -> Atom:
         """Read it."""
         ends = read_numbers([content["above"], content["at_most"], content["share"]], "atom").tolist()
-        pairs = _read_pairs(content["lots"], "lots")
+        pairs = _read_pairs(content["draws"], "draws")
         if pairs[0, 0] != 0.0 or pairs[-1, 0] != 1.0 or not ends[0] < ends[1] or not 0.0 <= ends[2] <= 1.0:
             raise refused("a lottery over amounts is none")
         return cls(ends[0], ends[1], ends[2], pairs[:, 0], pairs[:, 1])
@@ -67,7 +68,7 @@ class Line:
     """The amounts of one group: ``amount`` at every ``prediction``, straight in between, the same beyond the ends.
 
     A prediction that stands twice is a step: from it on the second amount is given. Inside ``atoms`` amounts are
-    drawn, where lots are drawn at all. Most of the fitted people, 98 %, are predicted something in the ``middle``.
+    drawn, where the lottery draws at all. Most of the fitted people, 98 %, are predicted something in the ``middle``.
     """
 
     prediction: Floats

@@ -1,8 +1,8 @@
 """Decisions by looking up: what is decided in a group at a fine bin of the score is known before anybody comes.
 
 A policy that sees a score is a table; nobody's probabilities have to be written down to decide, and only those who face
-a lottery need a lot. The decisions are those of the probabilities, bit by bit; where anything is wrong with the numbers
-there are none, and whoever asked goes the long way, on which the row is named.
+a lottery need a draw. The decisions are those of the probabilities, bit by bit; where anything is wrong with the
+numbers there are none, and whoever asked goes the long way, on which the row is named.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Lookup:
     likeliest : array of shape (groups * signals,)
         The most probable decision.
     drawn : array of shape (groups * signals,), or None
-        Whether lots decide; None where they decide about nobody.
+        Whether draws decide; None where they decide on nobody.
     edges : array of shape (groups * signals, K)
-        Where the stretch of each decision ends, for lots.
+        Where the stretch of each decision ends, for draws.
     classes : array of shape (K,)
         The decisions.
     boundary : float
@@ -65,12 +65,12 @@ class Lookup:
             return None
         decisions = policy.decisions
         q = policy.q.reshape(-1, len(decisions))
-        drawn = faces_lottery(q) if policy.draws_lots else None
+        drawn = faces_lottery(q) if policy.is_randomized else None
         line = policy.signal.line(k) or 0.0
         return cls(cells, decisions[row_argmax(q)], drawn, cumulate(q), decisions, line, k)
 
     def decide(
-        self, scores: Sequence[Array], group: Codes | None, lots: Callable[[Codes], Floats]
+        self, scores: Sequence[Array], group: Codes | None, draws: Callable[[Codes], Floats]
     ) -> Array | None:
         """The decision about everybody; None where some probabilities are none.
 
@@ -80,8 +80,8 @@ class Lookup:
             The probabilities of every class; of two that of the second alone will do.
         group : array of shape (n,), or None
             Positions of the groups.
-        lots : callable
-            The lots of those people, by their positions, who face a lottery; asked for once, also of nobody.
+        draws : callable
+            The draws of those people, by their positions, who face a lottery; asked for once, also of nobody.
         """
         k, n, size = self.n_classes, len(scores[0]), int(self.cells[-1]) + 1
         decided, people, places = np.empty(n, dtype=self.decisions.dtype), [NOBODY], [NOBODY]
@@ -99,17 +99,17 @@ class Lookup:
                 people.append(some + start)
                 places.append(place[some])
         rows, edges = np.concatenate(people), self.edges[np.concatenate(places)]
-        decided[rows] = self.decisions[(lots(rows)[:, None] >= edges[:, :-1]).sum(axis=1)]
+        decided[rows] = self.decisions[(draws(rows)[:, None] >= edges[:, :-1]).sum(axis=1)]
         return decided
 
 
-def cells_and_labels(proba: Floats, cells: Codes, boundary: float) -> tuple[Codes, Codes] | None:
+def cells_and_labels(score: Floats, cells: Codes, boundary: float) -> tuple[Codes, Codes] | None:
     """The cell of every row, by that of its fine bin, and the model's label; None where some probabilities are none."""
-    k, fine = proba.shape[1], fine_per_class(proba.shape[1])
-    cell, label = np.empty(len(proba), dtype=np.intp), np.empty(len(proba), dtype=np.intp)
-    for start in range(0, len(proba), CHUNK):
+    k, fine = score.shape[1], fine_per_class(score.shape[1])
+    cell, label = np.empty(len(score), dtype=np.intp), np.empty(len(score), dtype=np.intp)
+    for start in range(0, len(score), CHUNK):
         part = slice(start, start + CHUNK)
-        scores = list(proba[part].T)
+        scores = list(score[part].T)
         bins = _bins(scores, boundary, k)
         if bins is None:
             return None

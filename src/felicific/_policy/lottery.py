@@ -62,52 +62,52 @@ def uniforms(salt: str, keys: Iterable[str]) -> Floats:
     return np.asarray(first.astype(np.float64) / 2.0**52)
 
 
-def draw(proba: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
-    """Draw a class for every row of ``proba``; only people who face a lottery are hashed.
+def draw(score: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
+    """Draw a class for every row of ``score``; only people who face a lottery are hashed.
 
     Parameters
     ----------
-    proba : array of shape (n, K)
+    score : array of shape (n, K)
         Probability of every decision.
     keys : callable
         Given the positions of the rows that face a lottery, returns their keys as text.
     salt : str
         The policy's salt.
     """
-    if len(proba) == 1:
-        chances = proba[0].tolist()
+    if len(score) == 1:
+        chances = score[0].tolist()
         if sum(chance > 0 for chance in chances) <= 1:
             return np.array([chances.index(max(chances))], dtype=np.intp)
-    decisions = np.empty(len(proba), dtype=np.intp)
-    lots = []
-    for start in range(0, len(proba), CHUNK):
-        part = proba[start : start + CHUNK]
+    decisions = np.empty(len(score), dtype=np.intp)
+    randomized = []
+    for start in range(0, len(score), CHUNK):
+        part = score[start : start + CHUNK]
         decisions[start : start + CHUNK] = row_argmax(part)
-        lots.append(np.flatnonzero(faces_lottery(part)) + start)
-    open_rows = np.concatenate([np.empty(0, dtype=np.intp), *lots])
+        randomized.append(np.flatnonzero(faces_lottery(part)) + start)
+    open_rows = np.concatenate([np.empty(0, dtype=np.intp), *randomized])
     if len(open_rows):
         u = uniforms(salt, keys(open_rows))
-        cumulative = cumulate(proba[open_rows])
+        cumulative = cumulate(score[open_rows])
         decisions[open_rows] = (u[:, None] >= cumulative[:, :-1]).sum(axis=1)
     return decisions
 
 
-def faces_lottery(proba: Floats) -> NDArray[np.bool_]:
+def faces_lottery(score: Floats) -> NDArray[np.bool_]:
     """Whether more than one decision is possible, row by row."""
-    possible = np.zeros(len(proba), dtype=np.int32)
-    for k in range(proba.shape[1]):
-        possible += proba[:, k] > 0
+    possible = np.zeros(len(score), dtype=np.int32)
+    for k in range(score.shape[1]):
+        possible += score[:, k] > 0
     return np.asarray(possible > 1)
 
 
-#: What the chance of a lot reads as that is neither none nor all, and would be rounded to it.
+#: What the chance of a draw reads as that is neither none nor all, and would be rounded to it.
 NEARLY = {"0.00%": "less than 0.01%", "100.00%": "more than 99.99%"}
 
 
-def cumulate(proba: Floats) -> Floats:
+def cumulate(score: Floats) -> Floats:
     """Cumulative probabilities that end at exactly one, so that a decision of probability 0 is never drawn."""
-    cumulative = proba.cumsum(axis=1)
-    remaining = np.flip(np.flip(proba, axis=1).cumsum(axis=1), axis=1) - proba
+    cumulative = score.cumsum(axis=1)
+    remaining = np.flip(np.flip(score, axis=1).cumsum(axis=1), axis=1) - score
     cumulative[remaining <= 0] = 1.0
     # What remains may be lost to rounding and be there again behind a 0, which must not be drawn for it.
     return np.asarray(np.maximum.accumulate(cumulative, axis=1))
@@ -177,17 +177,17 @@ def content_keys(table: Table, positions: NDArray[np.intp]) -> list[str]:
 
 #: What is to be said where people keep a chance, and no key says who they are.
 PROBA_REPEAT = (
-    "Exploration keeps people a chance, and no key says who a person is: equal rows draw equal lots, so the "
+    "Exploration keeps people a chance, and no key says who a person is: equal rows draw equal numbers, so the "
     "probabilities that are written down may not be those with which people were drawn. "
     "Name the column that identifies people in key=."
 )
 
 
 def warn_of_seed(salt: str, remedy: str, stacklevel: int) -> None:
-    """Warn when anybody could compute lots, because a seed makes their salt."""
+    """Warn when anybody could compute draws, because a seed makes their salt."""
     if salt.startswith(SEEDED):
         warnings.warn(
-            "The salt of this policy comes from a seed, so anybody who tries some seeds can compute people's lots "
+            "The salt of this policy comes from a seed, so anybody who tries some seeds can compute people's draws "
             f"beforehand. {remedy}",
             LotteryWarning,
             stacklevel=stacklevel + 1,
@@ -201,7 +201,7 @@ RESALT = "Save policy.resalted() in Python, or leave random_state= out."
 def warn_keyless(stacklevel: int) -> None:
     """Say that without keys a person is known by the content of a row alone."""
     warnings.warn(
-        "No key says who a person is, so lots are drawn by the content of the row: somebody whose row changes is "
+        "No key says who a person is, so the lottery draws by the content of the row: somebody whose row changes is "
         "another person to the lottery. Name the column that identifies people in key=.",
         LotteryWarning,
         stacklevel=stacklevel + 1,
@@ -228,13 +228,13 @@ def _text(value: Any) -> str:
     return str(value).replace("\\", "\\\\").replace("\x1f", "\\x1f")
 
 
-def moves_between(was: Floats, then: Floats, *, same_lots: bool) -> Floats:
+def moves_between(was: Floats, then: Floats, *, same_draws: bool) -> Floats:
     """With which probability each person moves from which decision to which, of shape (n, D, D).
 
-    Two policies with one salt give everybody the ``same_lots``: who draws a number gets the decision in whose stretch
-    it lies, by either of them. Otherwise the lots of one tell nothing of those of the other.
+    Two policies with one salt give everybody the ``same_draws``: who draws a number gets the decision in whose stretch
+    it lies, by either of them. Otherwise the draws of one tell nothing of those of the other.
     """
-    if not same_lots:
+    if not same_draws:
         return np.asarray(was[:, :, None] * then[:, None, :])
     ends = [cumulate(probabilities) for probabilities in (was, then)]
     starts = [np.column_stack([np.zeros(len(end)), end[:, :-1]]) for end in ends]

@@ -1,4 +1,4 @@
-r"""Moving: one person after another is decided about by controls that the sums so far have set.
+r"""Moving: one person after another is decided on by controls that the sums so far have set.
 
 The control of group z, before each person, is
 
@@ -108,17 +108,17 @@ class Rule:
 
 
 class Moving:
-    """A state that moves while people are decided about; it is the caller's to keep."""
+    """A state that moves while people are decided on; it is the caller's to keep."""
 
     def __init__(self, rule: Rule, state: State) -> None:
         self.rule, self.state = rule, state
         self._others, self._sums = state.others, state.sums
         self._range = rule.range(state.steepest, state.regret) if rule.bounded else math.inf
 
-    def decide(self, seen: Seen, group: Sequence[int], lots: Sequence[int]) -> tuple[list[int], list[float]]:
+    def decide(self, seen: Seen, group: Sequence[int], drawn: Sequence[int]) -> tuple[list[int], list[float]]:
         """Decisions about people, one after another, and the controls by which each was taken.
 
-        Those whose group is not known are decided about by their ``lots``, and by no control.
+        Those whose group is not known are decided on by what is ``drawn``, and by no control.
         """
         decisions, controls, known = [], [], set(self.rule.known)
         history = self.state.history
@@ -126,7 +126,7 @@ class Moving:
             if z in known:
                 decision, control = self._steer(seen, i, z)
             else:
-                decision, control = lots[i], math.nan
+                decision, control = drawn[i], math.nan
                 if self.rule.aim.of_everybody and seen.counted[i]:
                     change = 0.0 if seen.changes is None else seen.changes[i]
                     self._count(z, seen.values[decision][i], change)
@@ -138,7 +138,7 @@ class Moving:
         return decisions, controls
 
     def _steer(self, seen: Seen, i: int, z: int) -> tuple[int, float]:
-        """Decide about one person, and count what that brings."""
+        """Decide on one person, and count what that brings."""
         rule, state, sums = self.rule, self.state, self._sums
         counted = seen.counted[i]
         change = seen.changes[i] if seen.changes is not None and counted else 0.0

@@ -55,30 +55,30 @@ def _of_scores(policy: Policy, stretches: Stretches) -> Picture:
 
 
 def _of_means(policy: Policy) -> Picture | None:
-    j, today = _component(policy), policy.basis.today
+    j, baseline = _measure(policy), policy.basis.baseline
     shown, some = _shown_groups(policy)
     if not shown:
         return None
     before: list[float | None] = [None] * len(shown)
-    if today is not None:
-        before = [None if np.isnan(mean) else float(mean) for mean in today.means[shown, j]]
-    component, after = policy.components[j], policy.outcome.means[shown, j].tolist()
-    unit = "" if component.in_currency or not component.unit else f" ({short(component.unit, 16)})"
-    marks = "dot: under this policy" if today is None else "diamond: today, dot: under this policy"
+    if baseline is not None:
+        before = [None if np.isnan(mean) else float(mean) for mean in baseline.means[shown, j]]
+    measure, after = policy.measures[j], policy.outcome.means[shown, j].tolist()
+    unit = "" if measure.in_currency or not measure.unit else f" ({short(measure.unit, 16)})"
+    marks = "dot: this policy" if baseline is None else "diamond: the baseline, dot: this policy"
     names = [short(str(policy.groups[z]), LETTERS) for z in shown]
-    drawn = lanes(names, before, after, lambda number: component.cell(number, 4))
-    return Picture(f"Mean {short(component.title)!r}{unit}{some}; {marks}", drawn, len(names) + 2)
+    drawn = lanes(names, before, after, lambda number: measure.cell(number, 4))
+    return Picture(f"Mean {short(measure.title)!r}{unit}{some}; {marks}", drawn, len(names) + 2)
 
 
-def _component(policy: Policy) -> int:
+def _measure(policy: Policy) -> int:
     """Position of what is shown: the first that was asked for and people want more of."""
-    asked = measured(policy.components) or range(len(policy.components))
-    return next((j for j in asked if policy.components[j].wanted), asked[0])
+    asked = measured(policy.measures) or range(len(policy.measures))
+    return next((j for j in asked if policy.measures[j].wanted), asked[0])
 
 
 def _shown_groups(policy: Policy) -> tuple[list[int], str]:
     """Positions of the groups that are shown, and what to say of the others."""
-    means = policy.outcome.means[:, _component(policy)].tolist()
+    means = policy.outcome.means[:, _measure(policy)].tolist()
     known = [z for z in extremes(means, LANES) if not np.isnan(means[z])]
     few = len(known) < len(means)
     return known, f", {len(known)} of {len(means):,} groups, least and largest means" if few else ""

@@ -8,7 +8,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -62,19 +61,25 @@ from felicific._policy.lottery import (
     warn_of_seed,
 )
 from felicific._policy.picture import picture_of
-from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
+from felicific._problem.change import (
+    EVERY_GROUP_LOSES,
+    FEW_LEFT,
+    baseline_words,
+    cost_of_changes,
+    three_points,
+)
 from felicific._problem.decisions import positions
 from felicific._problem.exploration import Explored
 from felicific._problem.happiness import (
-    Component,
     HappinessLike,
+    Measure,
     fractions_of,
     measured,
-    read_component,
+    read_measure,
 )
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.rows import Chance
-from felicific._problem.unions import Attribute, known_groups, read_attributes
+from felicific._problem.unions import Attribute, named_groups, read_attributes
 from felicific._program.aggregates import Outcome
 from felicific._program.known_labels import KnownLabels
 from felicific._shown.parts import Displayed, Lines, Part
@@ -126,17 +131,17 @@ class Stretches(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """How sentences write the groups, the labels, the decisions and the components of a policy."""
+    """How sentences write the groups, the labels, the decisions and the measures of a policy."""
 
     groups: Sequence[str]
     classes: Sequence[str]
     decisions: Sequence[str]
-    components: Sequence[str]
+    measures: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Policy(Displayed, ABC):
-    """What is decided about a person, and what that does to the people it was fitted on.
+    """What is decided on a person, and what that does to the people it was fitted on.
 
     Attributes
     ----------
@@ -148,16 +153,16 @@ class Policy(Displayed, ABC):
         Whether the decisions are listed, from the worst to the best for the person.
     groups : tuple
         The groups.
-    components : tuple of Component
+    measures : tuple of Measure
         What was measured.
     outcome : Outcome
         Loss, group means and gaps on the fitted people.
     prices : dict
-        Loss given up per unit by which each gap (by component) or other requirement (by its words) is
+        Loss given up per unit by which each gap (by measure) or other requirement (by its words) is
         tightened, what further changes cost (``change_cost``) included.
     salt : str
-        128 bits of the lottery, as hexadecimal text. Whoever knows it can compute everybody's lot; one that begins with
-        ``seed-`` comes from ``random_state``, so anybody can.
+        128 bits of the lottery, as hexadecimal text. Whoever knows it can compute everybody's draw; one that begins
+        with ``seed-`` comes from ``random_state``, so anybody can.
     randomize : bool
         False when each person gets the most probable decision instead of a draw.
     sees_group : bool
@@ -165,8 +170,9 @@ class Policy(Displayed, ABC):
     expected : bool
         True when the outcome is what is expected of people without labels, not what was measured.
     basis : Basis
-        What the numbers rest on, and what they are compared with: the name of the loss, what today's decisions do, the
-        gaps that were asked for, and whether each person's probabilities came from a model not fitted on that person.
+        What the numbers rest on, and what they are compared with: the name of the loss, what the baseline's decisions
+        do, the gaps that were asked for, and whether each person's probabilities came from a model not fitted on that
+        person.
     attributes : tuple of str or int
         What the groups are made of: names of columns, or positions where they have none.
     unknown : str, or None
@@ -187,12 +193,12 @@ class Policy(Displayed, ABC):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
     ...                gap=0.0, random_state=0)
     >>> policy.probabilities([0.6, 0.6], group=["f", "m"]).tolist()  # probability of 0 and of 1
     [[0.0, 1.0], [1.0, 0.0]]
     >>> policy.apply({"id": ["a", "b"], "sex": ["f", "m"], "score": [0.6, 0.6]},
-    ...              proba="score", sensitive_features="sex", key="id")["decision"].tolist()
+    ...              score="score", sensitive_features="sex", key="id")["decision"].tolist()
     [1, 0]
     >>> Policy.from_json(policy.to_json()).loss == policy.loss
     True
@@ -200,7 +206,7 @@ class Policy(Displayed, ABC):
 
     classes: Array
     groups: tuple[Any, ...]
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     outcome: Outcome
     prices: dict[str, float]
     salt: str = field(repr=False)
@@ -242,7 +248,7 @@ class Policy(Displayed, ABC):
 
     @property
     def applied_to(self) -> str:
-        """What has to be said of people for it to decide about them."""
+        """What has to be said of people for it to decide on them."""
         if self.of_values:
             return "the decision function"
         return "probabilities" if self.needs_proba else "probabilities or predictions"
@@ -281,8 +287,8 @@ class Policy(Displayed, ABC):
         return chance.at_least
 
     @property
-    def keeps_today(self) -> Truths:
-        """Groups in which it decides about everybody as the model does; none where that cannot be told."""
+    def keeps_baseline(self) -> Truths:
+        """Groups in which it decides on everybody as the model does; none where that cannot be told."""
         return np.zeros(len(self.groups), dtype=bool)
 
     @property
@@ -305,15 +311,15 @@ class Policy(Displayed, ABC):
 
     @property
     @abstractmethod
-    def draws_lots(self) -> bool:
-        """Whether it may decide about anybody by lottery."""
+    def is_randomized(self) -> bool:
+        """Whether it may decide on anybody by lottery."""
 
     def decided(self, people: People) -> People:
-        """The people with what it decides about each."""
-        return replace(people, probabilities=self.probabilities_of(people), drawn=self.draws_lots)
+        """The people with what it decides on each."""
+        return replace(people, probabilities=self.probabilities_of(people), drawn=self.is_randomized)
 
     def sure_of(self, scores: Array, group: Entries | None) -> int | None:
-        """Position of the decision about the one person there is; None where lots decide, or it takes longer to say."""
+        """Position of the decision on the one person there is; None where draws decide, or it takes longer to say."""
         return None
 
     def lookup(self) -> Lookup | None:
@@ -376,7 +382,7 @@ class Policy(Displayed, ABC):
         """
 
     def rules(self, digits: int = 12) -> list[str]:
-        """Sentences that say what is decided about whom, with numbers of so many digits."""
+        """Sentences that say what is decided on whom, with numbers of so many digits."""
         return self.rules_along([self], digits)[0]
 
     @property
@@ -386,7 +392,7 @@ class Policy(Displayed, ABC):
             [repr(group) for group in self.groups],
             [repr(label) for label in self.classes.tolist()],
             [repr(decision) for decision in self.decisions.tolist()],
-            [repr(component.name) for component in self.components],
+            [repr(measure.name) for measure in self.measures],
         )
 
     @abstractmethod
@@ -411,18 +417,16 @@ class Policy(Displayed, ABC):
 
     @property
     def gaps(self) -> dict[str, float]:
-        """Gap of every component on the fitted people, in its unit."""
-        names = [component.name for component in self.components]
+        """Gap of every measure on the fitted people, in its unit."""
+        names = [measure.name for measure in self.measures]
         return dict(zip(names, self.outcome.gaps.tolist(), strict=True))
 
     @property
     def gap(self) -> float:
-        """The gap, when there is one component, but for those that only requirements or fractions speak of."""
-        own = measured(self.components)
+        """The gap, when there is one measure, but for those that only requirements or fractions speak of."""
+        own = measured(self.measures)
         if len(own) != 1:
-            raise ConstraintError(
-                f"There are {len(own)} components, so there is no single gap.", "Read .gaps."
-            )
+            raise ConstraintError(f"There are {len(own)} measures, so there is no single gap.", "Read .gaps.")
         return float(self.outcome.gaps[own[0]])
 
     @property
@@ -441,34 +445,35 @@ class Policy(Displayed, ABC):
 
     @property
     def means(self) -> dict[str, dict[Any, float]]:
-        """Mean happiness, by component and group."""
+        """Mean happiness, by measure and group."""
         return {
-            component.name: dict(zip(self.groups, self.outcome.means[:, j].tolist(), strict=True))
-            for j, component in enumerate(self.components)
+            measure.name: dict(zip(self.groups, self.outcome.means[:, j].tolist(), strict=True))
+            for j, measure in enumerate(self.measures)
         }
 
     @property
     def change_cost(self) -> float:
-        """What a decision that is not today's cost beside the loss, per person; ``loss`` is without it."""
+        """What a decision that is not the baseline's cost beside the loss, per person; ``loss`` is without it."""
         return self.basis.change_cost
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        """What is done to the fitted people ``"today"``, ``"unconstrained"`` and as ``"proposed"`` by this policy.
+        """What is done to the fitted people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"`` by this policy.
 
         Unconstrained is a policy of the same kind, at the same cost of changes, of which nothing is required: from
-        today to there decisions are tuned, and from there on made fair. What is not known is left out, such as of
-        files that older versions wrote. Print one, or read its ``to_dict()``, for the names of groups and components.
+        the baseline to there decisions are tuned, and from there on made fair. What is not known is left out, such as
+        of files that older versions wrote. Print one, or read its ``to_dict()``, for the names of groups and
+        measures.
         """
         free = self.basis.unconstrained
         points = {
-            "today": self.basis.today,
+            "baseline": self.basis.baseline,
             "unconstrained": None if free is None else free.value,
             "proposed": self.outcome,
         }
-        names = tuple(component.name for component in self.components)
+        names = tuple(measure.name for measure in self.measures)
         return {
-            name: replace(outcome, groups=self.groups, components=names)
+            name: replace(outcome, groups=self.groups, measures=names)
             for name, outcome in points.items()
             if outcome is not None
         }
@@ -477,7 +482,7 @@ class Policy(Displayed, ABC):
     # What to expect of others
 
     def expected_gaps(self, people: float | Mapping[Any, float] | None = None) -> dict[str, float]:
-        """The gap of every component that is to be expected on new people, in its unit.
+        """The gap of every measure that is to be expected on new people, in its unit.
 
         On them the means of groups are off by chance: from having been known of so many people, and from there being
         so many new ones. People are taken to be independent, and like those it was fitted on.
@@ -493,7 +498,7 @@ class Policy(Displayed, ABC):
         --------
         >>> from felicific import solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex",
+        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex",
         ...                happiness="statistical_parity", gap=0.0, random_state=0)
         >>> [round(list(policy.expected_gaps(n).values())[0], 2) for n in (100, 1_000, 100_000)]
         [0.11, 0.08, 0.08]
@@ -514,7 +519,7 @@ class Policy(Displayed, ABC):
 
     def cautions(self) -> list[str]:
         """What whoever fitted it should be warned of, the worst first."""
-        remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, self._whom)
+        remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, self._whom)
         worst = [
             text for start in (EVERY_GROUP_LOSES, FEW_LEFT) for text in remarks if text.startswith(start)
         ]
@@ -551,7 +556,7 @@ class Policy(Displayed, ABC):
         if find_engine(scores) is not None:
             raise DataError(
                 "The scores are in a table that is not in memory.",
-                "Use policy.apply(table, ...), and name its columns: proba={class: column}, sensitive_features=, key=.",
+                "Use policy.apply(table, ...), and name its columns: score={class: column}, sensitive_features=, key=.",
             )
         array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
         codes = None
@@ -598,7 +603,7 @@ class Policy(Displayed, ABC):
         self,
         table: Table,
         *,
-        proba: ProbaColumns | None = None,
+        score: ProbaColumns | None = None,
         predicted: str | None = None,
         sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
@@ -611,10 +616,10 @@ class Policy(Displayed, ABC):
         Parameters
         ----------
         table : table in memory, lazy table, or path of Parquet files
-            A lazy table draws the same lots as Python, whatever its engine.
-        proba, predicted : column, {class: column} or list of columns; column
+            A lazy table draws the same draws as Python, whatever its engine.
+        score, predicted : column, {class: column} or list of columns; column
             Where the model's probabilities, or its own labels, are; with two classes the score of the second will do.
-            For a policy of a model without probabilities, ``proba`` is the column of its decision function.
+            For a policy of a model without probabilities, ``score`` is the column of its decision function.
         sensitive_features, key : column(s), column
             Where the groups are, and what identifies a person (strings or integers).
         group_proba : {group: column}
@@ -625,16 +630,16 @@ class Policy(Displayed, ABC):
             Whether to add the chance that everybody had: of two classes a column ``probabilities``, of the favourable
             decision; of more, a column ``proba_<class>`` of each.
         """
-        if proba is None and predicted is None:
+        if score is None and predicted is None:
             raise DataError(
                 "The columns of the table that hold the model's scores are not named.",
-                "Name them: proba={class: column}, or predicted=.",
+                "Name them: score={class: column}, or predicted=.",
             )
-        roles = Roles.of(self, proba, predicted, sensitive_features, key, group_proba)
+        roles = Roles.of(self, score, predicted, sensitive_features, key, group_proba)
         return decide_table(table, self, roles, column, with_proba=with_proba)
 
     def rounded(self, decisions: Floats) -> Floats:
-        """Decision probabilities as they are, or the most probable decision when the policy draws no lots.
+        """Decision probabilities as they are, or the most probable decision when the policy does not randomize.
 
         Decisions are the last axis; any may come before it.
         """
@@ -645,7 +650,7 @@ class Policy(Displayed, ABC):
     def decide(
         self, scores: Any, group: Any = None, key: Any = None, x: Table = None, group_proba: Any = None
     ) -> Array:
-        """Decide about every person: the same key always draws the same lot.
+        """Decide on every person: the same key always draws the same number.
 
         Parameters
         ----------
@@ -680,14 +685,14 @@ class Policy(Displayed, ABC):
         happiness : function, expression or Happiness, optional
             As the policy was fitted; an individual policy holds it itself. It may look at the decision, at x and at the
             group, and not at the label, which is not known when deciding.
-        gap : number, or {component: number}, optional
+        gap : number, or {measure: number}, optional
             The largest gap between all groups; by default what the policy was fitted to: a gap, a
             :class:`felicific.Floor` of a number, or a :class:`felicific.Budget`.
         pace : number, optional
             How many people may come until an error that stays has shrunk to a third (1/e). By default as many as bring
             300 of the smallest group. Fewer leave a smaller gap, and make decisions jump about more.
         reach : number above 0, at most 1, default=0.25
-            How far controls may go from where they began: the share of a group that may be decided otherwise. What
+            How far controls may go from where they began: the share of a group whose decision may change. What
             cannot be paid back now is paid back later.
 
         Returns
@@ -699,7 +704,7 @@ class Policy(Displayed, ABC):
         --------
         >>> from felicific import solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
+        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
         ...                random_state=0)
         >>> steering = policy.steer(happiness="decision")
         >>> steering.decide([0.2, 0.6, 0.7], ["f", "f", "m"], ["a", "b", "c"]).tolist()
@@ -713,7 +718,7 @@ class Policy(Displayed, ABC):
 
     @abstractmethod
     def controls(self, j: int, happiness: HappinessLike | None) -> Controls:
-        """How it is steered by the means of a component; refused where it cannot be."""
+        """How it is steered by the means of a measure; refused where it cannot be."""
 
     def explain(
         self,
@@ -723,9 +728,9 @@ class Policy(Displayed, ABC):
         x: Table = None,
         group_proba: GroupChances = None,
         *,
-        today: object = None,
+        baseline: object = None,
     ) -> Explanation:
-        """Why it decides about one person as it does, in sentences and as data.
+        """Why it decides on one person as it does, in sentences and as data.
 
         These are not the legal reasons for a refusal, which the explanation says too: they tell how a score became a
         decision, not why the model gave that score.
@@ -738,19 +743,19 @@ class Policy(Displayed, ABC):
         group : group
             The person's; not needed by a policy that does not see it.
         key : str or int, optional
-            Identifies the person. Without it a lot is not drawn, and the decision is None where one decides.
+            Identifies the person. Without it a draw is not drawn, and the decision is None where one decides.
         x : row of a table, dict of values, or table of one row
             The person; only an individual policy looks at it.
         group_proba : dict of group to number, or array of shape (groups,)
             How likely the person is of each group; only an individual policy that does not see the group looks at it.
-        today : decision, optional
-            What the existing system decides about the person; by default what the model decides by itself.
+        baseline : decision, optional
+            What the existing system decides on the person; by default what the model decides by itself.
 
         Returns
         -------
         Explanation
-            Print it; ``.decision``, ``.probabilities``, ``.cuts``, ``.distance``, ``.lot``, ``.otherwise`` (groups that
-            would be decided otherwise), ``.unconstrained``, ``.requirements``, and ``.to_dict()`` for all of it.
+            Print it; ``.decision``, ``.probabilities``, ``.cuts``, ``.distance``, ``.draw``, ``.otherwise`` (groups
+            that would be decision changes), ``.unconstrained``, ``.requirements``, and ``.to_dict()`` for all of it.
 
         Examples
         --------
@@ -760,16 +765,16 @@ class Policy(Displayed, ABC):
         ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
         ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
         ... }
-        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
         ...                gap=0.0, random_state=0)
         >>> why = policy.explain(0.6, "m", key="anna")
-        >>> why.decision, why.today, why.otherwise
+        >>> why.decision, why.baseline, why.otherwise
         (0, 1, {'f': {0: 0.0, 1: 1.0}})
         >>> why.sentences[1]
-        'Today, by the model alone: 1, which the policy changes.'
+        "The model's decision: 1, which the policy changes."
         """
         person = self._person(scores, group, x, group_proba)
-        return explain_person(self, person, None if key is None else one_key(key), today=today)
+        return explain_person(self, person, None if key is None else one_key(key), baseline=baseline)
 
     def _person(self, scores: object, group: object, x: Table, group_proba: GroupChances) -> Person:
         """One person, as arrays and a table of one row."""
@@ -785,19 +790,19 @@ class Policy(Displayed, ABC):
 
     @abstractmethod
     def grounds(self, person: Person, without: Mapping[str, Floats]) -> Grounds:
-        """What it knows of why it decides about a person; ``without`` are tables that lack one requirement each."""
+        """What it knows of why it decides on a person; ``without`` are tables that lack one requirement each."""
 
     def to_sql(
         self,
         dialect: SqlDialect = "duckdb",
         *,
-        proba: ProbaColumns | None = None,
+        score: ProbaColumns | None = None,
         predicted: str | None = None,
         sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
         with_proba: bool = False,
     ) -> str:
-        """Write the policy as one SQL ``CASE`` expression that draws the same lots.
+        """Write the policy as one SQL ``CASE`` expression that draws the same draws.
 
         ``SELECT *, <the expression> AS decision FROM people``. The arguments name columns as in :meth:`apply`; names
         and values are quoted, whatever they hold. A row about which nothing may be decided (an unknown or missing
@@ -805,14 +810,14 @@ class Policy(Displayed, ABC):
         that of the fitted groups or classes, which a database would cast to compare them. Several group columns must
         be text or whole numbers. Only for policies that see a signal.
 
-        The text holds the salt of the lottery: whoever reads it can compute everybody's lot.
+        The text holds the salt of the lottery: whoever reads it can compute everybody's draw.
 
         Parameters
         ----------
         dialect : {"duckdb", "spark", "databricks", "postgres", "snowflake", "bigquery"}
             The SQL to write. The tests run that of DuckDB, PostgreSQL, Spark and, on Spark, Databricks; that of
             Snowflake and BigQuery is parsed in its dialect and computed by what is documented of its functions.
-        proba, predicted, sensitive_features, key : column(s)
+        score, predicted, sensitive_features, key : column(s)
             As in :meth:`apply`.
         with_proba : bool, default=False
             Whether to write a select list: the expression ``AS decision``, and the columns of probabilities that
@@ -822,13 +827,13 @@ class Policy(Displayed, ABC):
         --------
         >>> from felicific import solve
         >>> people = {"score": [0.2, 0.7, 0.6, 0.4], "sex": ["f", "m"] * 2, "repaid": [0, 1, 1, 0]}
-        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
+        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
         ...                random_state=0)
-        >>> text = policy.to_sql("postgres", proba="score", sensitive_features="sex", key="id")
+        >>> text = policy.to_sql("postgres", score="score", sensitive_features="sex", key="id")
         >>> text.splitlines()[0], text.splitlines()[-1], '"sex" COLLATE "C" = ' in text
         ('CASE', 'END', True)
         """
-        spoken, named = dialect_of(dialect), (proba, predicted, sensitive_features, key)
+        spoken, named = dialect_of(dialect), (score, predicted, sensitive_features, key)
         columns = self.sql_columns(spoken, *named, with_proba=with_proba)
         if not with_proba:
             return columns["decision"]
@@ -879,23 +884,23 @@ class Policy(Displayed, ABC):
         name, least = self.basis.loss_name, self.basis.least_loss
         best = "" if least is None else f" at worst, and {loss_text(name, least, 6)} at best"
         found = [f"{whom.capitalize()}, the {what} is {loss_text(name, self.loss, 6)}{best}."]
-        for j, component in enumerate(self.components):
+        for j, measure in enumerate(self.measures):
             means = ", ".join(
-                f"{'of nobody' if math.isnan(mean) else component.quantity(mean)} in group {group!r}"
+                f"{'of nobody' if math.isnan(mean) else measure.quantity(mean)} in group {group!r}"
                 for group, mean in zip(self.groups, self.outcome.means[:, j].tolist(), strict=True)
             )
             # What is left of an exact zero after rounding is zero to a reader.
             negligible = self.outcome.gaps[j] <= 1e-12 * np.nanmax(np.abs(self.outcome.means[:, j]))
-            gap = component.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
+            gap = measure.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
             mean = "Expected mean" if self.expected else "Mean"
-            worst = " at worst" if component.ends else ""
-            ending = "" if component.aside else f": a gap of {gap}{worst}"
-            found.append(f"{mean} {component.name!r} is {means}{ending}.")
+            worst = " at worst" if measure.ends else ""
+            ending = "" if measure.aside else f": a gap of {gap}{worst}"
+            found.append(f"{mean} {measure.name!r} is {means}{ending}.")
         if self.labels is not None:
             found += self.labels.sentences(" among the people it was fitted on" if self.expected else "")
-        found += self.basis.reached(self.components, self.outcome.means) + self._explored()
+        found += self.basis.reached(self.measures, self.outcome.means) + self._explored()
         found += [*cost_of_changes(self.change_cost), outlook(self), *self.premises()]
-        remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
+        remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, whom)
         doubts = [] if self.labels is None else self.labels.cautions()
         return found + remarks + doubts + too_few(self)
 
@@ -914,8 +919,9 @@ class Policy(Displayed, ABC):
         return found
 
     def impact(self) -> list[str]:
-        """What tuning did and what fairness did, apart: from today to the best without requirements, and on to this."""
-        told = three_points(self.components, self.wording.groups, self.basis.loss_name, self.outcomes)
+        """What tuning did and what fairness did, apart: from the baseline to the least loss, and on to this policy."""
+        groups, reference = self.wording.groups, baseline_words(self.basis.baseline_given)
+        told = three_points(self.measures, groups, self.basis.loss_name, self.outcomes, reference)
         if self.labels is None or self.labels.max_odds_ratio == 1:
             return told
         return [*told, f"What looks at the label is said at worst, {self.labels.condition}."]
@@ -923,7 +929,7 @@ class Policy(Displayed, ABC):
     def premises(self) -> list[str]:
         """What to know of the loss, the means and the gaps that it states for the people it was fitted on."""
         if self.expected:
-            names = [repr(component.name) for component in self.components if component.looks_at_y]
+            names = [repr(measure.name) for measure in self.measures if measure.looks_at_y]
             accuracy = is_accuracy(self.basis.loss_name)
             names.append("the accuracy" if accuracy else "the loss, as far as it looks at the label,")
             return [f"The expectation of {' and '.join(names)} is made {UNCHANGED}."]
@@ -933,7 +939,7 @@ class Policy(Displayed, ABC):
         return "\n".join(self.sentences(digits=4))
 
     def _parts(self) -> list[Part]:
-        """Never the salt: who sees a notebook could compute everybody's lot."""
+        """Never the salt: who sees a notebook could compute everybody's draw."""
         cautions, picture = self.cautions(), picture_of(self)
         achieved = [sentence for sentence in self._achieved() if sentence not in cautions]
         return [
@@ -950,12 +956,12 @@ class Policy(Displayed, ABC):
         shown = ", ".join(decisions[:-1][:4]) + (f" or {decisions[-1]}" if len(decisions) <= 5 else ", ...")
         seen = "sees" if self.sees_group else "does not see"
         share = self.share_drawn
-        lots = (
+        randomized = (
             f", by lottery about {share:.2%} of them" if share else ", by no lottery" if share == 0.0 else ""
         )
         return (
             f"A policy of kind {self.kind!r} that {seen} the group decides {shown} about people of "
-            f"{len(self.groups):,} groups{lots}."
+            f"{len(self.groups):,} groups{randomized}."
         )
 
     # -----------------------------------------------------------------------------------------------------
@@ -970,7 +976,7 @@ class Policy(Displayed, ABC):
             "classes": write_classes(self.classes),
             **({"decisions": write_classes(self.decisions), "order": ORDER} if self.listed else {}),
             "groups": plain(list(self.groups), "group"),
-            "components": [asdict(component) for component in self.components],
+            "measures": [asdict(measure) for measure in self.measures],
             **write_outcome(self.outcome),
             "prices": [[name, price] for name, price in self.prices.items()],
             "salt": self.salt,
@@ -996,29 +1002,18 @@ class Policy(Displayed, ABC):
         return checksum(self._everything())
 
     def resalted(self) -> Self:
-        """The same policy with a fresh salt: nobody can know its lots, and people draw anew."""
+        """The same policy with a fresh salt: nobody can know its draws, and people draw anew."""
         return replace(self, salt=make_salt())
 
-    def warn_of_lots(self, remedy: str = RESALT, stacklevel: int = 2) -> None:
-        """Warn when anybody could compute its lots, because a seed makes its salt."""
-        if self.draws_lots:
+    def warn_of_lottery(self, remedy: str = RESALT, stacklevel: int = 2) -> None:
+        """Warn when anybody could compute its draws, because a seed makes its salt."""
+        if self.is_randomized:
             warn_of_seed(self.salt, remedy, stacklevel + 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a file, whole or not at all; warns when anybody could compute its lots."""
-        self.warn_of_lots()
+        """Write the policy to a file, whole or not at all; warns when anybody could compute its draws."""
+        self.warn_of_lottery()
         write_whole(path, self.to_json())
-
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, happiness: Any = None, loss: Any = None
-    ) -> Policy | AmountPolicy:
-        """Read a policy from a file; see :meth:`from_json`."""
-        try:
-            text = Path(path).read_text("utf-8")
-        except UnicodeDecodeError as error:
-            raise refused(f"{os.fspath(path)!r} is not text") from error
-        return cls.from_json(text, happiness=happiness, loss=loss)
 
     @classmethod
     def from_json(cls, text: str, *, happiness: Any = None, loss: Any = None) -> Policy | AmountPolicy:
@@ -1044,14 +1039,14 @@ class Policy(Displayed, ABC):
 
     def _validate(self) -> None:
         """Refuse a policy whose parts do not fit together."""
-        g, k, j = len(self.groups), len(self.classes), len(self.components)
-        names = [component.name for component in self.components]
-        check_distinct(classes=self.classes.tolist(), groups=self.groups, components=names)
+        g, k, j = len(self.groups), len(self.classes), len(self.measures)
+        names = [measure.name for measure in self.measures]
+        check_distinct(classes=self.classes.tolist(), groups=self.groups, measures=names)
         if self.unknown is not None and type(self.unknown) is not str:
             raise refused(f"those whose group is missing are called {self.unknown!r}")
         free = np.ones((g, j), dtype=bool)  # where nobody may be counted: of unknown group, or by a fraction
-        free[known_groups(self.groups, self.attributes, self.unknown)] = False
-        free[:, [i for i, _ in fractions_of(self.components)]] = True
+        free[named_groups(self.groups, self.attributes, self.unknown)] = False
+        free[:, [i for i, _ in fractions_of(self.measures)]] = True
         if self.basis.steered:
             numbers = np.concatenate([self.outcome.means.ravel(), self.outcome.gaps])
             if numbers.shape != (g * j + j,) or not np.isnan(numbers).all():
@@ -1059,8 +1054,8 @@ class Policy(Displayed, ABC):
         else:
             check_means("means", self.outcome.means, (g, j), free)
             check_shape("gaps", self.outcome.gaps, (j,))
-        if self.basis.today is not None:
-            check_means("means of today", self.basis.today.means, (g, j), free)
+        if self.basis.baseline is not None:
+            check_means("means of the baseline", self.basis.baseline.means, (g, j), free)
         check_shares(self.outcome, (g, j))
         if (self.outcome.gaps < 0).any():
             raise refused("a gap is negative")
@@ -1089,7 +1084,7 @@ def among_classes(policy: Policy | AmountPolicy, what: str) -> Policy:
 def no_sql() -> DataError:
     """The error of a policy that cannot be SQL."""
     return DataError(
-        "This policy decides about each person by functions of x, which have no SQL.",
+        "This policy decides on each person by functions of x, which have no SQL.",
         "Apply it where Python runs, or fit a policy that sees the score.",
     )
 
@@ -1109,18 +1104,18 @@ def _read_favourable(value: Any, classes: Array) -> Any:
 
 def _common(content: dict[str, Any]) -> dict[str, Any]:
     """What every kind of policy has."""
-    components = content["components"]
-    if not isinstance(components, list):
-        raise refused("its components are no list")
+    measures = content["measures"]
+    if not isinstance(measures, list):
+        raise refused("its measures are no list")
     means = read_means(content["means"], "means")
-    basis = Basis.from_json(content.get("basis"), means.shape)
+    basis = Basis.from_json(content["basis"], means.shape)
     if basis.steered:  # nobody measured it
         loss, gaps = math.nan, read_means([content["gaps"]], "gaps")[0]
     else:
         loss, gaps = read_number(content["loss"], "loss"), read_numbers(content["gaps"], "gaps")
     shares = [read_share(content.get(name), name) for name in SHARES]
     classes, groups = read_classes(content["classes"]), tuple(read_values(content["groups"], "group"))
-    read = tuple(read_component(component) for component in components)
+    read = tuple(read_measure(measure) for measure in measures)
     explore = content.get("explore", [])
     if not isinstance(explore, list):
         raise refused("the chances that people keep are no list")
@@ -1129,14 +1124,14 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     return listed | {
         "classes": classes,
         "groups": groups,
-        "components": read,
+        "measures": read,
         "outcome": Outcome(
             loss,
             means,
             gaps,
             *shares,
             groups=groups,
-            components=tuple(component.name for component in read),
+            measures=tuple(measure.name for measure in read),
         ),
         "prices": read_prices(content["prices"]),
         "salt": content["salt"],

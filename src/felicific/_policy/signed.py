@@ -12,11 +12,11 @@ from typing import Any
 
 from felicific._documents import read_json
 from felicific._policy.policy import Policy
-from felicific._problem.baseline import TODAY, UNCONSTRAINED
+from felicific._problem.change import MODEL, UNCONSTRAINED
 from felicific.exceptions import PolicyFileError, SignedError
 
 FORMAT = "felicific decision"
-VERSION = 1
+VERSION = 2
 
 #: What the person who signs writes.
 WRITTEN = ("name", "role", "date", "next_audit", "why", "objections")
@@ -47,14 +47,14 @@ class Signed:
         Where it was read.
     title, verdict, reason, sentence, flags, model, felicific :
         What the page said.
-    today : bool
-        Whether everything stays as it is decided today.
+    baseline : bool
+        Whether everything stays as the baseline decides.
     unconstrained : bool
-        Whether it is the least loss without requirements, which stands in the place of today on some pages.
-    gaps : dict of component to gap
+        Whether it is the least loss without requirements, which stands in the place of the baseline on some pages.
+    gaps : dict of measure to gap
         Otherwise, what was aimed at.
     policy_sha256 : str, or None
-        Of the policy at that position; None where that is today, or stands in its place.
+        Of the policy at that position; None where that is the baseline, or stands in its place.
     people_sha256 : str, or None
         Of the people that the page is about.
     name, role, date, next_audit, why, objections : str
@@ -63,7 +63,7 @@ class Signed:
 
     path: str
     title: str | None
-    today: bool
+    baseline: bool
     unconstrained: bool
     gaps: dict[str, float]
     verdict: str
@@ -102,7 +102,7 @@ class Signed:
         parts = {name: content[name] for name in PARTS if name not in ("position", "flags", "signed")}
         return cls(
             path=where,
-            today=TODAY.key in content["position"],
+            baseline=MODEL.data_key in content["position"],
             unconstrained=UNCONSTRAINED.key in content["position"],
             gaps={name: float(gap) for name, gap in content["position"].get("gap", {}).items()},
             flags=tuple(content["flags"]),
@@ -117,10 +117,10 @@ class Signed:
                 f"Nobody signed {self.path!r}: the name is empty.",
                 "Fill in the name on the page, and save it again.",
             )
-        if self.today:
+        if self.baseline:
             raise SignedError(
-                f"In {self.path!r} it was signed to leave everything as it is today: there is no policy to apply.",
-                "Decide as today, or sign a policy on the page.",
+                f"In {self.path!r} it was signed to leave everything as it is: there is no policy to apply.",
+                "Decide as at present, or sign a policy on the page.",
             )
 
         if self.unconstrained:
@@ -151,8 +151,8 @@ class Signed:
         return {
             "file": self.path,
             "title": self.title,
-            "position": {TODAY.key: True}
-            if self.today
+            "position": {MODEL.data_key: True}
+            if self.baseline
             else {UNCONSTRAINED.key: True}
             if self.unconstrained
             else {"gap": self.gaps},
@@ -195,13 +195,13 @@ def _wrong_sha256(content: Mapping[str, Any]) -> str:
 
 
 def _wrong_position(position: dict[str, Any], sha256: str | None) -> str:
-    """What is wrong with where the slider stood: today, or what stands in its place, has no policy."""
-    for name in (TODAY.key, UNCONSTRAINED.key):
+    """What is wrong with where the slider stood: the baseline, or what stands in its place, has no policy."""
+    for name in (MODEL.data_key, UNCONSTRAINED.key):
         if position == {name: True} and position[name] is True:
             return "" if sha256 is None else f"it says {name}, and names a policy"
     gaps = position.get("gap")
     if set(position) != {"gap"} or not isinstance(gaps, dict):
-        return "its position is neither today nor a gap of each component"
+        return "its position is neither the baseline nor a gap of each measure"
     if not all(type(gap) in (int, float) and 0 <= gap < math.inf for gap in gaps.values()):
         return "a gap of its position is no number from 0 on"
     return "it names no policy" if sha256 is None else ""

@@ -19,10 +19,11 @@ from felicific._policy.fit_individual import fit_individual
 from felicific._policy.fit_lazily import fit_lazily
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
-from felicific._problem.asked import check_constraints, check_gaps, default_gap, requirements_of
+from felicific._problem.constraints import check_constraints, check_gaps, default_gap, requirements_of
+from felicific._problem.decisions import predicts_amounts
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
-from felicific._problem.problem import Problem, asked_of
+from felicific._problem.problem import Problem, problem_of
 from felicific._problem.rows import Requirement
 from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost, check_change_cost
@@ -45,8 +46,7 @@ def solve(
     sees_group: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
-    prediction: Any = None,
-    proba: Any = None,
+    score: Any = None,
     y: Any = None,
     sensitive_features: Any = None,
     happiness: HappinessLike | None = None,
@@ -55,7 +55,7 @@ def solve(
     decisions: Sequence[Any] | None = None,
     favourable: Any = None,
     predicted: Any = None,
-    today: Any = None,
+    baseline: Any = None,
     sample_weight: Any = None,
     missing_group: str | None = None,
     group_proba: Mapping[Any, Any] | None = None,
@@ -64,7 +64,7 @@ def solve(
 ) -> Policy | Any:
     """Find the policy of least loss that meets every requirement: one linear program.
 
-    Of equally good ones it is the one nearest to today's decisions, even if another has a smaller gap;
+    Of equally good ones it is the one nearest to the baseline's decisions, even if another has a smaller gap;
     ``frontier(...).at(gap=...)`` finds that.
 
     Parameters
@@ -73,14 +73,14 @@ def solve(
         The sums over the labelled people, see :func:`felicific.aggregate`; or the people themselves. An individual
         policy of a table that is not in memory is found in passes inside its engine; its columns are then named, and
         calibration counts scores in 4096 bins.
-    gap : number, or dict of component or criterion to number
-        Largest allowed gap, in the unit of happiness; components that a dict does not name are measured and not
+    gap : number, or dict of measure or criterion to number
+        Largest allowed gap, in the unit of happiness; measures that a dict does not name are measured and not
         constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
     constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
-        Further requirements. Of several gaps of a component between all groups the smallest counts.
+        Further requirements. Of several gaps of a measure between all groups the smallest counts.
     change_cost : number or "auto"
-        What a decision that is not today's costs beside the loss, in its unit, per person. "auto" is 0.1 for the score
-        of two classes and the error rate; 0 otherwise.
+        What a decision that is not the baseline's costs beside the loss, in its unit, per person. "auto" is 0.1 for
+        the score of two classes and the error rate; 0 otherwise.
     sees_group : bool
         False for a policy that decides alike in all groups, because the group is not known when it decides.
     random_state : None, int or NumPy generator
@@ -88,10 +88,7 @@ def solve(
     policy : {"score", "label", "soft-label", "individual"}, Score(...) or Individual(...)
         Of a table: what the policy sees besides the group; by default the score, or the label where there are no
         probabilities.
-    prediction : column name or array
-        Of a table: a number that the model predicts, instead of ``proba``. The policy is then one of amounts, as that
-        of :class:`felicific.FairRegressor`; of a table that is not in memory it is found from sums in fine bins.
-    proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today, sample_weight,
+    score, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, baseline, sample_weight,
     missing_group :
         Of a table: as for :func:`felicific.aggregate`.
     group_proba : {group: column}, optional
@@ -121,24 +118,24 @@ def solve(
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex",
+    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex",
     ...                happiness="statistical_parity", gap=0.0, random_state=0)
     >>> round(policy.loss, 6), max(policy.gaps.values()) < 1e-9
     (0.125, True)
     """
-    if prediction is not None or is_of_amounts(source):
+    if predicts_amounts(score, predicted, loss, decisions, policy) or is_of_amounts(source):
         # What decides amounts stands above this module.
         return import_module("felicific._amounts.doors").solve_amounts(
             source, gap=gap, constraints=constraints, change_cost=change_cost, sees_group=sees_group,
-            random_state=random_state, policy=policy, prediction=prediction, proba=proba, y=y,
+            random_state=random_state, policy=policy, predicted=predicted, score=score, y=y,
             sensitive_features=sensitive_features, happiness=happiness, loss=loss, classes=classes,
-            decisions=decisions, favourable=favourable, predicted=predicted, today=today, sample_weight=sample_weight,
+            decisions=decisions, favourable=favourable, baseline=baseline, sample_weight=sample_weight,
             missing_group=missing_group, group_proba=group_proba, missing_labels=missing_labels,
             max_odds_ratio=max_odds_ratio,
         )  # fmt: skip
     said = Said(
         policy,
-        proba,
+        score,
         y,
         sensitive_features,
         happiness,
@@ -146,7 +143,7 @@ def solve(
         classes,
         favourable,
         predicted,
-        today,
+        baseline,
         sample_weight,
         missing_group,
         group_proba,
@@ -156,11 +153,11 @@ def solve(
     salt, listed = make_salt(random_state), check_constraints(constraints)
     gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
     if isinstance(source, Aggregates):
-        said.refuse_beside_aggregates()
+        said.refuse_with_aggregates()
         source = source.completed(max_odds_ratio)
         check_sums(source)
-        check_gaps(gap, listed, source.components)
-        requirements = requirements_of(gap, listed, source.components)
+        check_gaps(gap, listed, source.measures)
+        requirements = requirements_of(gap, listed, source.measures)
         return solve_cells(source.joined(), requirements, sees_group=sees_group, salt=salt, change_cost=cost)
     kind = said.kind(source, sees_group)
     asked: dict[str, Any] = {"gap": gap, "constraints": listed, "sees_group": sees_group}
@@ -190,11 +187,11 @@ def is_of_amounts(source: object) -> bool:
 
 
 def check_sums(sums: Aggregates) -> None:
-    """Raise unless sums are complete, and some decision changes every component."""
+    """Raise unless sums are complete, and some decision changes every measure."""
     sums.check_complete()
-    for component, moves in zip(sums.components, sums.moves, strict=True):
+    for measure, moves in zip(sums.measures, sums.moves, strict=True):
         if not moves:
-            raise idle(component.name, sums.decisions.tolist())
+            raise idle(measure.name, sums.decisions.tolist())
 
 
 def check_inference(group_proba: Any, *, sees_x: bool, sees_group: bool) -> None:
@@ -213,7 +210,7 @@ class Said:
     """What a user says of a table; see :func:`felicific.aggregate`."""
 
     policy: Kind | None
-    proba: Any
+    score: Any
     y: Any
     sensitive_features: Any
     happiness: HappinessLike | None
@@ -221,14 +218,14 @@ class Said:
     classes: Sequence[Any] | None
     favourable: Any
     predicted: Any
-    today: Any
+    baseline: Any
     sample_weight: Any
     missing_group: str | None = None
     group_proba: Any = None
     missing_labels: MissingLabelsLike = None
     decisions: Sequence[Any] | None = None
 
-    def refuse_beside_aggregates(self) -> None:
+    def refuse_with_aggregates(self) -> None:
         """Refuse what belongs to a table beside aggregates, which were summed up already."""
         for part in fields(self):
             value = getattr(self, part.name)
@@ -242,13 +239,13 @@ class Said:
 
     def kind(self, table: Table, sees_group: bool) -> Signal | Individual:
         """What the policy is to see; of a table of which nothing is said, that is refused first."""
-        if self.happiness is None and self.y is None and self.proba is None and self.predicted is None:
+        if self.happiness is None and self.y is None and self.score is None and self.predicted is None:
             raise AggregatesError(
                 f"This is a {type(table).__name__}, not aggregates.",
-                "Name its columns: proba=..., y=..., sensitive_features=..., happiness=...; "
+                "Name its columns: score=..., y=..., sensitive_features=..., happiness=...; "
                 "or pass aggregate(table, ...).",
             )
-        kind = resolve_kind(self.policy, self.proba)
+        kind = resolve_kind(self.policy, self.score)
         check_inference(self.group_proba, sees_x=kind.sees_x, sees_group=sees_group)
         if kind.sees_x and not sees_group and self.group_proba is None:
             raise DataError(
@@ -266,9 +263,9 @@ class Said:
         columns = Columns(
             self.sensitive_features,
             self.y,
-            self.proba,
+            self.score,
             self.predicted,
-            self.today,
+            self.baseline,
             weight=self.sample_weight,
             missing_group=self.missing_group,
             group_proba=self.group_proba,
@@ -276,7 +273,7 @@ class Said:
             listed=self.decisions is not None,
         )
         problem = partial(
-            asked_of,
+            problem_of,
             decisions=self.decisions,
             happiness=self.happiness,
             loss=self.loss,

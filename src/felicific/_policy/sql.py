@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from felicific._people.checks import PROBABILITY_TOLERANCE
-from felicific._policy.expression import Branch, Expression, Used, case_of
+from felicific._policy.expression import Branch, SqlExpression, Used, case_of
 from felicific._policy.lottery import cumulate
 from felicific._tables.dialect import Dialect, kind_of
 from felicific._typing import Floats
@@ -28,7 +28,7 @@ class Names:
 
     Attributes
     ----------
-    proba : tuple of str, or None
+    score : tuple of str, or None
         One column for every class.
     predicted : str or None
         The model's own decision.
@@ -40,7 +40,7 @@ class Names:
         Columns of the probabilities divided by their sum, where these were computed ahead.
     """
 
-    proba: tuple[str, ...] | None
+    score: tuple[str, ...] | None
     predicted: str | None
     group: tuple[str, ...]
     key: str | None
@@ -60,41 +60,41 @@ def case_expression(
     return _Case(policy, dialect, names).text()
 
 
-class _Case(Expression):
+class _Case(SqlExpression):
     def __init__(self, policy: CellPolicy, dialect: Dialect, names: Names) -> None:
         super().__init__(policy, dialect, names.group, names.key)
         self.policy, self.names = policy, names
         self.signal = policy.signal
         self.classes, self.decisions = policy.classes.tolist(), policy.decisions.tolist()
         self.k = len(self.classes)
-        if self.signal.needs_proba and names.proba is None:
-            raise DataError(f"The policy sees {policy.applied_to}.", "Name their columns in proba=.")
-        if names.proba is None and names.predicted is None:
+        if self.signal.needs_proba and names.score is None:
+            raise DataError(f"The policy sees {policy.applied_to}.", "Name their columns in score=.")
+        if names.score is None and names.predicted is None:
             raise DataError(
-                "There are neither probabilities nor predictions.", "Name them in proba= or predicted=."
+                "There are neither probabilities nor predictions.", "Name them in score= or predicted=."
             )
 
     # -----------------------------------------------------------------------------------------------------
     # The whole
 
     def text(self) -> str:
-        shown = self.names.predicted or (self.names.proba or ("''",))[0]
+        shown = self.names.predicted or (self.names.score or ("''",))[0]
         return self.whole(self._guards(), shown, self._rules)
 
     def _guards(self) -> list[Branch]:
         """Rows about which nothing may be decided."""
         found = self.type_guards(self._used()) + self.group_guards()
         if self.signal.of_values:
-            shown = (self.names.proba or ("''",))[0]
+            shown = (self.names.score or ("''",))[0]
             remedy = "Pass what decision_function returns."
             found.append(self.finite_guard(self.value, "The decision function", shown, remedy))
         elif self._uses_proba():
-            proba = self.names.proba or ()
-            numbers = [self.dialect.as_real(p) for p in proba]
+            score = self.names.score or ()
+            numbers = [self.dialect.as_real(p) for p in score]
             right = [f"{p} >= 0" for p in numbers]
             total = f"abs({self._total()} - 1) <= {self.number(PROBABILITY_TOLERANCE)}"
-            right.append(f"{numbers[0]} <= 1" if len(proba) == 1 else total)
-            shown = proba[0] if len(proba) == 1 else proba[1]
+            right.append(f"{numbers[0]} <= 1" if len(score) == 1 else total)
+            shown = score[0] if len(score) == 1 else score[1]
             found.append(
                 (
                     f"NOT coalesce({' AND '.join(right)}, FALSE)",
@@ -111,7 +111,7 @@ class _Case(Expression):
         """What the policy reads besides the group and the key."""
         if self._uses_proba():
             what = "decision function" if self.signal.of_values else "probability"
-            return [(self.names.proba or (), ("whole", "real"), what)]
+            return [(self.names.score or (), ("whole", "real"), what)]
         if self.names.predicted is None:
             return []
         return [((self.names.predicted,), self._kinds(self.classes, "class"), "prediction")]
@@ -209,13 +209,13 @@ class _Case(Expression):
     # The signal
 
     def _uses_proba(self) -> bool:
-        return self.names.proba is not None and (self.signal.needs_proba or self.names.predicted is None)
+        return self.names.score is not None and (self.signal.needs_proba or self.names.predicted is None)
 
     @property
     def _columns(self) -> list[str]:
         """One column of probabilities for every class; of the first of two, what the second leaves."""
-        proba = [self.dialect.as_real(p) for p in self.names.proba or ()]
-        return [f"({self.number(1.0)} - {proba[0]})", *proba] if len(proba) == 1 else proba
+        score = [self.dialect.as_real(p) for p in self.names.score or ()]
+        return [f"({self.number(1.0)} - {score[0]})", *score] if len(score) == 1 else score
 
     def _total(self) -> str:
         return "(" + " + ".join(self._columns) + ")"
@@ -223,14 +223,14 @@ class _Case(Expression):
     @property
     def value(self) -> str:
         """The value of a decision function."""
-        return self.dialect.as_real((self.names.proba or ())[0])
+        return self.dialect.as_real((self.names.score or ())[0])
 
     @property
     def shares(self) -> list[str]:
         """Probabilities that sum to one; one column alone and what it leaves do so already, rounded as they are."""
         if self.names.shares:
             return list(self.names.shares)
-        if len(self.names.proba or ()) == 1:
+        if len(self.names.score or ()) == 1:
             return self._columns
         total = self._total()
         return [f"({p} / {total})" for p in self._columns]

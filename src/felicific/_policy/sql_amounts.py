@@ -1,4 +1,4 @@
-r"""SQL of amounts: a policy of broken lines as one ``CASE`` expression, with the numbers and the lots of Python.
+r"""SQL of amounts: a policy of broken lines as one ``CASE`` expression, with the numbers and the draws of Python.
 
 Between two knots the amount is :math:`slope (f - x) + y` of the lower one, operation by operation what
 :func:`felicific._policy.lines.along` computes. A line may have some thousand knots, so that conditions are not listed
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from felicific._policy.expression import Branch, Expression
+from felicific._policy.expression import Branch, SqlExpression
 from felicific._policy.lines import slopes_of
 from felicific._tables.dialect import Dialect
 from felicific._typing import Floats
@@ -51,7 +51,7 @@ def amount_expression(policy: AmountPolicy, dialect: Dialect, names: AmountNames
 MANY = 32
 
 
-class _Amounts(Expression):
+class _Amounts(SqlExpression):
     def __init__(self, policy: AmountPolicy, dialect: Dialect, names: AmountNames) -> None:
         super().__init__(policy, dialect, names.group, names.key)
         self.policy, self.column = policy, names.prediction
@@ -61,7 +61,7 @@ class _Amounts(Expression):
         guards = self.type_guards([((self.column,), ("whole", "real"), "prediction")]) + self.group_guards()
         remedy = "Correct it, or leave the row out: an amount is a number."
         guards.append(self.finite_guard(self.prediction, "The prediction", self.column, remedy))
-        if self.policy.draws_lots:
+        if self.policy.is_randomized:
             guards.append(self.key_guard())
         return self.whole(guards, self.column, self._rules)
 
@@ -75,8 +75,8 @@ class _Amounts(Expression):
             line.atoms if self.policy.randomize else ()
         ):  # of two the later counts, as in Python
             within = f"{self.prediction} > {self.number(atom.low)} AND {self.prediction} <= {self.number(atom.high)}"
-            lot = f"({self.dialect.uniform(self.policy.salt, str(self.key))})"
-            branches.append((within, self._line(lot, atom.lots, atom.amounts)))
+            draw = f"({self.dialect.uniform(self.policy.salt, str(self.key))})"
+            branches.append((within, self._line(draw, atom.draws, atom.amounts)))
         return [*branches, ("", self._line(self.prediction, line.prediction, line.amount))]
 
     def _line(self, at: str, x: Floats, y: Floats) -> str:

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from felicific._documents import plain, read_document, read_number, read_sha256, refused, write_document
+from felicific._documents import (
+    STEERING,
+    plain,
+    read_document,
+    read_number,
+    read_sha256,
+    refused,
+    write_document,
+)
 from felicific._files import write_whole
 from felicific._policy.aims import Aim, read_aim
 from felicific._policy.controls import Control
@@ -23,7 +31,7 @@ from felicific._policy.lottery import check_keys, draw, faces_lottery, keys_as_t
 from felicific._policy.moving import Moving, Rule
 from felicific._policy.steering_state import FILES, Point, State, Sums, gap_between
 from felicific._policy.steering_words import parts_of, remembered
-from felicific._problem.happiness import Component, HappinessLike
+from felicific._problem.happiness import HappinessLike, Measure
 from felicific._shown.parts import Displayed, Part
 from felicific._tables.engine import find_engine
 from felicific._typing import Array, Codes, Floats, Table
@@ -50,7 +58,7 @@ class Steering(Displayed):
 
     Notes
     -----
-    People are decided about one after another, so batches may be cut anywhere. Of two groups the gap cannot exceed
+    People are decided on one after another, so batches may be cut anywhere. Of two groups the gap cannot exceed
     :attr:`bound`, whoever comes and in whatever order, as long as no control was held back by ``reach``; see
     ``docs/statistics.md``. What is steered is the mean of all people since it began: a group that mostly came in good
     years is held back in bad ones. Begin a new one for every period that is reported: ``steering.policy().steer(...)``
@@ -66,7 +74,7 @@ class Steering(Displayed):
     >>> sex, score = rng.choice(["f", "m"], 4_000), rng.random(4_000).round(2)
     >>> repaid = (rng.random(4_000) < score).astype(int)
     >>> seen = {"sex": sex[:1_000], "score": score[:1_000], "repaid": repaid[:1_000]}
-    >>> policy = solve(seen, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
+    >>> policy = solve(seen, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
     ...                random_state=0)
     >>> sex, score = sex[1_000:], score[1_000:]
     >>> score = score * np.where(sex == "f", 0.8, 1.0)  # the scores of one group fall
@@ -90,7 +98,7 @@ class Steering(Displayed):
     def decide(
         self, scores: ArrayLike, group: ArrayLike, key: ArrayLike | None = None, x: Table = None
     ) -> Array:
-        """Decide about people, one after another, and count them: the next call goes on where this one ended.
+        """Decide on people, one after another, and count them: the next call goes on where this one ended.
 
         Whatever raises leaves everything as it was.
 
@@ -99,7 +107,7 @@ class Steering(Displayed):
         scores, group, x : as in :meth:`felicific.Policy.probabilities`
             ``x`` wherever the happiness looks at it.
         key : array of shape (n,)
-            Strings or integers that identify the people, in the order in which they came. Not needed where no lots are
+            Strings or integers that identify the people, in the order in which they came. Not needed where no draws are
             drawn.
         """
         return self.decided(scores, group, key, x).decisions
@@ -107,20 +115,20 @@ class Steering(Displayed):
     def decided(
         self, scores: ArrayLike, group: ArrayLike, key: ArrayLike | None = None, x: Table = None
     ) -> Decided:
-        """The same, with the control by which everybody was decided about."""
+        """The same, with the control by which everybody was decided on."""
         if find_engine(scores) is not None or find_engine(x) is not None:
             raise DataError(
                 "A steering decides one person after another, in memory.",
-                "Collect the table first, or name the file in the shell.",
+                "Collect the table first, or name the file on the command line.",
             )
         array, codes, _ = self._policy.arrays(scores, group, None)
         assert codes is not None, "a policy that does not see the group is not steered"
         keys = self._keys(key, len(array))
         texts = None if keys is None else keys_as_text(keys)
-        lots = self._lots(array, codes, keys, x)
+        drawn = self._drawn(array, codes, keys, x)
         seen = self._rule.controls.look(array, codes, texts if self._rule.controls.needs_keys else None, x)
         state = self._state.copy()
-        decisions, controls = Moving(self._rule, state).decide(seen, codes.tolist(), lots)
+        decisions, controls = Moving(self._rule, state).decide(seen, codes.tolist(), drawn)
         found = Decided(np.asarray(self._policy.decisions[decisions]), np.array(controls))
         self._warn(state)
         self._state = state
@@ -136,8 +144,8 @@ class Steering(Displayed):
             raise DataError(f"There are {len(keys)} keys for {people} people.", "Pass one key per person.")
         return keys
 
-    def _lots(self, scores: Array, group: Codes, keys: Array | None, x: Table) -> Sequence[int]:
-        """What the policy itself decides about people whose group is not known; nothing that matters about others."""
+    def _drawn(self, scores: Array, group: Codes, keys: Array | None, x: Table) -> Sequence[int]:
+        """What the policy itself decides on people whose group is not known; nothing that matters about others."""
         strangers = np.flatnonzero(~np.isin(group, self._rule.known))
         if not len(strangers):
             return [0] * len(group)
@@ -175,7 +183,7 @@ class Steering(Displayed):
         --------
         >>> from felicific import solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
+        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
         ...                random_state=0)
         >>> here, there = (policy.steer(happiness="decision") for _ in range(2))
         >>> _ = there.decide([0.6, 0.6], ["f", "m"], ["a", "b"])
@@ -189,7 +197,7 @@ class Steering(Displayed):
             if not isinstance(other, Steering):
                 raise DataError(
                     f"{type(other).__name__} is no steering.",
-                    "Load what another server saved: Steering.load(...).",
+                    "Load what another server saved: felicific.load(..., policy=...).",
                 )
             name = other._state.name
             if name == self._state.name:
@@ -217,9 +225,9 @@ class Steering(Displayed):
     # What it knows
 
     @property
-    def component(self) -> Component:
+    def measure(self) -> Measure:
         """What is steered."""
-        return self._policy.components[self._rule.controls.j]
+        return self._policy.measures[self._rule.controls.j]
 
     @property
     def pace(self) -> float:
@@ -234,7 +242,7 @@ class Steering(Displayed):
     @property
     def aim(self) -> str:
         """What it holds the means to, in words."""
-        return self._rule.aim.words(self.component)
+        return self._rule.aim.words(self.measure)
 
     @property
     def allowed_gap(self) -> float | None:
@@ -245,7 +253,7 @@ class Steering(Displayed):
     def controls(self) -> dict[Any, Control]:
         """Where the controls are now, by group.
 
-        Of cells, the size of the next person's own happiness counts in the slope before that person is decided about:
+        Of cells, the size of the next person's own happiness counts in the slope before that person is decided on:
         where sizes differ, it moves the control a little more, as :meth:`decided` tells.
         """
         sums = self._sums
@@ -284,7 +292,7 @@ class Steering(Displayed):
 
     @property
     def heard(self) -> int:
-        """How many of the people who were counted others decided about."""
+        """How many of the people who were counted others decided on."""
         return sum(self._state.others.people)
 
     @property
@@ -303,7 +311,7 @@ class Steering(Displayed):
 
     @property
     def history(self) -> tuple[Point, ...]:
-        """Aggregates of the past, at most 256: people decided about, the gap, the bound and the controls then."""
+        """Aggregates of the past, at most 256: people decided on, the gap, the bound and the controls then."""
         return tuple(self._state.history.points)
 
     @property
@@ -312,10 +320,10 @@ class Steering(Displayed):
 
     @cached_property
     def _identity(self) -> tuple[str, str, Aim]:
-        return self._policy.sha256, self.component.name, self._rule.aim
+        return self._policy.sha256, self.measure.name, self._rule.aim
 
     def policy(self) -> Policy:
-        """The controls of now as a policy of its own, which no longer moves; its salt, so its lots, stay the same.
+        """The controls of now as a policy of its own, which no longer moves; its salt, so its draws, stay the same.
 
         Nobody measured what it does: it states no loss, no means and no gap, and says so.
 
@@ -323,7 +331,7 @@ class Steering(Displayed):
         --------
         >>> from felicific import solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
+        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
         ...                random_state=0)
         >>> steering = policy.steer(happiness="decision")
         >>> _ = steering.decide([0.6, 0.6], ["f", "m"], ["a", "b"])
@@ -354,7 +362,7 @@ class Steering(Displayed):
 
     @property
     def total(self) -> int:
-        """How many people it decided about itself, those who are not counted included."""
+        """How many people it decided on itself, those who are not counted included."""
         return self._state.decided
 
     def thresholds(self, controls: Sequence[float]) -> list[float | None]:
@@ -371,14 +379,14 @@ class Steering(Displayed):
             {
                 "policy": self._policy.sha256,
                 "salt": salt_check(self._policy),
-                "component": self.component.name,
+                "measure": self.measure.name,
                 "groups": plain(list(self._policy.groups), "group"),
                 "aim": self._rule.aim.to_json(),
                 "pace": self._rule.pace,
                 "reach": self._rule.reach,
                 "state": self._state.to_json(),
             },
-            FORMAT,
+            STEERING,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -386,7 +394,7 @@ class Steering(Displayed):
         write_whole(path, self.to_json())
 
     @classmethod
-    def load(
+    def resume(
         cls, path: str | os.PathLike[str], *, policy: Policy, happiness: HappinessLike | None = None
     ) -> Steering:
         """Go on with what was saved.
@@ -399,41 +407,39 @@ class Steering(Displayed):
         happiness : as in :meth:`felicific.Policy.steer`
             A file cannot hold functions.
         """
-        content, names = read_steering(path), [component.name for component in policy.components]
+        content, names = read_steering(path), [measure.name for measure in policy.measures]
         if content.policy != policy.sha256:
-            other = "whose lots are others" if content.salt != salt_check(policy) else "than this one"
+            other = "whose draws are others" if content.salt != salt_check(policy) else "than this one"
             raise PolicyFileError(
                 f"{os.fspath(path)!r} is the steering of another policy ({content.policy[:12]}...) {other} "
                 f"({policy.sha256[:12]}...).",
                 "Load it with the policy that was steered, or begin a new one in another file.",
             )
-        if content.component not in names or len(content.groups) != len(policy.groups):
-            raise refused_file(os.fspath(path), "its component or its groups are not those of its policy")
-        controls = policy.controls(names.index(content.component), happiness)
+        if content.measure not in names or len(content.groups) != len(policy.groups):
+            raise refused_file(os.fspath(path), "its measure or its groups are not those of its policy")
+        controls = policy.controls(names.index(content.measure), happiness)
         rule = Rule(controls, content.aim, content.pace, content.reach)
         return cls(policy, rule, content.state)
 
     def refuse_again(self, digest: str) -> None:
-        """Refuse people whose keys, of this digest, were decided about."""
+        """Refuse people whose keys, of this digest, were decided on."""
         if digest in self._state.files:
             raise DataError(
-                "These very people were decided about already, and are counted.",
+                "These very people were decided on already, and are counted.",
                 "Give the next ones; for another period, begin another steering. What was decided then is in its file.",
             )
 
     def remember(self, digest: str) -> None:
-        """Remember the digest of the keys of people who were decided about, the last of them."""
+        """Remember the digest of the keys of people who were decided on, the last of them."""
         self._state.files = [*self._state.files, digest][-FILES:]
 
 
 def salt_check(policy: Policy) -> str:
-    """Tells whether two policies draw the same lots, and not which."""
+    """Tells whether two policies draw the same draws, and not which."""
     return hashlib.sha256(f"felicific steering:{policy.salt}".encode()).hexdigest()[:16]
 
 
-FORMAT = "felicific steering"
-
-PARTS = {"policy", "salt", "component", "groups", "aim", "pace", "reach", "state"}
+PARTS = {"policy", "salt", "measure", "groups", "aim", "pace", "reach", "state"}
 
 
 class SteeringFile(NamedTuple):
@@ -444,7 +450,7 @@ class SteeringFile(NamedTuple):
 
     policy: str
     salt: str
-    component: str
+    measure: str
     groups: tuple[Any, ...]
     aim: Aim
     pace: float
@@ -456,7 +462,7 @@ def read_steering(path: str | os.PathLike[str]) -> SteeringFile:
     """Read the file of a steering, of whatever policy."""
     where = os.fspath(path)
     try:
-        content = read_document(Path(path).read_text("utf-8"), FORMAT)
+        content = read_document(Path(path).read_text("utf-8"), STEERING)
         if set(content) != PARTS:
             raise refused("it lacks a part, or has one too many")
         return _read(content)
@@ -479,7 +485,7 @@ def refused_file(where: str, reason: str) -> PolicyFileError:
 
 def _read(content: dict[str, Any]) -> SteeringFile:
     sha256, named = read_sha256(content["policy"], "policy"), content["groups"]
-    if sha256 is None or type(content["salt"]) is not str or type(content["component"]) is not str:
+    if sha256 is None or type(content["salt"]) is not str or type(content["measure"]) is not str:
         raise refused("it does not say which policy is steered")
     if not isinstance(named, list) or len(named) < 2:
         raise refused("it is not of two groups or more")
@@ -487,4 +493,4 @@ def _read(content: dict[str, Any]) -> SteeringFile:
     if not pace > 0 or not 0 < reach <= 1:
         raise refused("its pace or its reach is none")
     aim, state = read_aim(content["aim"], len(named)), State.from_json(content["state"], len(named))
-    return SteeringFile(sha256, content["salt"], content["component"], tuple(named), aim, pace, reach, state)
+    return SteeringFile(sha256, content["salt"], content["measure"], tuple(named), aim, pace, reach, state)

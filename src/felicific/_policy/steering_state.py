@@ -13,7 +13,7 @@ from felicific._documents import check_shape, read_number, read_numbers, read_wh
 #: Aggregates of the past that are remembered; of more, every second one is forgotten.
 POINTS = 256
 
-#: Files that were decided about and are remembered, so that nobody gives one twice.
+#: Files that were decided on and are remembered, so that nobody gives one twice.
 FILES = 4_096
 
 
@@ -147,11 +147,11 @@ class State:
     name : str
         Tells this stream from others that it may hear of.
     own : Sums
-        Of the people whom it decided about.
+        Of the people whom it decided on.
     heard : dict of name to Sums
         Of others.
     decided, limited : int
-        How many people were decided about, those who are not counted included; and for how many a control would have
+        How many people were decided on, those who are not counted included; and for how many a control would have
         gone further than it may.
     steepest : float
         The largest slope that was reckoned with.
@@ -164,7 +164,7 @@ class State:
         The largest difference of expected loss between decisions.
     history : History
     files : list of str
-        Digests of the keys of files that were decided about.
+        Digests of the keys of files that were decided on.
     """
 
     name: str
@@ -187,7 +187,7 @@ class State:
 
     @property
     def others(self) -> Sums:
-        """Of those whom others decided about."""
+        """Of those whom others decided on."""
         return Sums.none(len(self.own.people)).plus(self.heard.values())
 
     @property

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from felicific._problem.asked import check_gaps, check_one_unit, requirements_of
+from felicific._problem.constraints import check_gaps, check_one_unit, requirements_of
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.expressions import Expression
-from felicific._problem.happiness import SHARE, Component, Happiness, with_counted
+from felicific._problem.happiness import SHARE, Happiness, Measure, with_counted
 from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
 from felicific.exceptions import DataError, HappinessError
@@ -29,7 +29,7 @@ PARITY = "distributional_parity"
 MEAN_AMOUNT = "mean amount"
 
 #: Losses of amounts that have a name, as expressions; a quantile is told by its number.
-_LOSSES = {"squared": "(decision - y)**2", "absolute": "abs(decision - y)", "changes": "decision != today"}
+_LOSSES = {"squared": "(decision - y)**2", "absolute": "abs(decision - y)", "changes": "decision != baseline"}
 _QUANTILE = "quantile:"
 
 
@@ -52,13 +52,13 @@ class AmountsProblem(Problem):
     amount_bounds: tuple[float, float] | None = None
 
     @classmethod
-    def asked(
+    def build(
         cls,
         happiness: Any,
         *,
         loss: Any = None,
         gap: Any = None,
-        beside: Sequence[Happiness] = (),
+        extra: Sequence[Happiness] = (),
         bounds: tuple[float, float] | None = None,
     ) -> AmountsProblem:
         """Read what the user wrote.
@@ -69,34 +69,34 @@ class AmountsProblem(Problem):
             As for an audit; criteria but distributional parity are refused.
         loss : optional
             See :func:`amount_loss`; by default squared, which is measured where there are labels.
-        beside : sequence of Happiness
+        extra : sequence of Happiness
             What is measured and not asked for.
         bounds : (low, high), optional
             Between which all amounts are known to lie; so does the mean amount.
         """
         parts, parity = amount_parts(happiness)
         # Beside a distance between distributions, a reader wants to know who gets more.
-        shown = () if parts or beside else (Happiness("decision", name=MEAN_AMOUNT),)
+        added = () if parts or extra else (Happiness("decision", name=MEAN_AMOUNT),)
         own = tuple(_within(part, bounds) for part in parts)
-        every = with_counted((*own, *(_within(part, bounds) for part in (*beside, *shown))))
+        every = with_counted((*own, *(_within(part, bounds) for part in (*extra, *added))))
         names = tuple(str(part.name) for part in own)
         none = np.empty(0, dtype=object)
         made = cls(none, none, every, amount_loss(loss), closed=names)
-        components = made.components[: len(own)] + ((parity_component(parity),) if parity else ())
-        asked = gap
+        measures = made.measures[: len(own)] + ((parity_measure(parity),) if parity else ())
+        allowed = gap
         if gap is not None and not isinstance(gap, Mapping):
-            check_one_unit(gap, "gap", components)
-            asked = {component.name: gap for component in components}
-        check_gaps(asked, (), components)
-        gaps = {name: width for name, width in (asked or {}).items() if name != parity}
-        width = (asked or {}).get(parity, math.inf) if parity else math.inf
-        needs = requirements_of(gaps or None, (), made.components)
+            check_one_unit(gap, "gap", measures)
+            allowed = {measure.name: gap for measure in measures}
+        check_gaps(allowed, (), measures)
+        gaps = {name: width for name, width in (allowed or {}).items() if name != parity}
+        width = (allowed or {}).get(parity, math.inf) if parity else math.inf
+        needs = requirements_of(gaps or None, (), made.measures)
         return replace(made, requirements=needs, parity=parity, parity_gap=float(width), amount_bounds=bounds)
 
 
-def parity_component(name: str = PARITY) -> Component:
+def parity_measure(name: str = PARITY) -> Measure:
     """Distributional parity as an entry of an audit: means are shares above one amount, the gap is the distance."""
-    return Component(name, "share", name, looks_at_y=False, bounds=SHARE)
+    return Measure(name, "share", name, looks_at_y=False, bounds=SHARE)
 
 
 def amount_loss(loss: Any = None) -> Loss:
@@ -155,7 +155,7 @@ def _listed(happiness: Any) -> list[tuple[str | None, Any]]:
 
 
 def amount_parts(happiness: Any) -> tuple[tuple[Happiness, ...], str]:
-    """The components that are means, and what distributional parity is called, if it is asked for."""
+    """The measures that are means, and what distributional parity is called, if it is asked for."""
     if happiness is None:
         raise HappinessError(
             "No happiness was given.",
@@ -180,9 +180,9 @@ def amount_parts(happiness: Any) -> tuple[tuple[Happiness, ...], str]:
     repeated = next((name for name in called if called.count(name) > 1), None)
     if not called or repeated is not None:
         raise HappinessError(
-            "The list of happiness components is empty."
+            "The list of happiness measures is empty."
             if repeated is None
-            else f"Two happiness components are both called {repeated!r}.",
+            else f"Two happiness measures are both called {repeated!r}.",
             "Pass at least one function." if repeated is None else "Name them: {'name': function, ...}.",
         )
     return tuple(parts), names[0] if names else ""
@@ -190,8 +190,8 @@ def amount_parts(happiness: Any) -> tuple[tuple[Happiness, ...], str]:
 
 def _within(part: Happiness, bounds: tuple[float, float] | None) -> Happiness:
     """The amount itself lies where all amounts do."""
-    said = bounds is not None and part.bounds is None
-    return replace(part, bounds=bounds) if said and is_plain_amount(part) else part
+    applies = bounds is not None and part.bounds is None
+    return replace(part, bounds=bounds) if applies and is_plain_amount(part) else part
 
 
 def is_plain_amount(part: Happiness) -> bool:

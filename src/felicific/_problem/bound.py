@@ -9,24 +9,24 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from felicific._problem.rows import MEASURES, Asked, Chance, Excess, ModelRow, ScaledMeans, largest_between
+from felicific._problem.rows import STATISTICS, Chance, Excess, Goal, ModelRow, ScaledMeans, largest_between
 from felicific._typing import Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """What all rows have in common: what is ``said`` of whom."""
+    """What all rows have in common: the ``goal``, what is said of whom."""
 
-    said: Asked
+    goal: Goal
     j: int = field(init=False)
     at: int | list[int] = field(init=False)
     words: str = field(init=False)
     chance: ClassVar[Chance | None] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "j", self.said.j)
-        object.__setattr__(self, "at", self.said.j)
-        object.__setattr__(self, "words", self.said.words)
+        object.__setattr__(self, "j", self.goal.j)
+        object.__setattr__(self, "at", self.goal.j)
+        object.__setattr__(self, "words", self.goal.words)
 
     @property
     def name(self) -> str:
@@ -34,29 +34,29 @@ class Bound:
         return self.words
 
     @property
-    def asked(self) -> Asked | None:
+    def record(self) -> Goal | None:
         """What a policy is to remember of it."""
-        return self.said
+        return self.goal
 
     def moved(self, width: float) -> Self:
         """It stays where it is."""
         return self
 
-    def held(self) -> Self:
+    def fixed(self) -> Self:
         """It stays where it is."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class GapRow(Bound):
-    r"""Means at most so far from each other; of all groups, they go by the name of their ``component``.
+    r"""Means at most so far from each other; of all groups, they go by the name of their ``measure``.
 
     Written with a free level :math:`\mathrm{lo}`, so that rows grow with the groups and not with their pairs:
     every mean lies between :math:`\mathrm{lo}` and :math:`\mathrm{lo}` plus the width.
     """
 
     at_most: float
-    component: str | None
+    measure: str | None
     moves: bool = True
     width: float | None = field(init=False)
     levels: ClassVar[tuple[tuple[float, float], ...]] = ((-math.inf, math.inf),)
@@ -67,38 +67,38 @@ class GapRow(Bound):
 
     @property
     def name(self) -> str:
-        """That of its component, if it is the gap of all groups."""
-        return self.words if self.component is None else self.component
+        """That of its measure, if it is the gap of all groups."""
+        return self.words if self.measure is None else self.measure
 
     @property
-    def asked(self) -> Asked | None:
+    def record(self) -> Goal | None:
         """Of all groups, every policy states the gap anyway."""
-        return self.said if self.component is None or self.said.left_out else None
+        return self.goal if self.measure is None or self.goal.left_out else None
 
     def moved(self, width: float) -> GapRow:
         """With another width."""
         return replace(self, at_most=width)
 
-    def held(self) -> GapRow:
+    def fixed(self) -> GapRow:
         """With a width that no frontier multiplies."""
         return replace(self, moves=False)
 
     def reached(self, means: Floats) -> float:
         """Largest minus smallest mean."""
-        found = self.said.shares @ means
-        return float(found.max() - found.min())
+        values = self.goal.shares @ means
+        return float(values.max() - values.min())
 
     def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
         """One row for each mean; two where one of its sides gives way."""
         # Centred on the middle of the means, the right-hand sides are no larger than the gap itself.
-        constants = self.said.shares @ means.constants[:, self.j]
+        constants = self.goal.shares @ means.constants[:, self.j]
         constants -= constants.mean()
         scale = float(means.scales[self.j])
         width = self.at_most / scale
         on_ray = excess is not None and excess.on_ray and self.moves
         gives = excess if excess is not None and (on_ray or not excess.on_ray) else None
         written = []
-        for constant, shares in zip(constants.tolist(), self.said.shares, strict=True):
+        for constant, shares in zip(constants.tolist(), self.goal.shares, strict=True):
             columns, numbers = means.mean(self.j, shares)
             columns, numbers = np.append(columns, level), np.append(numbers, -1.0)
             lower, upper = -constant, (0.0 if on_ray else width) - constant
@@ -131,7 +131,7 @@ class GapRow(Bound):
 
 @dataclass(frozen=True, eq=False)
 class OpenGapRow(GapRow):
-    """Means at most so far from each other, wherever each lies between its ends, two components of their own.
+    """Means at most so far from each other, wherever each lies between its ends, two measures of their own.
 
     Of every two groups the most of one and the least of the other, at most so far apart: a group's own doubt is no gap,
     so that there is no level that all means share.
@@ -146,8 +146,8 @@ class OpenGapRow(GapRow):
 
     def reached(self, means: Floats) -> float:
         """The largest gap there can be, of means of both ends side by side."""
-        found = self.said.shares @ means
-        return largest_between(found[:, 0], found[:, 1])
+        values = self.goal.shares @ means
+        return largest_between(values[:, 0], values[:, 1])
 
     def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
         """One row for every ordered pair of groups."""
@@ -155,7 +155,7 @@ class OpenGapRow(GapRow):
         scale = max(float(means.scales[low]), float(means.scales[high]))
         on_ray = excess is not None and excess.on_ray and self.moves
         gives = excess if excess is not None and (on_ray or not excess.on_ray) else None
-        width, shares, written = self.at_most / scale, self.said.shares, []
+        width, shares, written = self.at_most / scale, self.goal.shares, []
         parts = [
             [(j, sign * float(means.scales[j]) / scale, means.mean(j, one)) for one in shares]
             for j, sign in ((high, 1.0), (low, -1.0))
@@ -167,8 +167,8 @@ class OpenGapRow(GapRow):
                 columns, place = np.unique(np.concatenate([most[0], least[0]]), return_inverse=True)
                 numbers = np.zeros(len(columns))
                 np.add.at(numbers, place, np.concatenate([more * most[1], less * least[1]]))
-                held = np.flatnonzero(numbers)
-                columns, numbers = columns[held], numbers[held]
+                used = np.flatnonzero(numbers)
+                columns, numbers = columns[used], numbers[used]
                 constant = more * float(shares[u] @ means.constants[:, high])
                 constant += less * float(shares[v] @ means.constants[:, low])
                 if gives is not None:
@@ -181,7 +181,7 @@ class OpenGapRow(GapRow):
 
 @dataclass(frozen=True, eq=False)
 class RatioRow(Bound):
-    r"""Every mean of component ``j`` at least ``ratio`` times the largest, up to ``slack``.
+    r"""Every mean of measure ``j`` at least ``ratio`` times the largest, up to ``slack``.
 
     Written with the largest as a free level: every mean is at most :math:`\mathrm{hi}` and at least
     :math:`r \, \mathrm{hi}`. A ratio depends on where means are counted from, so the ``origin`` of the sums is
@@ -196,14 +196,14 @@ class RatioRow(Bound):
 
     def reached(self, means: Floats) -> float:
         """Smallest mean by the largest."""
-        return MEASURES["ratio"](self.said.shares @ means + self.origin)
+        return STATISTICS["ratio"](self.goal.shares @ means + self.origin)
 
     def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
         """Two rows for each mean: the upper, then the lower."""
         scale = float(means.scales[self.j])
         slack, written = self.slack / scale, []
-        constants = self.said.shares @ means.constants[:, self.j] + self.origin / scale
-        for constant, shares in zip(constants.tolist(), self.said.shares, strict=True):
+        constants = self.goal.shares @ means.constants[:, self.j] + self.origin / scale
+        for constant, shares in zip(constants.tolist(), self.goal.shares, strict=True):
             columns, numbers = means.mean(self.j, shares)
             columns = np.append(columns, level)
             sides = ((1.0, -1.0, -math.inf, slack - constant), (self.ratio, 1.0, -slack - constant, math.inf))
@@ -217,9 +217,9 @@ class RatioRow(Bound):
 
     def met(self, means: Floats, slack: float) -> bool:
         """Whether the smallest mean is large enough."""
-        found = self.said.shares @ means + self.origin
-        allowed = slack + 2.0 * self.slack + 1e-12 * abs(float(found.max()))
-        return bool(found.min() >= self.ratio * found.max() - allowed)
+        values = self.goal.shares @ means + self.origin
+        allowed = slack + 2.0 * self.slack + 1e-12 * abs(float(values.max()))
+        return bool(values.min() >= self.ratio * values.max() - allowed)
 
     def relaxed(self, extra: float) -> RatioRow:
         """Both sides give way."""
@@ -235,9 +235,9 @@ class RatioRow(Bound):
 
 @dataclass(frozen=True, eq=False)
 class MeanRow(Bound):
-    """A mean of component ``j``, of one group or of all people together, between two sides.
+    """A mean of measure ``j``, of one group or of all people together, between two sides.
 
-    The sides are relative to the component's origin, as the aggregates are, and per person; ``people`` is how many the
+    The sides are relative to the measure's origin, as the aggregates are, and per person; ``people`` is how many the
     numbers that were asked for were counted for.
     """
 
@@ -249,11 +249,11 @@ class MeanRow(Bound):
 
     def reached(self, means: Floats) -> float:
         """The mean."""
-        return float((self.said.shares @ means)[0])
+        return float((self.goal.shares @ means)[0])
 
     def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
         """One row; one for each side where they give way."""
-        shares = self.said.shares[0]
+        shares = self.goal.shares[0]
         columns, numbers = means.mean(self.j, shares)
         constant, scale = float(shares @ means.constants[:, self.j]), float(means.scales[self.j])
         lower, upper = self.lower / scale - constant, self.upper / scale - constant

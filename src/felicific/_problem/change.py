@@ -1,4 +1,4 @@
-"""What another way of deciding does, in words.
+"""What another way of deciding does, in words, and what it is compared with.
 
 Tuning and fairness apart, who gains and who loses, that every group loses by it, or that there was nothing to repair.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from felicific._problem.happiness import Component, fractions_of, written
+from felicific._problem.happiness import Measure, fractions_of, written
 from felicific._problem.loss import loss_text, loss_words
 from felicific._typing import Floats
 
@@ -29,33 +30,94 @@ FEW = 0.5
 NEGLIGIBLE, ROUNDING = 1e-5, 1e-9
 
 
-def losing(component: Component, before: Floats, after: Floats) -> bool:
+@dataclass(frozen=True)
+class Reference:
+    """What policies are compared with, as a sentence says it.
+
+    Attributes
+    ----------
+    key : str
+        What data call it.
+    name, then : str
+        "0.3 under the model, 0.1 under the policy": how things are by the reference, and by the policy beside it.
+    whole : str
+        What a policy is measured against.
+    owner : str
+        "the model's" gap, "the present" gap; empty where nobody decides so.
+    """
+
+    key: str
+    name: str
+    then: str
+    whole: str
+    owner: str = ""
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is the baseline: the present decisions, or those of the model."""
+        return bool(self.owner)
+
+    @property
+    def data_key(self) -> str:
+        """What data call it where it does not matter who decides so."""
+        return "baseline" if self.is_baseline else self.key
+
+    def of(self, what: str) -> str:
+        """What belongs to it: "the model's gap", "the gap without requirements"."""
+        return f"{self.owner} {what}" if self.is_baseline else f"the {what} {self.name}"
+
+    def begins(self, what: str) -> str:
+        """The same at the beginning of a sentence."""
+        text = self.of(what)
+        return text[:1].upper() + text[1:]
+
+
+#: The baseline where it was not given.
+MODEL = Reference("model", "under the model", "under the policy", "the model's decisions", "the model's")
+
+#: The baseline where it was given.
+PRESENT = Reference("present", "at present", "under the policy", "the present decisions", "the present")
+
+#: Where there is no baseline: the policy of the same kind of which nothing is required.
+UNCONSTRAINED = Reference(
+    "without_requirements", "without requirements", "with them", "the least loss without requirements"
+)
+
+REFERENCES = {one.key: one for one in (MODEL, PRESENT, UNCONSTRAINED)}
+
+
+def baseline_words(given: bool) -> Reference:
+    """What sentences call the baseline."""
+    return PRESENT if given else MODEL
+
+
+def losing(measure: Measure, before: Floats, after: Floats) -> bool:
     """Whether the mean falls in every group, of something that people want more of."""
     fall, least = _change(after, before)
-    return component.wanted and bool((fall > least).all())
+    return measure.wanted and bool((fall > least).all())
 
 
 def _change(before: Floats, after: Floats) -> tuple[Floats, float]:
     """How much more every group gets of which there is somebody, and what of that is not worth a word."""
-    held = ~np.isnan(before + after)
-    return after[held] - before[held], NEGLIGIBLE * float(
-        np.abs([before[held], after[held]]).max(initial=0.0)
+    present = ~np.isnan(before + after)
+    return after[present] - before[present], NEGLIGIBLE * float(
+        np.abs([before[present], after[present]]).max(initial=0.0)
     )
 
 
-def remedy_of(component: Component) -> str:
-    """What to do when a policy takes from every group."""
-    return f"Add a floor of {component.name!r} at today's level, or let the policy see more."
+def remedy_of(measure: Measure) -> str:
+    """What to do when a policy levels every group down."""
+    return f"Add a floor of {measure.name!r} at its baseline, or let the policy see more."
 
 
-def only_takes(component: Component, before: Floats, after: Floats) -> bool:
+def only_takes(measure: Measure, before: Floats, after: Floats) -> bool:
     """Whether no group's mean rises and that of some falls, of something that people want more of."""
     change, least = _change(before, after)
-    return component.wanted and bool((change <= least).all() and (change < -least).any())
+    return measure.wanted and bool((change <= least).all() and (change < -least).any())
 
 
 def every_group_loses(
-    components: Sequence[Component],
+    measures: Sequence[Measure],
     groups: Sequence[str],
     before: Floats,
     after: Floats,
@@ -63,49 +125,49 @@ def every_group_loses(
     *,
     by_policy: bool = False,
 ) -> list[str]:
-    """A sentence for every component of which each group gets less, or some get less and none gets more.
+    """A sentence for every measure of which each group gets less, or some get less and none gets more.
 
-    Means are of shape (groups, components). ``groups`` are as they are to be written, ``where`` says of whom and
+    Means are of shape (groups, measures). ``groups`` are as they are to be written, ``where`` says of whom and
     compared with what. If it is ``by_policy``, there is something to do about it.
     """
-    found = []
+    sentences = []
     every = groups
-    for j, component in enumerate(components):
-        held = np.flatnonzero(~np.isnan(before[:, j] + after[:, j]))  # of nobody there is no mean
-        groups, was, is_ = [every[z] for z in held.tolist()], before[held, j], after[held, j]
-        if only_takes(component, was, is_) and not losing(component, was, is_):
-            found.append(_taking(component, groups, was, is_, where) + f" {remedy_of(component)}" * by_policy)
-        if not losing(component, was, is_):
+    for j, measure in enumerate(measures):
+        present = np.flatnonzero(~np.isnan(before[:, j] + after[:, j]))  # of nobody there is no mean
+        groups, was, is_ = [every[z] for z in present.tolist()], before[present, j], after[present, j]
+        if only_takes(measure, was, is_) and not losing(measure, was, is_):
+            sentences.append(_taking(measure, groups, was, is_, where) + f" {remedy_of(measure)}" * by_policy)
+        if not losing(measure, was, is_):
             continue
         falls = sorted((was - is_).tolist())
-        how = f"by {component.quantity(falls[0])} to {component.quantity(falls[-1])} in the {len(groups)} groups"
+        how = f"by {measure.quantity(falls[0])} to {measure.quantity(falls[-1])} in the {len(groups)} groups"
         if len(groups) <= GROUPS:
             each = zip(groups, was.tolist(), is_.tolist(), strict=True)
             how = ", ".join(
-                f"from {component.quantity(a)} to {component.quantity(b)} in group {group}"
+                f"from {measure.quantity(a)} to {measure.quantity(b)} in group {group}"
                 for group, a, b in each
             )
-        said = f"{EVERY_GROUP_LOSES}: {where}, mean {component.name!r} falls {how}."
-        found.append(f"{said} {remedy_of(component)}" if by_policy else said)
-    return found
+        sentence = f"{EVERY_GROUP_LOSES}: {where}, mean {measure.name!r} falls {how}."
+        sentences.append(f"{sentence} {remedy_of(measure)}" if by_policy else sentence)
+    return sentences
 
 
-def _taking(component: Component, groups: Sequence[str], was: Floats, is_: Floats, where: str) -> str:
+def _taking(measure: Measure, groups: Sequence[str], was: Floats, is_: Floats, where: str) -> str:
     """What is said where some groups get less and none gets more."""
     fewer = np.flatnonzero(was - is_ > NEGLIGIBLE * np.abs([was, is_]).max()).tolist()
     each = ", ".join(
-        f"from {component.quantity(float(was[z]))} to {component.quantity(float(is_[z]))} in group {groups[z]}"
+        f"from {measure.quantity(float(was[z]))} to {measure.quantity(float(is_[z]))} in group {groups[z]}"
         for z in fewer[:GROUPS]
     )
-    return f"It only takes: {where}, mean {component.name!r} rises in no group, and falls {each}."
+    return f"It levels down: {where}, mean {measure.name!r} rises in no group, and falls {each}."
 
 
 def nothing_to_repair(
-    components: Sequence[Component], gaps: Floats, asked: Iterable[float], where: str
+    measures: Sequence[Measure], gaps: Floats, allowed: Iterable[float], where: str
 ) -> list[str]:
     """One sentence if every gap that may be so large only (infinite: any) is no larger before anything is changed."""
     limited = [
-        (c, gap, width) for c, gap, width in zip(components, gaps, asked, strict=True) if math.isfinite(width)
+        (c, gap, width) for c, gap, width in zip(measures, gaps, allowed, strict=True) if math.isfinite(width)
     ]
     if not limited or any(not gap <= width * (1 + ROUNDING) for _, gap, width in limited):
         return []
@@ -116,7 +178,7 @@ def nothing_to_repair(
     return [f"Nothing to repair: {where}, {each}."]
 
 
-class Reached(Protocol):
+class OutcomeLike(Protocol):
     """What some way of deciding does to people."""
 
     @property
@@ -125,15 +187,15 @@ class Reached(Protocol):
 
     @property
     def gaps(self) -> Floats:
-        """By component."""
+        """By measure."""
 
     @property
     def changed(self) -> Floats | None:
-        """Share of every group about whom something else is decided than today."""
+        """Share of every group whose decision is not the baseline's."""
 
     @property
     def gains(self) -> Floats | None:
-        """Share of every group who get more than from today's decision, by component."""
+        """Share of every group who get more than from the baseline's decision, by measure."""
 
     @property
     def loses(self) -> Floats | None:
@@ -142,65 +204,72 @@ class Reached(Protocol):
 
 def cost_of_changes(cost: float) -> list[str]:
     """One sentence, if changes cost anything beside the loss."""
-    return [f"A decision that is not today's counts {written(cost, 6)} beside the loss."] if cost else []
+    return [f"A changed decision counts {written(cost, 6)} beside the loss."] if cost else []
 
 
 def three_points(
-    components: Sequence[Component], groups: Sequence[str], loss_name: str, points: Mapping[str, Reached]
+    measures: Sequence[Measure],
+    groups: Sequence[str],
+    loss_name: str,
+    points: Mapping[str, OutcomeLike],
+    reference: Reference,
 ) -> list[str]:
-    """Tuning (today to unconstrained) and fairness (from there to what is proposed) apart; then who gains and loses."""
-    today, free, proposed = (points.get(name) for name in ("today", "unconstrained", "proposed"))
+    """Tuning (baseline to unconstrained) and fairness (from there to the proposal) apart; then who gains and loses."""
+    baseline, free, proposed = (points.get(name) for name in ("baseline", "unconstrained", "proposed"))
     if free is None or proposed is None:
         return []
 
-    def gap(component: Component, point: Reached, j: int) -> str:
-        most = max(float(one.gaps[j]) for one in (today or free, free, proposed))
+    def gap(measure: Measure, point: OutcomeLike, j: int) -> str:
+        most = max(float(one.gaps[j]) for one in (baseline or free, free, proposed))
         number = float(point.gaps[j])
-        return component.quantity(0.0 if number <= ROUNDING * most else number)
+        return measure.quantity(0.0 if number <= ROUNDING * most else number)
 
-    def step(before: Reached, after: Reached) -> str:
+    def step(before: OutcomeLike, after: OutcomeLike) -> str:
         loss = f"{loss_words(loss_name)} {loss_text(loss_name, before.loss)} -> {loss_text(loss_name, after.loss)}"
         gaps = [
             f"gap of {c.name!r} {gap(c, before, j)} -> {gap(c, after, j)}"
-            for j, c in enumerate(components)
+            for j, c in enumerate(measures)
             if not c.aside
         ]
         return ", ".join([loss, *gaps])
 
-    if today is None:
+    if baseline is None:
         return [
-            f"Nobody said what is decided today. From the least loss without requirements to this policy: "
+            f"There is no baseline. From the least loss without requirements to this policy: "
             f"{step(free, proposed)}."
         ]
     return [
-        f"Tuning, from today to the best without requirements: {step(today, free)}{_changed(free, groups)}.",
+        f"Tuning, from {reference.whole} to the best without requirements: {step(baseline, free)}"
+        f"{_changed(free, groups)}.",
         f"Fairness, from there to this policy: {step(free, proposed)}{_changed(proposed, groups)}.",
-        *who_gains(components, groups, proposed),
+        *who_gains(measures, groups, proposed, reference),
     ]
 
 
-def _changed(point: Reached, groups: Sequence[str]) -> str:
-    """How many decisions are not today's, group by group."""
+def _changed(point: OutcomeLike, groups: Sequence[str]) -> str:
+    """How many decisions change, group by group."""
     if point.changed is None:
         return ""
-    held = np.flatnonzero(~np.isnan(point.changed))
-    groups, shares = [groups[z] for z in held.tolist()], point.changed[held].tolist()
+    present = np.flatnonzero(~np.isnan(point.changed))
+    groups, shares = [groups[z] for z in present.tolist()], point.changed[present].tolist()
     where = f"{min(shares):.2%} to {max(shares):.2%} of the {len(groups)} groups"
     if len(groups) <= GROUPS:
         where = ", ".join(
             f"{share:.2%} of group {group}" for group, share in zip(groups, shares, strict=True)
         )
-    return f"; decided otherwise than today: {where}"
+    return f"; whose decision changes: {where}"
 
 
-def who_gains(components: Sequence[Component], groups: Sequence[str], point: Reached) -> list[str]:
-    """A sentence for every component that people want more of: who gets more and who gets less than today."""
-    found = []
-    for j, component in enumerate(components):
-        if not component.wanted:
+def who_gains(
+    measures: Sequence[Measure], groups: Sequence[str], point: OutcomeLike, reference: Reference
+) -> list[str]:
+    """A sentence for every measure that people want more of: who gets more and who gets less."""
+    sentences = []
+    for j, measure in enumerate(measures):
+        if not measure.wanted:
             continue
         if point.gains is None or point.loses is None or np.isnan(point.gains[:, j]).all():
-            found.append(f"Who gains and who loses {component.name!r} is not known.")
+            sentences.append(f"Who gains and who loses {measure.name!r} is not known.")
             continue
         shares = zip(groups, point.gains[:, j].tolist(), point.loses[:, j].tolist(), strict=True)
         each = [one for one in shares if not math.isnan(one[1])]
@@ -208,28 +277,28 @@ def who_gains(components: Sequence[Component], groups: Sequence[str], point: Rea
         if len(each) > GROUPS:
             which = f", of {len(each)} groups those {GROUPS} of whom most lose"
             each = sorted(each, key=lambda one: -one[2])[:GROUPS]
-        told = "; ".join(f"in group {group} {up:.2%} gain and {down:.2%} lose" for group, up, down in each)
-        found.append(f"Compared with today, {component.name!r}{which}: {told}.")
-    return found
+        listed = "; ".join(f"in group {group} {up:.2%} gain and {down:.2%} lose" for group, up, down in each)
+        sentences.append(f"Compared with {reference.whole}, {measure.name!r}{which}: {listed}.")
+    return sentences
 
 
 def few_counted(
-    components: Sequence[Component], groups: Sequence[str], before: Floats, after: Floats, where: str
+    measures: Sequence[Measure], groups: Sequence[str], before: Floats, after: Floats, where: str
 ) -> list[str]:
     """A sentence for every fraction that counts less than half as many people of some group as before."""
-    found = []
-    for j, k in fractions_of(components):
+    sentences = []
+    for j, k in fractions_of(measures):
         was, is_ = before[:, k], after[:, k]
         fewer = np.flatnonzero(is_ < FEW * was * (1 - ROUNDING)).tolist()
         if not fewer:
             continue
-        component, share = components[j], components[k]
+        measure, share = measures[j], measures[k]
         each = ", ".join(
             f"{100 * is_[z]:.3g} % instead of {100 * was[z]:.3g} % of group {groups[z]}"
             for z in fewer[:GROUPS]
         )
-        found.append(
+        sentences.append(
             f"{FEW_LEFT}: {where}, people {share.name} are {each}. Where that is not meant, add "
-            f"a floor of '{share.name}' at today's level beside what is asked of {component.name!r}."
+            f"a floor of '{share.name}' at its baseline beside what is asked of {measure.name!r}."
         )
-    return found
+    return sentences

@@ -13,7 +13,7 @@ from felicific.exceptions import HappinessError
 
 
 @dataclass(frozen=True)
-class Decided:
+class Selected:
     """1 when the decision is ``choice``; ``wanted`` when that is the one that people hope for."""
 
     choice: Any
@@ -48,7 +48,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Reached:
+class OrBetter:
     """1 when the decision is ``choices[0]`` or a better one; they are listed from there to the best."""
 
     choices: tuple[Any, ...]
@@ -156,8 +156,8 @@ CRITERIA: Mapping[str, Criterion] = {
 }
 
 
-class Part(NamedTuple):
-    """One component of a criterion: what follows its name, the function, and who is counted."""
+class CriterionPart(NamedTuple):
+    """One measure of a criterion: what follows its name, the function, and who is counted."""
 
     suffix: str
     function: Callable[..., Any]
@@ -166,7 +166,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Choices:
-    """What may be decided about a person and what may be true of one, with the best of each.
+    """What may be decided on a person and what may be true of one, with the best of each.
 
     Attributes
     ----------
@@ -191,13 +191,13 @@ class Choices:
         cls, decisions: Sequence[Any], favourable: Any = None, labels: Sequence[Any] | None = None
     ) -> Choices:
         """The favourable class is the last one unless said; of listed decisions it is a label."""
-        known = list(decisions)
+        options = list(decisions)
         if labels is None:
-            best = resolve_favourable(favourable, known)
-            return cls(known, known, best, best)
+            best = resolve_favourable(favourable, options)
+            return cls(options, options, best, best)
         truths = list(labels)
         good = resolve_favourable(favourable, truths, "label") if truths else None
-        return cls(known, truths, known[-1], good, listed=True)
+        return cls(options, truths, options[-1], good, listed=True)
 
     @property
     def within_labels(self) -> bool:
@@ -205,8 +205,8 @@ class Choices:
         return all(decision in self.labels for decision in self.decisions)
 
 
-def criterion_parts(name: str, choices: Choices) -> list[Part]:
-    """The components of a criterion, for these decisions and labels."""
+def criterion_parts(name: str, choices: Choices) -> list[CriterionPart]:
+    """The measures of a criterion, for these decisions and labels."""
     criterion = CRITERIA[name]
     best, good = choices.best, choices.good
     if criterion.decided in ("label", "mistaken") and not choices.within_labels:
@@ -217,9 +217,9 @@ def criterion_parts(name: str, choices: Choices) -> list[Part]:
             "Say what a right decision is worth, as a happiness of decision and y; or use 'equal_opportunity'.",
         )
     decided: dict[str, list[tuple[str, Callable[..., Any]]]] = {
-        "each": [(f"decision={choice!r}", Decided(choice, choice == best)) for choice in choices.decisions],
+        "each": [(f"decision={choice!r}", Selected(choice, choice == best)) for choice in choices.decisions],
         "or better": [] if criterion.decided != "or better" else _or_better(name, choices),
-        "favourable": [("", Decided(best))],
+        "favourable": [("", Selected(best))],
         "other": [("", Taken(best, same=False))],
         "label": [("", Correct())],
         "mistaken": [("", Correct(wanted=False))],
@@ -238,21 +238,21 @@ def criterion_parts(name: str, choices: Choices) -> list[Part]:
     for who, counted in among[criterion.among]:
         for what, function in decided[criterion.decided]:
             inside = ", ".join(text for text in (what, who) if text)
-            parts.append(Part(f"({inside})" if inside else "", function, counted))
+            parts.append(CriterionPart(f"({inside})" if inside else "", function, counted))
     return parts
 
 
 def _or_better(name: str, choices: Choices) -> list[tuple[str, Callable[..., Any]]]:
     """Every decision but the worst, with those that are better; of two classes one is better than the other."""
-    known = choices.decisions
+    order = choices.decisions
     if not choices.listed:
-        if len(known) > 2:
+        if len(order) > 2:
             raise HappinessError(
-                f"The criterion {name!r} needs an order of the decisions, and {known} are classes.",
+                f"The criterion {name!r} needs an order of the decisions, and {order} are classes.",
                 "List them from the worst to the best for the person in decisions=; or use 'statistical_parity'.",
             )
-        known = [next(one for one in known if one != choices.best), choices.best]
-    return [(f"decision={one!r} or better", Reached(tuple(known[t:]))) for t, one in enumerate(known) if t]
+        order = [next(one for one in order if one != choices.best), choices.best]
+    return [(f"decision={one!r} or better", OrBetter(tuple(order[t:]))) for t, one in enumerate(order) if t]
 
 
 def resolve_favourable(favourable: Any, decisions: Sequence[Any], what: str = "decision") -> Any:

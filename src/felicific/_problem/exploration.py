@@ -12,7 +12,7 @@ import numpy as np
 from felicific._documents import read_number, refused
 from felicific._problem.criteria import Choices
 from felicific._problem.happiness import Happiness, written
-from felicific._problem.rows import Asked, Chance, Excess, ModelRow, Requirement, Row, ScaledMeans, Sums
+from felicific._problem.rows import Chance, Excess, Goal, GroupSums, ModelRow, Requirement, Row, ScaledMeans
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import ConstraintError, InfeasibleError
 
@@ -43,7 +43,8 @@ class Exploration(Requirement):
     Notes
     -----
     Of several for the same decision, a person keeps the largest. Its price is that of one more unit of the chance.
-    It needs the lottery, so ``randomize=False`` is refused; and people need a ``key``, or equal rows draw equal lots.
+    It needs the lottery, so ``randomize=False`` is refused; and people need a ``key``, or equal rows draw equal
+    numbers.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class Exploration(Requirement):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
     ...                gap={}, constraints=[Exploration(at_least=0.1)], random_state=0)
     >>> policy.probabilities([0.1, 0.9], group=["f", "m"])[:, 1].round(9).tolist()
     [0.1, 1.0]
@@ -79,12 +80,12 @@ class Exploration(Requirement):
         object.__setattr__(self, "at_least", chance)
         if self.groups is not None:
             listed = isinstance(self.groups, Iterable) and not isinstance(self.groups, str)
-            known = tuple(self.groups) if listed else ()
-            if not known:
+            groups = tuple(self.groups) if listed else ()
+            if not groups:
                 raise ConstraintError(
                     f"The groups of Exploration are {self.groups!r}.", "Pass a list of groups."
                 )
-            object.__setattr__(self, "groups", known)
+            object.__setattr__(self, "groups", groups)
         if self.scores is not None:
             listed = isinstance(self.scores, Iterable) and not isinstance(self.scores, str)
             ends = [_number(end) for end in self.scores] if listed else []
@@ -130,7 +131,7 @@ class Exploration(Requirement):
         who = None if self.groups is None else tuple(list(groups).index(group) for group in self.groups)
         return [Chance(self._words(decisions[d]), d, self.at_least, who, self.scores)]
 
-    def rows(self, sums: Sums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Row]:
         """One row, of every probability that it speaks of."""
         if sums.listed and self.scores is not None:
             raise ConstraintError(
@@ -155,11 +156,11 @@ class ChanceRow:
     """A chance as rows of the program: one for every probability, and so one for every cell."""
 
     chance: Chance
-    j: ClassVar[int] = 0  # it speaks of no component, and nobody asks
+    j: ClassVar[int] = 0  # it speaks of no measure, and nobody asks
     at: ClassVar[int] = 0
     levels: ClassVar[tuple[tuple[float, float], ...]] = ()
     width: ClassVar[None] = None
-    asked: ClassVar[Asked | None] = None
+    record: ClassVar[Goal | None] = None
 
     @property
     def words(self) -> str:
@@ -175,7 +176,7 @@ class ChanceRow:
         """It stays where it is."""
         return self
 
-    def held(self) -> ChanceRow:
+    def fixed(self) -> ChanceRow:
         """It stays where it is."""
         return self
 

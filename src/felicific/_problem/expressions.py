@@ -1,7 +1,7 @@
 """Expressions: ``"decision * loan_requested"`` as a happiness function, read by a whitelist and never executed.
 
 The text is parsed to a tree, every node of which must be on the list; the tree is then walked over whole columns. The
-names ``decision``, ``y``, ``group`` and ``today`` mean what they mean in a happiness function; any other name is a
+names ``decision``, ``y``, ``group`` and ``baseline`` mean what they mean in a happiness function; any other name is a
 column of ``x``, and ``x["Odd name"]`` is one whose name is no identifier.
 """
 
@@ -51,19 +51,19 @@ FUNCTIONS: dict[str, tuple[Any, int, float]] = {
     "exp": (np.exp, 1, 1),
     "sqrt": (np.sqrt, 1, 1),
 }
-OWN_NAMES = ("decision", "y", "group", "today")
+OWN_NAMES = ("decision", "y", "group", "baseline")
 _NUMBERS = (bool, int, float, np.number, np.bool_)
 
 TEXT = 'Write decision == "yes", column != "no", or column in ("a", "b").'
 GRAMMAR = (
-    "An expression is made of numbers, column names, decision, y, group, today, + - * / **, comparisons, in, and, or, "
-    f'not, `a if test else b`, {", ".join(FUNCTIONS)}; x["Odd name"] names any column.'
+    "An expression is made of numbers, column names, decision, y, group, baseline, + - * / **, comparisons, in, and, "
+    f'or, not, `a if test else b`, {", ".join(FUNCTIONS)}; x["Odd name"] names any column.'
 )
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A function of those of ``decision``, ``x``, ``y``, ``group`` and ``today`` that its text names.
+    """A function of those of ``decision``, ``x``, ``y``, ``group`` and ``baseline`` that its text names.
 
     Comparisons and ``and``, ``or``, ``not`` are 1 or 0; where a value that they look at is missing, so are they.
 
@@ -89,29 +89,29 @@ class Expression:
         }
         return frozenset(_names(tree) - {*OWN_NAMES, "x"} | quoted)
 
-    def refuse_unknown(self, name: str, known: Sequence[Any], what: str, others: str) -> None:
-        """Refuse text or a number that ``decision``, ``y``, ``group`` or ``today`` is compared with and can never be.
+    def refuse_unknown(self, name: str, values: Sequence[Any], what: str, others: str) -> None:
+        """Refuse text or a number that ``decision``, ``y``, ``group`` or ``baseline`` can never be.
 
         Parameters
         ----------
-        name : {"decision", "y", "group", "today"}
-        known : sequence
+        name : {"decision", "y", "group", "baseline"}
+        values : sequence
             All values there are.
         what, others : str
             What messages call one value, and all of them.
         """
         for node in _equated(_read(self.text), name):
             value = _constant(node)
-            alike = [one for one in known if isinstance(one, str) == isinstance(value, str)]
-            if value is None or not known or value in alike:
+            alike = [one for one in values if isinstance(one, str) == isinstance(value, str)]
+            if value is None or not values or value in alike:
                 continue
             near = difflib.get_close_matches(str(value), [one for one in alike if isinstance(one, str)], n=1)
-            shown = f"{str(list(known[:20]))[:-1]}, ...]" if len(known) > 20 else str(list(known))
+            listed = f"{str(list(values[:20]))[:-1]}, ...]" if len(values) > 20 else str(list(values))
             remedy = f"Did you mean {near[0]!r}?" if near else "Compare with one of them"
             remedy += (
                 f" Where these rows lack {what}s, name all of them." if near else ", or name all there are."
             )
-            raise _wrong(self.text, node, f"{value!r} is no {what}; the {others} are {shown}:", remedy)
+            raise _wrong(self.text, node, f"{value!r} is no {what}; the {others} are {listed}:", remedy)
 
     @property
     def is_test(self) -> bool:
@@ -130,8 +130,8 @@ class Expression:
     def __call__(self, **given: Any) -> Any:
         """One number per row, or one number when no column is named."""
         with np.errstate(all="ignore"):  # what is not finite is refused with its row by whoever asked
-            found = _Walk(self.text, given).value(_read(self.text).body)
-        return float(found) if isinstance(found, _NUMBERS) else found
+            value = _Walk(self.text, given).value(_read(self.text).body)
+        return float(value) if isinstance(value, _NUMBERS) else value
 
 
 def _is_binary(node: ast.expr, names: Sequence[str]) -> bool:
@@ -194,7 +194,7 @@ def _name_as_written(tree: ast.Expression, line: str) -> None:
 def _arguments(text: str) -> tuple[str, ...]:
     names = _names(_read(text))
     wanted = names & set(OWN_NAMES) | ({"x"} if names - set(OWN_NAMES) else set())
-    return tuple(name for name in ("decision", "x", "y", "group", "today") if name in wanted)
+    return tuple(name for name in ("decision", "x", "y", "group", "baseline") if name in wanted)
 
 
 def _names(tree: ast.AST) -> set[str]:
@@ -242,11 +242,11 @@ def _unreadable(text: str, error: SyntaxError) -> ExpressionError:
     # Python counts from 1, and says 0 when the text ends too early.
     start = min(error.offset - 1, len(line)) if error.offset else len(line)
     stop = error.end_offset - 1 if error.offset and error.end_offset else start + 1
-    found = line[start:]
+    rest = line[start:]
     remedy = GRAMMAR
-    if found.startswith("=") and line[start - 1 : start] != "=":
+    if rest.startswith("=") and line[start - 1 : start] != "=":
         remedy = "Equality is written ==."
-    elif found.startswith(("&", "|", "!", "<>")) or found[:4].upper().rstrip() in ("AND", "OR", "NOT"):
+    elif rest.startswith(("&", "|", "!", "<>")) or rest[:4].upper().rstrip() in ("AND", "OR", "NOT"):
         remedy = "Write `and`, `or`, `not` and `!=`."
     reason = f" ({error.msg})" if error.msg and not error.msg.startswith("invalid syntax") else ""
     return ExpressionError(
@@ -395,11 +395,11 @@ def _check_members(node: ast.expr, text: str) -> None:
 
 def _check_call(node: ast.Call, text: str) -> None:
     name = node.func.id if isinstance(node.func, ast.Name) else None
-    known = f"The functions are {', '.join(FUNCTIONS)}."
+    functions = f"The functions are {', '.join(FUNCTIONS)}."
     if name not in FUNCTIONS:
-        raise _wrong(text, node.func, "There is no such function:", known)
+        raise _wrong(text, node.func, "There is no such function:", functions)
     if node.keywords:
-        raise _wrong(text, node.keywords[0], "Arguments have no names here:", known)
+        raise _wrong(text, node.keywords[0], "Arguments have no names here:", functions)
     _, least, most = FUNCTIONS[name]
     if not least <= len(node.args) <= most:
         wanted = "at least two arguments" if most > 1 else "one argument"
@@ -482,15 +482,15 @@ class _Walk:
         return _compared(operator.ne, number if _is_here(number) else number * 1.0, 0.0)
 
     def comparison(self, node: ast.Compare) -> Any:
-        found = []
+        tests = []
         for (left, right), sign in zip(pairwise([node.left, *node.comparators]), node.ops, strict=True):
             if isinstance(sign, ast.In | ast.NotIn):
                 members = right.elts  # type: ignore[attr-defined]  # checked to be a list
                 one = reduce(_either, [self.compared(left, operator.eq, member) for member in members])
-                found.append(one if isinstance(sign, ast.In) else _negation(one))
+                tests.append(one if isinstance(sign, ast.In) else _negation(one))
             else:
-                found.append(self.compared(left, COMPARISONS[type(sign)], right))
-        return reduce(_both, found)
+                tests.append(self.compared(left, COMPARISONS[type(sign)], right))
+        return reduce(_both, tests)
 
     def compared(self, left: ast.expr, sign: Callable[[Any, Any], Any], right: ast.expr) -> Any:
         a, b = (node.value if _is_text(node) else self.value(node) for node in (left, right))  # type: ignore[attr-defined]
@@ -550,11 +550,11 @@ def _scalar(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
 def _compared(sign: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
     if not (_is_here(left) and _is_here(right)):
         return sign(left, right)
-    found = sign(left, right)
-    if isinstance(found, bool | np.bool_):
-        return float(found)
+    truth = sign(left, right)
+    if isinstance(truth, bool | np.bool_):
+        return float(truth)
     missing = _missing(left) | _missing(right)
-    return np.where(missing, math.nan, np.asarray(found, dtype=np.float64))
+    return np.where(missing, math.nan, np.asarray(truth, dtype=np.float64))
 
 
 def _missing(value: Any) -> Any:

@@ -21,37 +21,37 @@ from typing import ClassVar, Self
 import numpy as np
 
 from felicific._problem.bound import Bound
-from felicific._problem.rows import MEASURES, Asked, Excess, ModelRow, ScaledMeans, Sums
+from felicific._problem.rows import STATISTICS, Excess, Goal, GroupSums, ModelRow, ScaledMeans
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
 
-def today_mean(sums: Sums, z: int, j: int) -> float:
-    """Mean of a component under today's decisions about a group, relative to its origin."""
-    if sums.today_value is None:
+def baseline_mean(sums: GroupSums, z: int, j: int) -> float:
+    """Mean of a measure under the baseline's decisions about a group, relative to its origin."""
+    if sums.baseline_value is None:
         raise ConstraintError(
-            f"What {sums.components[j].name!r} is today is asked for, and nobody said what is decided today: not every "
+            f"What {sums.measures[j].name!r} is under the baseline is asked for, and there is no baseline: not every "
             "class is a decision.",
-            "Pass today=, the column of what was really decided; or give a number instead of 'today'.",
+            "Pass baseline=, the column of what was really decided; or give a number instead of 'baseline'.",
         )
-    mean = float(sums.today_value[z, :, j].sum() / sums.counted[z, j])
-    over = sums.components[j].over
+    mean = float(sums.baseline_value[z, :, j].sum() / sums.counted[z, j])
+    over = sums.measures[j].over
     if not over:
         return mean
-    k = [component.name for component in sums.components].index(over)
-    counted = float(sums.today_value[z, :, k].sum() / sums.counted[z, k] + sums.origin[k])
+    k = [measure.name for measure in sums.measures].index(over)
+    counted = float(sums.baseline_value[z, :, k].sum() / sums.counted[z, k] + sums.origin[k])
     origin = float(sums.origin[j])
     if counted <= 0:
         raise ConstraintError(
-            f"Nobody of the group {sums.groups[z]!r} is {over} today, so there is no mean of today's to keep.",
-            "Give a number instead of 'today', or leave that group out.",
+            f"Nobody of the group {sums.groups[z]!r} is {over} under the baseline, so it has no mean to keep.",
+            "Give a number instead of 'baseline', or leave that group out.",
         )
     return (mean + origin) / counted - origin
 
 
 @dataclass(frozen=True, eq=False)
 class Fraction:
-    """A component that is a fraction, of some unions of groups.
+    """A measure that is a fraction, of some unions of groups.
 
     Attributes
     ----------
@@ -72,19 +72,19 @@ class Fraction:
     least: Floats
 
     @classmethod
-    def of(cls, sums: Sums, said: Asked) -> Fraction:
+    def of(cls, sums: GroupSums, goal: Goal) -> Fraction:
         """What is said of a fraction, as it reads on these sums."""
-        assert said.over is not None, "a fraction has a denominator"
-        shares = np.asarray(said.shares)
-        people, held = sums.counted[:, said.over], shares > 0
-        least = [sums.one_person[inside].max() / people[inside].sum() for inside in held]
-        origin = float(sums.origin[said.j]), float(sums.origin[said.over])
-        return cls(said.j, said.over, origin, shares, np.array(least))
+        assert goal.over is not None, "a fraction has a denominator"
+        shares = np.asarray(goal.shares)
+        people, members = sums.counted[:, goal.over], shares > 0
+        least = [sums.one_person[inside].max() / people[inside].sum() for inside in members]
+        origin = float(sums.origin[goal.j]), float(sums.origin[goal.over])
+        return cls(goal.j, goal.over, origin, shares, np.array(least))
 
     def parts(self, means: Floats) -> tuple[Floats, Floats]:
         """Numerator and denominator of every union, from group means side by side, relative to their origins."""
-        found = self.shares @ means + np.array(self.origin)
-        return found[:, 0], found[:, 1]
+        both = self.shares @ means + np.array(self.origin)
+        return both[:, 0], both[:, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +101,8 @@ class _FractionRow(Bound, ABC):
     def reached(self, means: Floats) -> float:
         """What the fractions make of it, from means of the numerator and the denominator side by side."""
         top, bottom = self.fraction.parts(means)
-        known = bottom > 0
-        return MEASURES[self.said.measure](top[known] / bottom[known]) if known.any() else math.nan
+        used = bottom > 0
+        return STATISTICS[self.goal.statistic](top[used] / bottom[used]) if used.any() else math.nan
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -140,11 +140,11 @@ class _FractionRow(Bound, ABC):
     def _of_union(
         self, means: ScaledMeans, shares: Floats, column: int, excess: Excess | None
     ) -> list[ModelRow]:
-        found = self.fraction
-        unit, scale = (float(means.scales[position]) for position in (found.over, found.j))
+        fraction = self.fraction
+        unit, scale = (float(means.scales[position]) for position in (fraction.over, fraction.j))
         slack = self.slack / scale
-        columns, numbers = means.mean(found.over, shares)
-        right = -float(shares @ means.constants[:, found.over]) - found.origin[1] / unit
+        columns, numbers = means.mean(fraction.over, shares)
+        right = -float(shares @ means.constants[:, fraction.over]) - fraction.origin[1] / unit
         counted = ModelRow(
             np.append(columns, column),
             np.append(numbers, -1.0 / unit),
@@ -152,11 +152,11 @@ class _FractionRow(Bound, ABC):
             right + slack,
             shares,
             unit,
-            found.over,
+            fraction.over,
         )
         rows = [counted] if excess is None else [*_giving(counted, excess)]
-        columns, numbers = means.mean(found.j, shares)
-        right = -float(shares @ means.constants[:, found.j]) - found.origin[0] / scale
+        columns, numbers = means.mean(fraction.j, shares)
+        right = -float(shares @ means.constants[:, fraction.j]) - fraction.origin[0] / scale
         for side, lower, upper in zip(
             self.sides, (right - slack, -math.inf), (math.inf, right + slack), strict=True
         ):
@@ -186,11 +186,11 @@ class _FractionRow(Bound, ABC):
         """Of every union the duals of its lower and its upper side, in the loss per unit of the numerator."""
         finite = [math.isfinite(side) for side in self.sides]
         size = 1 + sum(finite)
-        found = []
+        weights = []
         for first in range(0, len(written), size):
             own = [abs(duals[i]) / written[i].scale for i in range(first + 1, first + size)]
-            found.append((own[0] if finite[0] else 0.0, own[-1] if finite[1] else 0.0))
-        return found
+            weights.append((own[0] if finite[0] else 0.0, own[-1] if finite[1] else 0.0))
+        return weights
 
 
 def _giving(row: ModelRow, excess: Excess) -> list[ModelRow]:
@@ -270,18 +270,18 @@ class FractionGap(FreeLevel):
     """Fractions at most ``at_most`` from each other: all between t and t + at_most."""
 
     at_most: float
-    component: str | None = None
+    measure: str | None = None
     rates: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     @property
     def name(self) -> str:
-        """That of its component, if it is the gap of all groups."""
-        return self.words if self.component is None else self.component
+        """That of its measure, if it is the gap of all groups."""
+        return self.words if self.measure is None else self.measure
 
     @property
-    def asked(self) -> Asked | None:
+    def record(self) -> Goal | None:
         """Of all groups, every policy states the gap anyway."""
-        return self.said if self.component is None or self.said.left_out else None
+        return self.goal if self.measure is None or self.goal.left_out else None
 
     @property
     def sides(self) -> tuple[float, float]:

@@ -19,10 +19,10 @@ from felicific._problem.criteria import (
     CRITERIA,
     Choices,
     Correct,
-    Decided,
+    CriterionPart,
     Labelled,
-    Part,
-    Reached,
+    OrBetter,
+    Selected,
     Taken,
     criterion_parts,
 )
@@ -30,7 +30,7 @@ from felicific._problem.expressions import GRAMMAR, Expression, is_name
 from felicific._tables.memory import nearest
 from felicific.exceptions import HappinessError, PolicyFileError
 
-ARGUMENTS = ("decision", "x", "y", "group", "today")
+ARGUMENTS = ("decision", "x", "y", "group", "baseline")
 
 
 def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[str]) -> frozenset[str]:
@@ -44,17 +44,17 @@ def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[str]
             f"{what} does not say which arguments it takes.",
             f"Wrap it in a function of {', '.join(allowed)}.",
         ) from error
-    asked = set()
+    wanted = set()
     for parameter in parameters:
         by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         if by_name and parameter.name in allowed:
-            asked.add(parameter.name)
+            wanted.add(parameter.name)
         elif parameter.default is parameter.empty:
             raise HappinessError(
                 f"{what} asks for the argument {parameter}, which felicific cannot pass.",
                 f"Name its arguments out of {', '.join(allowed)}; they are passed by name.",
             )
-    return frozenset(asked)
+    return frozenset(wanted)
 
 
 #: Signatures of functions that are still in use: they are asked for once per batch and decision.
@@ -64,8 +64,8 @@ _SIGNATURES: WeakKeyDictionary[Callable[..., Any], tuple[inspect.Parameter, ...]
 def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     if not isinstance(function, FunctionType):  # others may be equal without having the same arguments
         call = getattr(type(function), "__call__", None)  # noqa: B004  # what the class says, if it says it all
-        told = any(hasattr(function, name) for name in ("__signature__", "__wrapped__"))
-        if isinstance(call, FunctionType) and not told and not isinstance(function, type):
+        explicit = any(hasattr(function, name) for name in ("__signature__", "__wrapped__"))
+        if isinstance(call, FunctionType) and not explicit and not isinstance(function, type):
             own, *others = _parameters(call) or (None,)
             if own is not None and own.kind is own.POSITIONAL_OR_KEYWORD:
                 return tuple(others)
@@ -94,11 +94,11 @@ SHARE = (0.0, 1.0)
 def is_rate(function: Any) -> bool:
     """Whether a function can return nothing but 0 and 1, by what it is."""
     test = isinstance(function, Expression) and function.is_test
-    return test or isinstance(function, Decided | Reached | Correct | Labelled | Taken | Loses)
+    return test or isinstance(function, Selected | OrBetter | Correct | Labelled | Taken | Loses)
 
 
-#: What the component is called that counts who gets less than from today's decision, of anything; or, followed by its
-#: name, of something.
+#: What the measure is called that counts who gets less than from the baseline's decision, of anything; or, followed
+#: by its name, of something.
 LOSES = "loses"
 
 #: Units that stand before the number.
@@ -108,7 +108,7 @@ CURRENCIES = "$€£¥₹"
 #: Text in quotes, with what is said after them.
 _QUOTED = re.compile(r"^(['\"])(.*)\1", re.DOTALL)
 
-#: What a component of a criterion is called after the criterion's own name.
+#: What a measure of a criterion is called after the criterion's own name.
 _PART = re.compile(r"\(decision=(.+?)(?:, label=(.+))?\)", re.DOTALL)
 
 
@@ -117,7 +117,7 @@ _QUOTED = re.compile(r"^(['\"])(.*)\1", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Component:
+class Measure:
     """What aggregates, policies and files remember of a happiness: everything but the function.
 
     Attributes
@@ -135,12 +135,12 @@ class Component:
     aside : bool
         Whether only requirements speak of it: a gap that is one number, and a frontier, leave it alone.
     over : str
-        Of a fraction, whose ``among`` looks at the decision: the component that it is divided by, who is counted. Sums
+        Of a fraction, whose ``among`` looks at the decision: the measure that it is divided by, who is counted. Sums
         hold the two apart, and a group's mean is the quotient of theirs.
     by_label : bool
         Whether it is the label that says who is counted.
     ends : tuple of two names, or None
-        Where hidden reasons leave it open what people without a label have: the components of the least and of the
+        Where hidden reasons leave it open what people without a label have: the measures of the least and of the
         most that it can be.
     """
 
@@ -169,10 +169,10 @@ class Component:
 
     @property
     def title(self) -> str:
-        """The name as a reader says it: of a criterion, how people are decided about, and who they truly are."""
+        """The name as a reader says it: of a criterion, how people are decided on, and who they truly are."""
         if self.tells_who:
             what = self.name.removeprefix(LOSES).strip()
-            return f"people who get less{what and f' {what!r}'} than today"
+            return f"people who get less{what and f' {what!r}'} than from the baseline"
         if self.part is None:
             named = self.name.removeprefix("counted by ").strip("'")
             return self.name.replace("_", " ").replace("'", "") if named in CRITERIA else self.name
@@ -181,17 +181,17 @@ class Component:
 
     @property
     def part(self) -> tuple[str, str | None] | None:
-        """Of a component of a criterion, the decision that it counts and the label among whom; as they are written."""
-        found = _PART.fullmatch(self.name.removeprefix(self.family))
-        return None if found is None else (found[1], found[2])
+        """Of a measure of a criterion, the decision that it counts and the label among whom; as they are written."""
+        match = _PART.fullmatch(self.name.removeprefix(self.family))
+        return None if match is None else (match[1], match[2])
 
     @property
     def tells_who(self) -> bool:
-        """Whether it counts who gets less than from today's decision."""
+        """Whether it counts who gets less than from the baseline's decision."""
         return self.aside and not self.wanted and self.name.partition(" ")[0] == LOSES
 
     def quantity(self, number: float) -> str:
-        """Write a number of this component with its unit; of a share, which says so itself, the number alone."""
+        """Write a number of this measure with its unit; of a share, which says so itself, the number alone."""
         if self.in_currency or self.unit == "share":
             return self.cell(number, 6)
         return f"{written(number, 6)} {self.unit}".rstrip()
@@ -217,37 +217,34 @@ class Component:
         return bool(self.unit) and self.unit in CURRENCIES
 
 
-def read_component(content: Any) -> Component:
-    """One component, each part of the type it must have."""
+def read_measure(content: Any) -> Measure:
+    """One measure, each part of the type it must have."""
     kinds: dict[str, type] = {"looks_at_y": bool, "wanted": bool, "aside": bool, "by_label": bool}
     names = dict.fromkeys(("name", "unit", "family", "over"), str) | kinds
-    unsaid = {"wanted": True, "aside": False, "over": "", "by_label": False, "ends": None}
-    if isinstance(content, dict):
-        content = unsaid | content  # files of 0.1.0 do not say it
     if not isinstance(content, dict) or set(content) != {*names, "bounds", "ends"}:
-        raise refused("a component lacks a part, or has one too many")
+        raise refused("a measure lacks a part, or has one too many")
     for name, kind in names.items():
         if type(content[name]) is not kind:
-            raise refused(f"a component's {name} is {content[name]!r}")
+            raise refused(f"a measure's {name} is {content[name]!r}")
     bounds = None
     if content["bounds"] is not None:
         low, high = check_shape("bounds", read_numbers(content["bounds"], "bounds"), (2,)).tolist()
         if low > high:
-            raise refused(f"the bounds of a component are {low:g} and {high:g}")
+            raise refused(f"the bounds of a measure are {low:g} and {high:g}")
         bounds = (low, high)
     ends = content["ends"]
     if ends is not None and (
         type(ends) is not list or len(ends) != 2 or not all(type(end) is str for end in ends)
     ):
-        raise refused(f"the ends of a component are {ends!r}")
-    return Component(
+        raise refused(f"the ends of a measure are {ends!r}")
+    return Measure(
         bounds=bounds, ends=None if ends is None else tuple(ends), **{name: content[name] for name in names}
     )
 
 
 @dataclass(frozen=True)
 class Happiness:
-    r"""One component of happiness: what a decision is worth to a person, with its name and unit.
+    r"""One measure of happiness: what a decision is worth to a person, with its name and unit.
 
     In formulas :math:`\eta(d, x, y, z)`.
 
@@ -255,14 +252,14 @@ class Happiness:
     ----------
     function : callable or expression
         Names the arguments it needs, out of ``decision`` (one class, a Python scalar), ``x`` (rows of the
-        user's own table), ``y`` (labels), ``group`` and ``today`` (what is decided today); returns one number per
+        user's own table), ``y`` (labels), ``group`` and ``baseline`` (the baseline); returns one number per
         row, or one number. Or text such as ``"decision * loan_requested"``; see
         :mod:`felicific._problem.expressions`.
     among : callable or expression, optional
-        A function of ``x``, ``y``, ``group``, ``today`` and ``decision`` that says who is counted; by default everybody
-        is. One that asks for the decision (``"decision == 1"``: dollars per approved person) makes the mean a fraction,
-        whose numerator and denominator are both linear in the policy; the denominator, the share of people who are
-        counted, is measured beside it as "counted by ...".
+        A function of ``x``, ``y``, ``group``, ``baseline`` and ``decision`` that says who is counted; by default
+        everybody is. One that asks for the decision (``"decision == 1"``: dollars per approved person) makes the mean
+        a fraction, whose numerator and denominator are both linear in the policy; the denominator, the share of people
+        who are counted, is measured beside it as "counted by ...".
     name, unit : str, optional
         For messages and reports. The name defaults to the function's.
     bounds : (low, high), optional
@@ -273,7 +270,7 @@ class Happiness:
         not), the decision where the classes are 0 and 1, and products of such; never because the rows at hand happen to
         hold nothing else.
     family : str, optional
-        The name under which a gap may be set for several components at once.
+        The name under which a gap may be set for several measures at once.
 
     Examples
     --------
@@ -301,9 +298,9 @@ class Happiness:
         if isinstance(self.among, str):
             object.__setattr__(self, "among", Expression(self.among.strip()))
         name = self.name if self.name is not None else _name_of(self.function)
-        asked = arguments_of(self.function, f"The happiness {name!r}", ARGUMENTS)
+        wanted = arguments_of(self.function, f"The happiness {name!r}", ARGUMENTS)
         if self.among is not None:
-            asked |= arguments_of(self.among, f"`among` of the happiness {name!r}", ARGUMENTS)
+            wanted |= arguments_of(self.among, f"`among` of the happiness {name!r}", ARGUMENTS)
         if self.rate not in (None, True, False):
             raise HappinessError(f"rate is {self.rate!r} of the happiness {name!r}.", "Say True or False.")
         rate = (is_rate(self.function) or None) if self.rate is None else bool(self.rate)
@@ -321,24 +318,24 @@ class Happiness:
         object.__setattr__(self, "unit", self.unit if self.unit is not None else "")
         object.__setattr__(self, "family", self.family if self.family is not None else name)
 
-    def known(self, decisions: Sequence[Any]) -> Happiness:
+    def with_classes(self, decisions: Sequence[Any]) -> Happiness:
         """With what the classes tell: where these are 0 and 1, an expression of them may be a rate."""
         function = self.function
         if self.rate is not None or not isinstance(function, Expression) or set(decisions) != {0, 1}:
             return self
-        return replace(self, rate=True, bounds=SHARE) if function.is_binary("decision", "today") else self
+        return replace(self, rate=True, bounds=SHARE) if function.is_binary("decision", "baseline") else self
 
     @property
     def asks(self) -> frozenset[str]:
         """Arguments that the function or its ``among`` asks for."""
-        asked = arguments_of(self.function, "The happiness", ARGUMENTS)
-        return asked if self.among is None else asked | arguments_of(self.among, "`among`", ARGUMENTS)
+        wanted = arguments_of(self.function, "The happiness", ARGUMENTS)
+        return wanted if self.among is None else wanted | arguments_of(self.among, "`among`", ARGUMENTS)
 
     @property
     def over(self) -> str:
         """Name of who is counted, if that depends on the decision; else nothing."""
-        asked = () if self.among is None else arguments_of(self.among, "`among`", ARGUMENTS)
-        return f"counted by {self.name!r}" if "decision" in asked else ""
+        wanted = () if self.among is None else arguments_of(self.among, "`among`", ARGUMENTS)
+        return f"counted by {self.name!r}" if "decision" in wanted else ""
 
     @property
     def looks_at_y(self) -> bool:
@@ -346,9 +343,9 @@ class Happiness:
         return "y" in self.asks
 
     @property
-    def looks_at_today(self) -> bool:
-        """Whether the function or its ``among`` asks for what is decided today."""
-        return "today" in self.asks
+    def looks_at_baseline(self) -> bool:
+        """Whether the function or its ``among`` asks for the baseline."""
+        return "baseline" in self.asks
 
     @property
     def functions(self) -> tuple[Any, ...]:
@@ -358,7 +355,7 @@ class Happiness:
 
     @property
     def compared(self) -> tuple[Happiness, ...]:
-        """What it compares with today's decisions; nothing unless it counts who loses."""
+        """What it compares with the baseline's decisions; nothing unless it counts who loses."""
         return self.function.parts if isinstance(self.function, Loses) else ()
 
     @property
@@ -367,9 +364,9 @@ class Happiness:
         return getattr(self.function, "may_be_idle", False) is True
 
     @property
-    def component(self) -> Component:
+    def measure(self) -> Measure:
         """The part of it that is data."""
-        return Component(
+        return Measure(
             str(self.name),
             str(self.unit),
             str(self.family),
@@ -388,18 +385,18 @@ class Happiness:
         return "y" in arguments_of(self.among, f"`among` of the happiness {self.name!r}", ARGUMENTS)
 
     @property
-    def label_beside_x(self) -> bool:
+    def label_with_x(self) -> bool:
         """Whether it looks at the label together with what differs between people of one signal."""
-        return "y" in self.asks and bool(self.asks & {"x", "today"})
+        return "y" in self.asks and bool(self.asks & {"x", "baseline"})
 
 
-#: What somebody gets less by, relative to what it is today, is nothing but rounding.
+#: What somebody gets less by, relative to what it is by the baseline, is nothing but rounding.
 SAME = 1e-12
 
 
 @dataclass(frozen=True)
 class Loses:
-    """1 where a decision gives somebody less, of one of some components, than today's decision does.
+    """1 where a decision gives somebody less, of one of some measures, than the baseline's decision does.
 
     Made of what every decision is worth, so it is no function to be called: see :mod:`felicific._people.worth`.
     """
@@ -407,13 +404,13 @@ class Loses:
     parts: tuple[Happiness, ...]
     wanted: ClassVar[bool] = False
     may_be_idle: ClassVar[bool] = True
-    text: ClassVar[str] = "gets less than from today's decision"
+    text: ClassVar[str] = "gets less than from the baseline's decision"
 
     @property
     def __signature__(self) -> inspect.Signature:
-        asked = frozenset({"decision", "today"}).union(*(part.asks for part in self.parts))
+        wanted = frozenset({"decision", "baseline"}).union(*(part.asks for part in self.parts))
         by_name = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Signature([inspect.Parameter(name, by_name) for name in ARGUMENTS if name in asked])
+        return inspect.Signature([inspect.Parameter(name, by_name) for name in ARGUMENTS if name in wanted])
 
     def __call__(self, **given: Any) -> Any:
         """Nothing, of one decision alone."""
@@ -422,8 +419,8 @@ class Loses:
     def lost(self, values: Sequence[Any], inside: Sequence[Any], now: Sequence[Any]) -> list[Any]:
         """Who gets less by each decision, as 1 and 0: of arrays, or of columns of an engine.
 
-        ``values[j][d]`` is what decision d is worth, ``inside[j]`` who is counted (None: everybody), ``now[d]`` who is
-        decided d today. What is no number stays none.
+        ``values[j][d]`` is what decision d is worth, ``inside[j]`` who is counted (None: everybody), ``now[d]`` on
+        whom the baseline decides d. What is no number stays none.
         """
         # Pair by pair, so that expressions of an engine grow with the pairs and do not nest.
         lost: list[Any] = [False] * len(now)
@@ -431,11 +428,11 @@ class Loses:
             for t, d in permutations(range(len(now)), 2):
                 less = now[t] & (worth[t] - worth[d] > SAME * np.abs(worth[t]))
                 lost[d] = lost[d] | (less if counted is None else less & counted)
-        found = [np.where(one, 1.0, 0.0) for one in lost]
+        marks = [np.where(one, 1.0, 0.0) for one in lost]
         for worth, counted in zip(values, inside, strict=True):
             none = 0.0 * sum(worth[1:], start=worth[0])
-            found[0] = found[0] + (none if counted is None else np.where(counted, none, 0.0))
-        return found
+            marks[0] = marks[0] + (none if counted is None else np.where(counted, none, 0.0))
+        return marks
 
 
 @dataclass(frozen=True)
@@ -443,13 +440,13 @@ class Counted(Happiness):
     """Who is counted by a fraction: its denominator, a share of all people that nobody wants for itself."""
 
     @property
-    def component(self) -> Component:
+    def measure(self) -> Measure:
         """The part of it that is data."""
-        return replace(super().component, wanted=False)
+        return replace(super().measure, wanted=False)
 
 
 def with_counted(happiness: Sequence[Happiness]) -> tuple[Happiness, ...]:
-    """The components, and after them the denominators of those that are fractions."""
+    """The measures, and after them the denominators of those that are fractions."""
     names = {str(part.name) for part in happiness}
     counted = [
         Counted(part.among, name=part.over, unit="share", rate=True)
@@ -459,26 +456,24 @@ def with_counted(happiness: Sequence[Happiness]) -> tuple[Happiness, ...]:
     return (*happiness, *counted)
 
 
-def measured(components: Sequence[Component]) -> list[int]:
-    """Positions of the components that were asked for: not those that only requirements or fractions speak of."""
-    counted = {component.over for component in components if component.over}
-    return [j for j, one in enumerate(components) if not one.aside and one.name not in counted]
+def measured(measures: Sequence[Measure]) -> list[int]:
+    """Positions of the measures that were asked for: not those that only requirements or fractions speak of."""
+    counted = {measure.over for measure in measures if measure.over}
+    return [j for j, one in enumerate(measures) if not one.aside and one.name not in counted]
 
 
-def ends_of(components: Sequence[Component]) -> list[tuple[int, int, int]]:
-    """Positions of every component that hidden reasons leave open, and of the least and the most that it can be."""
-    names = [component.name for component in components]
+def ends_of(measures: Sequence[Measure]) -> list[tuple[int, int, int]]:
+    """Positions of every measure that hidden reasons leave open, and of the least and the most that it can be."""
+    names = [measure.name for measure in measures]
     return [
-        (j, names.index(one.ends[0]), names.index(one.ends[1]))
-        for j, one in enumerate(components)
-        if one.ends
+        (j, names.index(one.ends[0]), names.index(one.ends[1])) for j, one in enumerate(measures) if one.ends
     ]
 
 
-def fractions_of(components: Sequence[Component]) -> list[tuple[int, int]]:
+def fractions_of(measures: Sequence[Measure]) -> list[tuple[int, int]]:
     """Positions of every fraction and of its denominator."""
-    names = [component.name for component in components]
-    return [(j, names.index(component.over)) for j, component in enumerate(components) if component.over]
+    names = [measure.name for measure in measures]
+    return [(j, names.index(measure.over)) for j, measure in enumerate(measures) if measure.over]
 
 
 #: What ``happiness=`` takes: functions, criteria and expressions, one or several.
@@ -514,7 +509,7 @@ def _name_of(function: Any) -> str:
 def resolve_happiness(
     happiness: Any, decisions: Sequence[Any], favourable: Any = None, labels: Sequence[Any] | None = None
 ) -> tuple[Happiness, ...]:
-    """Turn what the user wrote (function, Happiness, criterion, expression, list or dict) into components."""
+    """Turn what the user wrote (function, Happiness, criterion, expression, list or dict) into measures."""
     if happiness is None:
         raise HappinessError(
             "No happiness was given.",
@@ -528,34 +523,34 @@ def resolve_happiness(
         items = [(None, item) for item in happiness]
     else:
         items = [(None, happiness)]
-    components: list[Happiness] = []
+    measures: list[Happiness] = []
     for name, item in items:
         if isinstance(item, str) and item in CRITERIA:
             called = name if name is not None else item
-            components += [_rate(called, part) for part in criterion_parts(item, choices)]
+            measures += [_rate(called, part) for part in criterion_parts(item, choices)]
         elif isinstance(item, Happiness):
-            components.append(item if name is None else replace(item, name=name, family=name))
+            measures.append(item if name is None else replace(item, name=name, family=name))
         else:
-            components.append(Happiness(item, name=name))
-    names = [str(component.name) for component in components]
+            measures.append(Happiness(item, name=name))
+    names = [str(measure.name) for measure in measures]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if not names or repeated is not None:
         raise HappinessError(
-            "The list of happiness components is empty."
+            "The list of happiness measures is empty."
             if repeated is None
-            else f"Two happiness components are both called {repeated!r}.",
+            else f"Two happiness measures are both called {repeated!r}.",
             "Pass at least one function." if repeated is None else "Name them: {'name': function, ...}.",
         )
-    return tuple(component.known(decisions) for component in components)
+    return tuple(measure.with_classes(decisions) for measure in measures)
 
 
 def criterion(name: str, choices: Choices) -> tuple[Happiness, ...]:
-    """The components of a criterion."""
+    """The measures of a criterion."""
     return tuple(_rate(name, part) for part in criterion_parts(name, choices))
 
 
-def _rate(name: str, part: Part) -> Happiness:
-    """One component of a criterion that is called ``name``."""
+def _rate(name: str, part: CriterionPart) -> Happiness:
+    """One measure of a criterion that is called ``name``."""
     return Happiness(
         part.function,
         among=part.among,
@@ -569,7 +564,7 @@ def _check_expression(text: str) -> None:
     """Refuse the name of a criterion, right or wrong, where an expression is expected."""
     if text in CRITERIA:
         raise HappinessError(
-            f"{text!r} is a criterion, which may have several components.",
+            f"{text!r} is a criterion, which may have several measures.",
             f"Pass it as it is: happiness={text!r}.",
         )
     if is_name(text):
@@ -588,20 +583,20 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
     """A criterion or an expression as data; None where there is a Python function of the user's."""
     content: dict[str, Any] = {}
     match happiness.function:
-        case Decided(choice):
+        case Selected(choice):
             content["choice"] = plain([choice], "class")
         case Expression(text):
             content["expression"] = text
         case Labelled(label, same):
             content["truth"] = [*plain([label], "class"), same]
-        case Reached(choices):
+        case OrBetter(choices):
             content["reached"] = plain(list(choices), "decision")
         case Taken(choice, same):
             content["taken"] = [*plain([choice], "class"), same]
         case Correct():
             pass
         case Loses(parts):
-            content["loses"] = [[asdict(part.component), function_to_json(part)] for part in parts]
+            content["loses"] = [[asdict(part.measure), function_to_json(part)] for part in parts]
         case _:
             return None
     if isinstance(happiness, Counted):
@@ -623,24 +618,24 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
 
 
 def function_from_json(
-    component: Component, content: dict[str, Any] | None, given: Mapping[str, Happiness]
+    measure: Measure, content: dict[str, Any] | None, given: Mapping[str, Happiness]
 ) -> Happiness:
-    """The component with what :func:`function_to_json` wrote of it; a Python function is ``given`` by name."""
+    """The measure with what :func:`function_to_json` wrote of it; a Python function is ``given`` by name."""
     if content is None:
-        if component.name not in given:
+        if measure.name not in given:
             raise PolicyFileError(
-                f"The happiness {component.name!r} is a Python function, which a file cannot hold.",
-                f"Pass happiness= with functions for {component.name!r} and all others that are.",
+                f"The happiness {measure.name!r} is a Python function, which a file cannot hold.",
+                f"Pass happiness= with functions for {measure.name!r} and all others that are.",
             )
-        return given[component.name]
-    function: Any = Correct(component.wanted)
+        return given[measure.name]
+    function: Any = Correct(measure.wanted)
     if "loses" in content:
         parts = content["loses"]
-        function = Loses(tuple(function_from_json(read_component(one), own, given) for one, own in parts))
+        function = Loses(tuple(function_from_json(read_measure(one), own, given) for one, own in parts))
     elif "choice" in content:
-        function = Decided(content["choice"][0], component.wanted)
+        function = Selected(content["choice"][0], measure.wanted)
     elif "reached" in content:
-        function = Reached(tuple(content["reached"]))
+        function = OrBetter(tuple(content["reached"]))
     elif "expression" in content:
         function = Expression(content["expression"])
     elif "truth" in content or "taken" in content:
@@ -650,7 +645,7 @@ def function_from_json(
         among = Taken(*content["decided"])
     if "among" in content:
         among = Expression(content["among"])
-    rest = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
+    rest = {name: getattr(measure, name) for name in ("name", "unit", "bounds", "family")}
     kind = Counted if content.get("counted") is True else Happiness
     return kind(function, among, rate=content.get("rate"), **rest)
 
@@ -661,7 +656,7 @@ def check_classes(happiness: Happiness, decisions: Sequence[Any], labels: Sequen
         check_classes(one, decisions, labels)
     parts = (happiness.function, happiness.among)
     named = [(part, *names) for part in parts for names in (("choice", decisions), ("label", labels))]
-    for part, attribute, known in named:
+    for part, attribute, classes in named:
         value = getattr(part, attribute, None)
-        if value is not None and value not in known:
+        if value is not None and value not in classes:
             raise refused(f"the happiness {happiness.name!r} speaks of a class that is none")

@@ -41,7 +41,7 @@ _DISTANCES: dict[str, Callable[[Floats, float], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Distance:
+class NumberLoss:
     """What it costs to decide one number where another is true: squared, absolute, or the pinball loss of a quantile.
 
     The last is least in expectation where ``q`` of the truths are below what is decided.
@@ -55,7 +55,7 @@ class Distance:
         return _DISTANCES[self.name](np.asarray(float(decision) - np.asarray(y, dtype=np.float64)), self.q)
 
 
-def _distance(name: str, labels: list[Any], decisions: list[Any]) -> Distance | None:
+def _distance(name: str, labels: list[Any], decisions: list[Any]) -> NumberLoss | None:
     """The loss of numbers that has this name, if there is one."""
     kind, colon, text = name.partition(":")
     if kind not in _DISTANCES or bool(colon) != (kind == "quantile"):
@@ -77,7 +77,7 @@ def _distance(name: str, labels: list[Any], decisions: list[Any]) -> Distance | 
         raise DataError(
             f"The loss {name!r} is of no quantile.", "Give a number between 0 and 1: 'quantile:0.9'."
         )
-    return Distance(kind, q)
+    return NumberLoss(kind, q)
 
 
 #: Losses that have a name, by what they make of the labels (rows) and the decisions (columns).
@@ -149,7 +149,7 @@ class Loss:
         if distance is not None:
             return cls(loss, loss, function=distance)
         if isinstance(loss, str) and loss == CHANGES:
-            return cls(loss, loss, function=Expression("decision != today"))
+            return cls(loss, loss, function=Expression("decision != baseline"))
         if isinstance(loss, str):
             if is_name(loss):
                 raise DataError(
@@ -197,9 +197,9 @@ class Loss:
         return "y" in self.asks
 
     @property
-    def label_beside_x(self) -> bool:
+    def label_with_x(self) -> bool:
         """Whether it looks at the label together with what differs between people of one signal."""
-        return "y" in self.asks and bool(self.asks & {"x", "today"})
+        return "y" in self.asks and bool(self.asks & {"x", "baseline"})
 
     @property
     def is_rate(self) -> bool:

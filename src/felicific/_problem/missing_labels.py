@@ -45,7 +45,7 @@ class MissingLabels:
     >>> from felicific import MissingLabels, solve
     >>> people = {"sex": ["f", "m"] * 60, "score": [0.3, 0.4, 0.6, 0.7] * 30, "label_proba": [0.5, 0.5, 1.0, 1.0] * 30,
     ...           "repaid": [None, 1, 1, 1, 0, None, 0, 1] * 15}
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
+    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
     ...                missing_labels=MissingLabels(label_proba="label_proba"), random_state=0)
     >>> round(policy.loss, 6), policy.labels.standing.tolist()
     (0.375, [1.0, 1.0])
@@ -90,15 +90,15 @@ class MissingLabels:
 MissingLabelsLike: TypeAlias = MissingLabels | Literal["at_random", "unknown"] | None
 
 
-def resolve_missing_labels(said: Any) -> MissingLabels | None:
+def resolve_missing_labels(given: Any) -> MissingLabels | None:
     """What a user says of missing labels; None for nothing."""
-    if said is None or isinstance(said, MissingLabels):
-        return said
-    known = {"at_random": MissingLabels(), "unknown": MissingLabels(max_odds_ratio=math.inf)}
-    if isinstance(said, str) and said in known:
-        return known[said]
+    if given is None or isinstance(given, MissingLabels):
+        return given
+    named = {"at_random": MissingLabels(), "unknown": MissingLabels(max_odds_ratio=math.inf)}
+    if isinstance(given, str) and given in named:
+        return named[given]
     raise DataError(
-        f"missing_labels is {said!r}.",
+        f"missing_labels is {given!r}.",
         "Say 'at_random', 'unknown' or MissingLabels(label_proba=..., max_odds_ratio=...).",
     )
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from felicific._problem.asked import (
+from felicific._problem.constraints import (
+    allowed_gaps,
     check_constraints,
     check_gaps,
     check_one_unit,
-    gaps_asked,
     requirements_of,
     resolve_gap,
 )
@@ -24,15 +24,15 @@ from felicific._problem.exploration import refuse_chances
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
     LOSES,
-    Component,
     Happiness,
+    Measure,
     criterion,
     resolve_happiness,
     with_counted,
 )
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import constraint_name
-from felicific._problem.rows import Chance, Comparison, Requirement, chances_of
+from felicific._problem.rows import Chance, ComparedMeans, Requirement, chances_of
 from felicific._problem.worse_off import WorseOff, can_be_lost
 from felicific._tables.memory import exact_array
 from felicific._typing import Array, Codes
@@ -46,20 +46,20 @@ class Problem:
     Attributes
     ----------
     decisions : array of shape (D,)
-        What may be decided about a person; none where it is an amount, see :mod:`felicific._problem.amounts`.
+        What may be decided on a person; none where it is an amount, see :mod:`felicific._problem.amounts`.
     labels : array of shape (L,)
         What may be true of a person: the classes of the model. The same as the decisions unless said; none where
         truths are numbers.
     happiness : tuple of Happiness
-        The components, those that only requirements speak of included.
+        The measures, those that only requirements speak of included.
     loss : Loss
         What a decision costs the decision maker.
     requirements : tuple of Requirement
-        What a policy has to meet: a Gap for every component that has one, then the others.
+        What a policy has to meet: a Gap for every measure that has one, then the others.
     sees_group : bool
         Whether deciding may look at the group.
     closed : tuple of str
-        Components that are closed along a frontier when no gap is asked for.
+        Measures that are closed along a frontier when no gap is asked for.
     favourable : label, or None
         The favourable label, where it was said; else it is the last. Unless decisions are listed, it is the favourable
         decision too.
@@ -93,33 +93,33 @@ class Problem:
         """Read what the user wrote; what is wrong with it is said here, before any row is looked at.
 
         Where ``labels`` are given, the decisions are others, listed from the worst to the best. A gap that is one
-        number is asked of the components of ``happiness``, not of those that only constraints speak of.
+        number is asked of the measures of ``happiness``, not of those that only constraints speak of.
         """
         truths = decisions if labels is None else labels
         choices = Choices.of(decisions.tolist(), favourable, None if labels is None else labels.tolist())
         own = resolve_happiness(
             happiness, decisions.tolist(), favourable, choices.labels if choices.listed else None
         )
-        asked = gap
+        gaps = gap
         if gap is not None and not isinstance(gap, Mapping):
-            asked = {str(component.name): gap for component in own}
+            gaps = {str(measure.name): gap for measure in own}
         checked = tuple(one.named(choices) for one in check_constraints(constraints))
         every = with_counted(own + _constrained(checked, own, choices))
-        names = tuple(str(component.name) for component in own)
-        said = None if favourable is None else choices.good
-        asked_loss = Loss.of(loss, decisions, truths)
+        names = tuple(str(measure.name) for measure in own)
+        good = None if favourable is None else choices.good
+        costs = Loss.of(loss, decisions, truths)
         if choices.listed and favourable is None:
-            asked_loss.refuse_other_way(choices)
-        made = cls(decisions, truths, every, asked_loss, (), sees_group, names, said, choices.listed)
-        components = made.components
+            costs.refuse_other_way(choices)
+        made = cls(decisions, truths, every, costs, (), sees_group, names, good, choices.listed)
+        measures = made.measures
         made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
         if len(truths):
             made._refuse_unknown("y", truths.tolist(), "label", "classes")
-        made._refuse_unknown("today", decisions.tolist(), "decision", "classes")
-        check_gaps(asked, checked, components)
-        if asked is not gap:
-            check_one_unit(gap, "gap", components[: len(own)])
-        return replace(made, requirements=requirements_of(asked, checked, components))
+        made._refuse_unknown("baseline", decisions.tolist(), "decision", "classes")
+        check_gaps(gaps, checked, measures)
+        if gaps is not gap:
+            check_one_unit(gap, "gap", measures[: len(own)])
+        return replace(made, requirements=requirements_of(gaps, checked, measures))
 
     @property
     def choices(self) -> Choices:
@@ -140,8 +140,8 @@ class Problem:
     @property
     def takes_labels(self) -> bool:
         """Whether every label may be decided."""
-        known = self.decided_as
-        return known is None or (len(known) > 0 and bool((known >= 0).all()))
+        positions = self.decided_as
+        return positions is None or (len(positions) > 0 and bool((positions >= 0).all()))
 
     def as_decided(self, labels: Codes) -> Codes:
         """Positions of labels as those of the decisions that they are."""
@@ -155,16 +155,16 @@ class Problem:
         return self.favourable is None or bool(self.favourable == self.labels[-1])
 
     @cached_property
-    def components(self) -> tuple[Component, ...]:
+    def measures(self) -> tuple[Measure, ...]:
         """What aggregates, policies and files remember of the happiness."""
         aside = [str(happiness.name) not in self.closed for happiness in self.happiness]
         return tuple(
-            replace(part.component, aside=one) for part, one in zip(self.happiness, aside, strict=True)
+            replace(part.measure, aside=one) for part, one in zip(self.happiness, aside, strict=True)
         )
 
     @cached_property
     def compared(self) -> tuple[Happiness, ...]:
-        """What is compared with today's decisions, so asked for more than once."""
+        """What is compared with the baseline's decisions, so asked for more than once."""
         return tuple(part for happiness in self.happiness for part in happiness.compared)
 
     @property
@@ -179,18 +179,18 @@ class Problem:
 
     @property
     def names(self) -> list[str]:
-        """What the components are called."""
+        """What the measures are called."""
         return [str(happiness.name) for happiness in self.happiness]
 
     @property
     def widths(self) -> list[float]:
-        """Allowed gap of every component; infinite where nothing was asked."""
-        return resolve_gap(None, self.components, self.requirements)
+        """Allowed gap of every measure; infinite where nothing was asked."""
+        return resolve_gap(None, self.measures, self.requirements)
 
     @property
     def gaps(self) -> dict[str, float] | None:
-        """Allowed gaps by component; None where nothing was asked."""
-        return gaps_asked(self.requirements, self.components) or None
+        """Allowed gaps by measure; None where nothing was asked."""
+        return allowed_gaps(self.requirements, self.measures) or None
 
     @property
     def kept(self) -> tuple[Requirement, ...]:
@@ -203,27 +203,27 @@ class Problem:
 
     def chances(self, groups: Sequence[Any]) -> tuple[Chance, ...]:
         """The chances that people keep, whose groups are these."""
-        found = chances_of(self.requirements, self.decisions.tolist(), groups)
-        refuse_chances(found, len(groups), sees_group=self.sees_group)
-        return found
+        chances = chances_of(self.requirements, self.decisions.tolist(), groups)
+        refuse_chances(chances, len(groups), sees_group=self.sees_group)
+        return chances
 
     @property
-    def comparisons(self) -> tuple[Comparison, ...]:
+    def comparisons(self) -> tuple[ComparedMeans, ...]:
         """All means that are compared."""
-        return tuple(part for one in self.requirements for part in one.comparisons(self.components))
+        return tuple(part for one in self.requirements for part in one.comparisons(self.measures))
 
-    def tightened(self, by: Callable[[Comparison], float]) -> Problem:
+    def tightened(self, by: Callable[[ComparedMeans], float]) -> Problem:
         """The same with what compares others than all groups tightened by so much."""
 
         def tighter(one: Requirement) -> Requirement:
-            margins = [by(part) for part in one.comparisons(self.components) if not part.plain]
+            margins = [by(part) for part in one.comparisons(self.measures) if not part.plain]
             return one.tightened(max(margins)) if margins else one
 
         return replace(self, requirements=tuple(map(tighter, self.requirements)))
 
     def with_gaps(self, gaps: dict[str, float]) -> Problem:
         """The same with other gaps."""
-        return replace(self, requirements=requirements_of(gaps, self.kept, self.components))
+        return replace(self, requirements=requirements_of(gaps, self.kept, self.measures))
 
     @property
     def looks_at_x(self) -> bool:
@@ -242,13 +242,15 @@ class Problem:
         return (["the loss"] if self.loss.looks_at_y else names)[0] if self.loss.looks_at_y or names else ""
 
     @property
-    def looks_at_today(self) -> bool:
-        """Whether a function looks at what is decided today."""
-        return "today" in self.loss.asks or any(happiness.looks_at_today for happiness in self.happiness)
+    def looks_at_baseline(self) -> bool:
+        """Whether a function looks at the baseline."""
+        return "baseline" in self.loss.asks or any(
+            happiness.looks_at_baseline for happiness in self.happiness
+        )
 
     @property
     def with_worse_off(self) -> Problem:
-        """The same with who gets less than from today's decision, measured and not asked for; if anybody can."""
+        """The same with who gets less than from the baseline's decision, measured and not asked for; if anybody can."""
         own = tuple(happiness for happiness in self.happiness if happiness.name in self.closed)
         if LOSES in (happiness.name for happiness in self.happiness) or not any(map(can_be_lost, own)):
             return self
@@ -280,11 +282,11 @@ class Problem:
         """Refuse expressions that compare the group with what is none of the groups there are."""
         self._refuse_unknown("group", list(groups), "group", "groups")
 
-    def _refuse_unknown(self, name: str, known: list[Any], what: str, others: str) -> None:
+    def _refuse_unknown(self, name: str, values: list[Any], what: str, others: str) -> None:
         functions = [part for happiness in self.happiness for part in happiness.functions]
         for function in (*functions, self.loss.function):
             if isinstance(function, Expression):
-                function.refuse_unknown(name, known, what, others)
+                function.refuse_unknown(name, values, what, others)
 
     def refuse_x(self) -> None:
         """Raise if something looks at x, and there is none."""
@@ -297,54 +299,54 @@ class Problem:
             raise HappinessError("The loss looks at x, and there is none.", "Pass X.")
 
 
-def asked_of(
-    classes: Array, *, decisions: Iterable[Any] | None = None, happiness: Any = None, **asked: Any
+def problem_of(
+    classes: Array, *, decisions: Iterable[Any] | None = None, happiness: Any = None, **options: Any
 ) -> Problem:
     """What is asked of the decisions about people of these classes; by default the classes are the decisions."""
     if decisions is None:
-        return Problem.of(classes, happiness, **asked)
-    return Problem.of(as_decisions(decisions), happiness, labels=classes, **asked)
+        return Problem.of(classes, happiness, **options)
+    return Problem.of(as_decisions(decisions), happiness, labels=classes, **options)
 
 
 def as_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array:
     """The classes as an array of at least two different values, of text as the table keeps it."""
-    known = exact_array(classes if isinstance(classes, np.ndarray) else list(classes))
-    if known.dtype.kind == "U" and text_as_objects:
-        known = known.astype(object)
-    if len(known) < 2 or len(set(known.tolist())) < len(known):
+    array = exact_array(classes if isinstance(classes, np.ndarray) else list(classes))
+    if array.dtype.kind == "U" and text_as_objects:
+        array = array.astype(object)
+    if len(array) < 2 or len(set(array.tolist())) < len(array):
         raise DataError(
-            f"The classes are {known.tolist()}.",
+            f"The classes are {array.tolist()}.",
             "A decision needs at least two different classes: pass classes=.",
         )
-    return known
+    return array
 
 
 def _constrained(
     constraints: tuple[Requirement, ...], own: tuple[Happiness, ...], choices: Choices
 ) -> tuple[Happiness, ...]:
-    """Components that only constraints speak of."""
-    known = {component.name: component for component in own}
-    families = {component.family for component in own}
+    """Measures that only constraints speak of."""
+    by_name = {measure.name: measure for measure in own}
+    families = {measure.family for measure in own}
     extra: dict[str, Happiness] = {}
     for constraint in constraints:
         happiness = constraint.speaks_of(own, choices)
         if happiness is None:
             continue
         if isinstance(happiness, str):
-            if happiness in known or happiness in families or happiness not in CRITERIA:
+            if happiness in by_name or happiness in families or happiness not in CRITERIA:
                 continue
             extra |= {str(part.name): part for part in criterion(happiness, choices)}
             continue
         named = happiness if isinstance(happiness, Happiness) else Happiness(happiness)
         name = constraint_name(happiness)
-        same = known.get(name) or extra.get(name)
-        for one, other in ((same, named), *((known.get(part.name), part) for part in named.compared)):
+        same = by_name.get(name) or extra.get(name)
+        for one, other in ((same, named), *((by_name.get(part.name), part) for part in named.compared)):
             if one and not (_alike(one.function, other.function) and _alike(one.among, other.among)):
                 raise HappinessError(
-                    f"A constraint and a component are both called {other.name!r} and differ.",
+                    f"A constraint and a measure are both called {other.name!r} and differ.",
                     "Give one another name.",
                 )
-        extra |= {} if same else {name: named.known(choices.decisions)}
+        extra |= {} if same else {name: named.with_classes(choices.decisions)}
     return tuple(extra.values())
 
 

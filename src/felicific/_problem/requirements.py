@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from felicific._problem.bound import GapRow, MeanRow, OpenGapRow, RatioRow
-from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, today_mean
-from felicific._problem.happiness import Component, Happiness
-from felicific._problem.rows import Asked, Comparison, Requirement, Row, Sums
+from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, baseline_mean
+from felicific._problem.happiness import Happiness, Measure
+from felicific._problem.rows import ComparedMeans, Goal, GroupSums, Requirement, Row
 from felicific._problem.unions import (
     Between,
     Shares,
@@ -38,9 +38,9 @@ class Gap(Requirement):
     Parameters
     ----------
     happiness : str, function or Happiness
-        A component by name, a criterion (each of its components then), or a happiness of its own.
+        A measure by name, a criterion (each of its measures then), or a happiness of its own.
     at_most : number
-        The largest mean minus the smallest, in the component's unit. Infinite asks for nothing.
+        The largest mean minus the smallest, in the measure's unit. Infinite asks for nothing.
     between : attribute, list of attributes, or None
         Who is compared, where groups are made of several attributes: ``"sex"`` compares the sexes, each with everybody
         of it, and ``["sex", "race"]`` their intersections. By default all groups as they are. Attributes without a name
@@ -50,7 +50,7 @@ class Gap(Requirement):
 
     Notes
     -----
-    ``gap=x`` is short for such a gap of every component. Among the ``constraints``, a gap counts beside what ``gap=``
+    ``gap=x`` is short for such a gap of every measure. Among the ``constraints``, a gap counts beside what ``gap=``
     says, and the smallest wins: without ``gap=`` it stands alone.
 
     Examples
@@ -61,7 +61,7 @@ class Gap(Requirement):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
     ...                constraints=[Gap("decision", at_most=0.1)], random_state=0)
     >>> round(policy.gap, 9), round(policy.loss, 9)
     (0.1, 0.075)
@@ -85,37 +85,37 @@ class Gap(Requirement):
         """Whether it is of all groups."""
         return self.between is None and self.min_people == 0
 
-    def rows(self, sums: Sums) -> list[Row]:
-        """One row for each component that it speaks of."""
+    def rows(self, sums: GroupSums) -> list[Row]:
+        """One row for each measure that it speaks of."""
         if math.isinf(self.at_most):
             return []
         rows: list[Row] = []
-        for part in self.comparisons(sums.components):
-            said = _compared(
+        for part in self.comparisons(sums.measures):
+            goal = _compared(
                 sums, part.j, part.words, "gap", self.between, self.min_people, upper=self.at_most
             )
-            name = sums.components[part.j].name if self.is_plain_gap else None
-            if sums.components[part.j].ends:
-                refuse_open(sums.components[part.j], f"{self!r}", plain=self.is_plain_gap)
-                rows.append(OpenGapRow(said, self.at_most, name, ends=ends_at(sums, part.j)))
+            name = sums.measures[part.j].name if self.is_plain_gap else None
+            if sums.measures[part.j].ends:
+                refuse_open(sums.measures[part.j], f"{self!r}", plain=self.is_plain_gap)
+                rows.append(OpenGapRow(goal, self.at_most, name, ends=ends_at(sums, part.j)))
                 continue
             rows.append(
-                GapRow(said, self.at_most, name)
-                if said.over is None
-                else FractionGap(said, Fraction.of(sums, said), self.at_most, name)
+                GapRow(goal, self.at_most, name)
+                if goal.over is None
+                else FractionGap(goal, Fraction.of(sums, goal), self.at_most, name)
             )
         return rows
 
-    def comparisons(self, components: tuple[Component, ...]) -> list[Comparison]:
-        """The means of each component that it speaks of."""
+    def comparisons(self, measures: tuple[Measure, ...]) -> list[ComparedMeans]:
+        """The means of each measure that it speaks of."""
         who, size = words_of(self.between, self.min_people)
         whose = "" if self.is_plain_gap else f" between groups{who and f' by {who}'}{size}"
-        found = []
-        for j in self.components(components) if math.isfinite(self.at_most) else ():
-            words = f"gap of {components[j].name!r}{whose} at most {components[j].quantity(self.at_most)}"
-            told = self.at_most, 1.0, self.between, self.min_people, words, self.is_plain_gap
-            found.append(Comparison(j, *told))
-        return found
+        parts = []
+        for j in self.measures(measures) if math.isfinite(self.at_most) else ():
+            words = f"gap of {measures[j].name!r}{whose} at most {measures[j].quantity(self.at_most)}"
+            limits = self.at_most, 1.0, self.between, self.min_people, words, self.is_plain_gap
+            parts.append(ComparedMeans(j, *limits))
+        return parts
 
     @property
     def provable(self) -> bool:
@@ -138,9 +138,9 @@ class Gap(Requirement):
         """Of all groups, a gap that asks for nothing, and still names its happiness; another stays."""
         return replace(self, at_most=math.inf) if self.is_plain_gap else self
 
-    def components(self, components: tuple[Component, ...]) -> list[int]:
-        """Positions of the components that it speaks of."""
-        return _positions(self.happiness, components, "A gap")
+    def measures(self, measures: tuple[Measure, ...]) -> list[int]:
+        """Positions of the measures that it speaks of."""
+        return _positions(self.happiness, measures, "A gap")
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Ratio(Requirement):
     Parameters
     ----------
     happiness : str, function or Happiness
-        A component by name, a criterion (each of its components then), or a happiness of its own. Its means cannot be
+        A measure by name, a criterion (each of its measures then), or a happiness of its own. Its means cannot be
         negative.
     at_least : number above 0, at most 1, default=0.8
         The smallest mean divided by the largest.
@@ -170,7 +170,7 @@ class Ratio(Requirement):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
     ...                constraints=[Ratio("decision", 0.8, between="sex")], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}, round(policy.loss, 9)
     ({'f': 0.6, 'm': 0.75}, 0.05)
@@ -196,19 +196,19 @@ class Ratio(Requirement):
         """With another ratio; 0 asks for nothing."""
         return replace(self, at_least=value) if value else Gap(self.happiness, math.inf)
 
-    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+    def ends(self, sums: GroupSums, reached: float) -> tuple[float, float]:
         """All of them."""
         return 1.0, 0.0
 
-    def comparisons(self, components: tuple[Component, ...]) -> list[Comparison]:
-        """The means of each component that it speaks of."""
-        (who, size), found = words_of(self.between, self.min_people), []
+    def comparisons(self, measures: tuple[Measure, ...]) -> list[ComparedMeans]:
+        """The means of each measure that it speaks of."""
+        (who, size), parts = words_of(self.between, self.min_people), []
         named = f"group by {who}" if "attribute " in who else who or "group"
-        for j in _positions(self.happiness, components, "A ratio"):
-            whose = f"mean {components[j].name!r} of every {named}{size}"
+        for j in _positions(self.happiness, measures, "A ratio"):
+            whose = f"mean {measures[j].name!r} of every {named}{size}"
             words = f"{whose} at least {self.at_least:.6g} of the highest"
-            found.append(Comparison(j, 0.0, self.at_least, self.between, self.min_people, words))
-        return found
+            parts.append(ComparedMeans(j, 0.0, self.at_least, self.between, self.min_people, words))
+        return parts
 
     @property
     def provable(self) -> bool:
@@ -223,27 +223,27 @@ class Ratio(Requirement):
         """A larger ratio."""
         return replace(self, at_least=min(self.at_least + by, 1.0))
 
-    def rows(self, sums: Sums) -> list[Row]:
-        """One row for each component that it speaks of, if no mean can be negative."""
-        return [self._row(sums, part) for part in self.comparisons(sums.components)]
+    def rows(self, sums: GroupSums) -> list[Row]:
+        """One row for each measure that it speaks of, if no mean can be negative."""
+        return [self._row(sums, part) for part in self.comparisons(sums.measures)]
 
-    def _row(self, sums: Sums, part: Comparison) -> Row:
+    def _row(self, sums: GroupSums, part: ComparedMeans) -> Row:
         j, words = part.j, part.words
-        component, origin = sums.components[j], float(sums.origin[j])
-        refuse_open(component, f"{self!r}", plain=not component.ends)
-        said = _compared(sums, j, words, "ratio", self.between, self.min_people, lower=self.at_least)
-        least = said.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
+        measure, origin = sums.measures[j], float(sums.origin[j])
+        refuse_open(measure, f"{self!r}", plain=not measure.ends)
+        goal = _compared(sums, j, words, "ratio", self.between, self.min_people, lower=self.at_least)
+        least = goal.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())
         if least[lowest] < -1e-12 * (abs(origin) + np.abs(sums.least[:, j]).max()):
             raise ConstraintError(
-                f"A ratio of {component.name!r} is asked for, whose mean can be as low as "
-                f"{component.quantity(float(least[lowest]))} in {said.names[lowest]!r}: a ratio of negative means says "
-                "nothing.",
+                f"A ratio of {measure.name!r} is asked for, whose mean can be as low as "
+                f"{measure.quantity(float(least[lowest]))} in {goal.names[lowest]!r}: a ratio of negative means "
+                "says nothing.",
                 "Ask for a Gap of it, or for a ratio of what cannot be negative, such as who is approved.",
             )
-        if said.over is not None:
-            return FractionRatio(said, Fraction.of(sums, said), self.at_least)
-        return RatioRow(said, self.at_least, origin)
+        if goal.over is not None:
+            return FractionRatio(goal, Fraction.of(sums, goal), self.at_least)
+        return RatioRow(goal, self.at_least, origin)
 
 
 @dataclass(frozen=True)
@@ -253,15 +253,15 @@ class Floor(Requirement):
     Parameters
     ----------
     happiness : str, function or Happiness
-        A component by name, or a happiness of its own.
-    at_least : number or "today"
-        The level, in the component's unit; ``"today"`` is each group's mean under the model's own decisions.
+        A measure by name, or a happiness of its own.
+    at_least : number or "baseline"
+        The level, in the measure's unit; ``"baseline"`` is each group's mean under the model's own decisions.
     groups : sequence, optional
         The groups that are protected; by default all.
 
     Examples
     --------
-    Nobody approved less often than today:
+    Nobody approved less often than from the baseline:
 
     >>> from felicific import Floor, solve
     >>> people = {
@@ -269,19 +269,19 @@ class Floor(Requirement):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap=0.0, constraints=[Floor("decision", at_least="today")], random_state=0)
+    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                gap=0.0, constraints=[Floor("decision", at_least="baseline")], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
     {'f': 0.75, 'm': 0.75}
     """
 
     happiness: Any
-    at_least: float | Literal["today"]
+    at_least: float | Literal["baseline"]
     groups: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.at_least, str) or self.at_least != "today":
-            _number(self.at_least, "A floor's at_least", "Give a finite number, or 'today'.")
+        if not isinstance(self.at_least, str) or self.at_least != "baseline":
+            _number(self.at_least, "A floor's at_least", "Give a finite number, or 'baseline'.")
         if self.groups is not None:
             listed = isinstance(self.groups, Iterable) and not isinstance(self.groups, str)
             if not listed or not tuple(self.groups):
@@ -292,18 +292,18 @@ class Floor(Requirement):
         """With another level."""
         return replace(self, at_least=value)
 
-    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+    def ends(self, sums: GroupSums, reached: float) -> tuple[float, float]:
         """From the most that the groups can all have."""
         places = [z for z, group in enumerate(sums.groups) if self.groups is None or group in self.groups]
-        return float(_far(sums, component_of(sums, self.happiness), most=True)[places].min()), reached
+        return float(_far(sums, measure_of(sums, self.happiness), most=True)[places].min()), reached
 
-    def rows(self, sums: Sums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Row]:
         """One row for each group that is protected."""
-        j = component_of(sums, self.happiness)
-        if sums.components[j].ends:
-            refuse_open(sums.components[j], f"{self!r}", plain=self.at_least != "today")
+        j = measure_of(sums, self.happiness)
+        if sums.measures[j].ends:
+            refuse_open(sums.measures[j], f"{self!r}", plain=self.at_least != "baseline")
             j = ends_at(sums, j)[0]  # even at its least
-        component, origin = sums.components[j], float(sums.origin[j])
+        measure, origin = sums.measures[j], float(sums.origin[j])
         rows: list[Row] = []
         for group in sums.groups if self.groups is None else self.groups:
             if group not in sums.groups:
@@ -314,14 +314,14 @@ class Floor(Requirement):
             z = sums.groups.index(group)
             if sums.counted[z, j] <= 0:
                 continue  # nobody is of unknown group; any other group has somebody
-            if self.at_least == "today":
-                level, note = today_mean(sums, z, j), " (today's)"
+            if self.at_least == "baseline":
+                level, note = baseline_mean(sums, z, j), " (baseline)"
             else:
-                _refuse_loose(self.at_least, None, component, "A floor")
+                _refuse_loose(self.at_least, None, measure, "A floor")
                 level, note = float(self.at_least) - origin, ""
-            least = component.quantity(level + origin)
-            words = f"mean {component.name!r} of group {group!r} at least {least}{note}"
-            said = Asked(
+            least = measure.quantity(level + origin)
+            words = f"mean {measure.name!r} of group {group!r} at least {least}{note}"
+            goal = Goal(
                 words,
                 j,
                 "mean",
@@ -329,9 +329,9 @@ class Floor(Requirement):
                 (group,),
                 over=over_of(sums, j),
                 lower=level + origin,
-                today=self.at_least == "today",
+                baseline=self.at_least == "baseline",
             )
-            rows.append(mean_row(sums, said, level, math.inf))
+            rows.append(mean_row(sums, goal, level, math.inf))
         return rows
 
 
@@ -342,9 +342,9 @@ class Budget(Requirement):
     Parameters
     ----------
     happiness : str, function or Happiness
-        A component by name, or a happiness of its own.
+        A measure by name, or a happiness of its own.
     at_most, at_least, exactly : number, optional
-        The limits, in the component's unit.
+        The limits, in the measure's unit.
     per : "person" or number of people
         What the limits are counted for: the mean per person, or the total for that many people. With an
         ``among``, people are those who are counted.
@@ -359,7 +359,7 @@ class Budget(Requirement):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
     ...                gap=0.0, constraints=[Budget("decision", at_most=4, per=8)], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
     {'f': 0.5, 'm': 0.5}
@@ -407,38 +407,38 @@ class Budget(Requirement):
         """With another limit."""
         return replace(self, **{self.limit.replace(" ", "_"): value})
 
-    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+    def ends(self, sums: GroupSums, reached: float) -> tuple[float, float]:
         """From the most, or the least, that all people together can have."""
-        j, people = component_of(sums, self.happiness), 1.0 if self.per == "person" else float(self.per)
+        j, people = measure_of(sums, self.happiness), 1.0 if self.per == "person" else float(self.per)
         over = over_of(sums, j)
         far = _far(sums, j, most=self.limit == "at least")
         end = float(np.average(far, weights=sums.counted[:, j if over is None else over]))
         return people * end, people * reached
 
-    def rows(self, sums: Sums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Row]:
         """One row, over all people together."""
-        j = component_of(sums, self.happiness)
-        if sums.components[j].ends:
+        j = measure_of(sums, self.happiness)
+        if sums.measures[j].ends:
             refuse_open(
-                sums.components[j], f"{self!r}", plain=(self.at_least is None) != (self.at_most is None)
+                sums.measures[j], f"{self!r}", plain=(self.at_least is None) != (self.at_most is None)
             )
             j = ends_at(sums, j)[self.at_least is None]  # even at its least, or at its most
-        component, origin = sums.components[j], float(sums.origin[j])
+        measure, origin = sums.measures[j], float(sums.origin[j])
         people = 1.0 if self.per == "person" else float(self.per)
         per = "per person" if self.per == "person" else f"for {people:,.6g} people"
         lower, upper = self.at_least, self.at_most
-        _refuse_loose(lower and lower / people, upper and upper / people, component, "A budget")
+        _refuse_loose(lower and lower / people, upper and upper / people, measure, "A budget")
         words = []
         if self.exactly is not None:
             lower = upper = self.exactly
-            words = [f"exactly {component.quantity(self.exactly)}"]
+            words = [f"exactly {measure.quantity(self.exactly)}"]
         else:
-            words += [f"at least {component.quantity(lower)}"] if lower is not None else []
-            words += [f"at most {component.quantity(upper)}"] if upper is not None else []
+            words += [f"at least {measure.quantity(lower)}"] if lower is not None else []
+            words += [f"at most {measure.quantity(upper)}"] if upper is not None else []
         over = over_of(sums, j)
         counted = sums.counted[:, j if over is None else over]
-        said = Asked(
-            f"{component.name!r} of all people together {' and '.join(words)} {per}",
+        goal = Goal(
+            f"{measure.name!r} of all people together {' and '.join(words)} {per}",
             j,
             "mean",
             (counted / counted.sum())[None, :],
@@ -447,21 +447,21 @@ class Budget(Requirement):
             lower=-math.inf if lower is None else lower / people,
             upper=math.inf if upper is None else upper / people,
         )
-        return [mean_row(sums, said, said.lower - origin, said.upper - origin, people)]
+        return [mean_row(sums, goal, goal.lower - origin, goal.upper - origin, people)]
 
 
-def _positions(happiness: Any, components: tuple[Component, ...], what: str) -> list[int]:
-    """Positions of the components that a requirement speaks of: one, or all of a criterion."""
-    if isinstance(happiness, Component):
-        return [components.index(happiness)]
+def _positions(happiness: Any, measures: tuple[Measure, ...], what: str) -> list[int]:
+    """Positions of the measures that a requirement speaks of: one, or all of a criterion."""
+    if isinstance(happiness, Measure):
+        return [measures.index(happiness)]
     name = _gap_name(happiness)
-    found = [j for j, component in enumerate(components) if name in (component.name, component.family)]
-    if not found:
+    positions = [j for j, measure in enumerate(measures) if name in (measure.name, measure.family)]
+    if not positions:
         raise ConstraintError(
-            f"{what} is set for {name!r}, which is no component.",
-            f"The components are {', '.join(repr(component.name) for component in components)}.",
+            f"{what} is set for {name!r}, which is no measure.",
+            f"The measures are {', '.join(repr(measure.name) for measure in measures)}.",
         )
-    return found
+    return positions
 
 
 def _of_fitted(min_people: float, fitted: float) -> float:
@@ -469,86 +469,86 @@ def _of_fitted(min_people: float, fitted: float) -> float:
     return max(1.0, min_people * fitted) if min_people >= 1 else min_people
 
 
-def _check_compared(asked: Gap | Ratio) -> None:
+def _check_compared(requirement: Gap | Ratio) -> None:
     """Check who is compared, and keep it as it can be compared itself."""
-    if asked.between is not None:
-        object.__setattr__(asked, "between", check_between(asked.between))
-    if type(asked.min_people) is not int or asked.min_people:
-        check_min_people(asked.min_people)
+    if requirement.between is not None:
+        object.__setattr__(requirement, "between", check_between(requirement.between))
+    if type(requirement.min_people) is not int or requirement.min_people:
+        check_min_people(requirement.min_people)
 
 
 def _compared(
-    sums: Sums,
+    sums: GroupSums,
     j: int,
     words: str,
-    measure: str,
+    statistic: str,
     between: Between,
     min_people: float,
     *,
     lower: float = -math.inf,
     upper: float = math.inf,
-) -> Asked:
-    """Whose means of a component are compared."""
+) -> Goal:
+    """Whose means of a measure are compared."""
     unions, left_out = compared(sums, between, min_people)
     over = over_of(sums, j)
     counted = sums.counted[:, j if over is None else over]
     shares = shares_of(unions, counted)
-    return Asked(
-        words, j, measure, shares, tuple(union.name for union in unions), left_out, over, lower, upper
+    return Goal(
+        words, j, statistic, shares, tuple(union.name for union in unions), left_out, over, lower, upper
     )
 
 
-def _far(sums: Sums, j: int, *, most: bool) -> Floats:
+def _far(sums: GroupSums, j: int, *, most: bool) -> Floats:
     """The most, or the least, that decisions can make of every group's mean; of a fraction, that its bounds allow."""
-    component = sums.components[j]
-    if not component.over:
+    measure = sums.measures[j]
+    if not measure.over:
         return (sums.most if most else sums.least)[:, j] + float(sums.origin[j])
-    if component.bounds is None:
+    if measure.bounds is None:
         raise ConstraintError(
-            f"How far {component.name!r} can go is not known, so it does not move along a frontier.",
+            f"How far {measure.name!r} can go is not known, so it does not move along a frontier.",
             "State bounds= of the happiness.",
         )
-    return np.full(len(sums.groups), component.bounds[int(most)])
+    return np.full(len(sums.groups), measure.bounds[int(most)])
 
 
-def ends_at(sums: Sums, j: int) -> tuple[int, int]:
-    """Positions of the least and the most that a component can be, where that is open."""
-    names, ends = [component.name for component in sums.components], sums.components[j].ends
+def ends_at(sums: GroupSums, j: int) -> tuple[int, int]:
+    """Positions of the least and the most that a measure can be, where that is open."""
+    names, ends = [measure.name for measure in sums.measures], sums.measures[j].ends
     assert ends is not None, "it is open"
     return names.index(ends[0]), names.index(ends[1])
 
 
-def refuse_open(component: Component, asked: str, *, plain: bool) -> None:
+def refuse_open(measure: Measure, what: str, *, plain: bool) -> None:
     """Refuse what cannot be asked of happiness that hidden reasons leave open, unless it is ``plain``."""
     if not plain:
         raise ConstraintError(
-            f"{asked} speaks of {component.name!r}, which hidden reasons leave open (hidden above 1): of it only a "
+            f"{what} speaks of {measure.name!r}, which hidden reasons leave open (hidden above 1): of it only a "
             "Gap of all groups, a Floor at a number, or a Budget with one limit can be asked.",
             "Ask for one of these, or fit with max_odds_ratio=1.",
         )
 
 
-def over_of(sums: Sums, j: int) -> int | None:
+def over_of(sums: GroupSums, j: int) -> int | None:
     """Of a fraction the position of its denominator."""
-    over = sums.components[j].over
-    return [component.name for component in sums.components].index(over) if over else None
+    over = sums.measures[j].over
+    return [measure.name for measure in sums.measures].index(over) if over else None
 
 
-def mean_row(sums: Sums, said: Asked, lower: float, upper: float, people: float = 1.0) -> Row:
+def mean_row(sums: GroupSums, goal: Goal, lower: float, upper: float, people: float = 1.0) -> Row:
     """One mean between two sides, relative to its origin."""
-    if said.over is None:
-        return MeanRow(said, lower, upper, people)
-    origin = float(sums.origin[said.j])
-    return FractionMean(said, Fraction.of(sums, said), lower + origin, upper + origin, people)
+    if goal.over is None:
+        return MeanRow(goal, lower, upper, people)
+    origin = float(sums.origin[goal.j])
+    return FractionMean(goal, Fraction.of(sums, goal), lower + origin, upper + origin, people)
 
 
-def _refuse_loose(lower: float | None, upper: float | None, component: Component, what: str) -> None:
+def _refuse_loose(lower: float | None, upper: float | None, measure: Measure, what: str) -> None:
     """Refuse limits beyond what values can be, which every policy keeps."""
-    low, high = component.bounds or (-math.inf, math.inf)
-    slack = 1e-9 * component.widest
+    low, high = measure.bounds or (-math.inf, math.inf)
+    slack = 1e-9 * measure.widest
     if (lower is not None and lower < low - slack) or (upper is not None and upper > high + slack):
         raise ConstraintError(
-            f"{what} of {component.name!r} asks for nothing: its values lie between {low:g} and {high:g} anyway.",
+            f"{what} of {measure.name!r} asks for nothing: its values lie between {low:g} and {high:g} anyway.",
             "Give a limit between the two, or leave it out.",
         )
 
@@ -576,20 +576,20 @@ def check_width(value: Any, what: str) -> float:
     return number
 
 
-def component_of(sums: Sums, happiness: Any) -> int:
-    """Position of the component that a constraint speaks of."""
+def measure_of(sums: GroupSums, happiness: Any) -> int:
+    """Position of the measure that a constraint speaks of."""
     name = constraint_name(happiness)
-    names = [component.name for component in sums.components]
+    names = [measure.name for measure in sums.measures]
     if name not in names:
         raise ConstraintError(
-            f"A constraint speaks of {name!r}, which is no component of these aggregates.",
-            f"The components are {', '.join(map(repr, names))}.",
+            f"A constraint speaks of {name!r}, which is no measure of these aggregates.",
+            f"The measures are {', '.join(map(repr, names))}.",
         )
     return names.index(name)
 
 
 def constraint_name(happiness: Any) -> str:
-    """Name of the component that a constraint speaks of."""
+    """Name of the measure that a constraint speaks of."""
     if isinstance(happiness, str):
         return happiness
     return str((happiness if isinstance(happiness, Happiness) else Happiness(happiness)).name)
@@ -597,7 +597,7 @@ def constraint_name(happiness: Any) -> str:
 
 def _gap_name(happiness: Any) -> Any:
     """Name that a gap goes by; what is no happiness stays as it is, to be named in an error."""
-    if isinstance(happiness, Component):
+    if isinstance(happiness, Measure):
         return happiness.name
     named = isinstance(happiness, Happiness) or callable(happiness)
     return constraint_name(happiness) if named else happiness

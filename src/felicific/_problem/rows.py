@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from felicific._problem.criteria import Choices
-from felicific._problem.happiness import Component, Happiness
+from felicific._problem.happiness import Happiness, Measure
 from felicific._problem.unions import Attribute, Between, Shares
 from felicific._typing import Array, Codes, Floats
 
 
-class Sums(Protocol):
+class GroupSums(Protocol):
     """What a requirement sees of the people: sums over them, as aggregates have them."""
 
     @property
@@ -24,7 +24,7 @@ class Sums(Protocol):
         """The decisions."""
 
     @property
-    def components(self) -> tuple[Component, ...]:
+    def measures(self) -> tuple[Measure, ...]:
         """What is measured."""
 
     @property
@@ -33,7 +33,7 @@ class Sums(Protocol):
 
     @property
     def origin(self) -> Floats:
-        """A typical value of every component; sums are relative to it."""
+        """A typical value of every measure; sums are relative to it."""
 
     @property
     def one_person(self) -> Floats:
@@ -41,11 +41,11 @@ class Sums(Protocol):
 
     @property
     def counted(self) -> Floats:
-        """Weight inside ``among``, of shape (groups, components)."""
+        """Weight inside ``among``, of shape (groups, measures)."""
 
     @property
-    def today_value(self) -> Floats | None:
-        """Happiness of today's decisions, of shape (groups, signals, components); None where nobody knows them."""
+    def baseline_value(self) -> Floats | None:
+        """Happiness of the baseline, of shape (groups, signals, measures); None where nobody knows them."""
 
     @property
     def listed(self) -> bool:
@@ -61,7 +61,7 @@ class Sums(Protocol):
 
     @property
     def least(self) -> Floats:
-        """The least mean that decisions can give every group, of shape (groups, components), as sums are."""
+        """The least mean that decisions can give every group, of shape (groups, measures), as sums are."""
 
     @property
     def most(self) -> Floats:
@@ -81,22 +81,22 @@ class ScaledMeans(Protocol):
 
     @property
     def constants(self) -> Floats:
-        """The part of every group's mean that no column changes, scaled, of shape (groups, components)."""
+        """The part of every group's mean that no column changes, scaled, of shape (groups, measures)."""
 
     @property
     def scales(self) -> Floats:
-        """What the means of each component were divided by."""
+        """What the means of each measure were divided by."""
 
     @property
     def counted(self) -> Floats:
-        """Weight inside ``among``, of shape (groups, components)."""
+        """Weight inside ``among``, of shape (groups, measures)."""
 
     @property
     def rounding(self) -> Floats:
-        """Differences between means that may be nothing but rounding, by component, not scaled."""
+        """Differences between means that may be nothing but rounding, by measure, not scaled."""
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
-        """Columns and scaled coefficients of a weighted mean, over groups, of component ``j``."""
+        """Columns and scaled coefficients of a weighted mean, over groups, of measure ``j``."""
 
     def keeping(self, chance: Chance) -> Codes:
         """Columns of the probabilities that a chance speaks of."""
@@ -132,7 +132,7 @@ class ModelRow:
     """One row of the linear program: columns and numbers between two sides.
 
     ``shares`` is how much of each group's mean it holds (None: it is no requirement's), ``scale`` what it was
-    divided by, ``j`` the component whose means these are, if it is not the one that the requirement speaks of.
+    divided by, ``j`` the measure whose means these are, if it is not the one that the requirement speaks of.
     """
 
     columns: Codes
@@ -160,7 +160,7 @@ class Excess:
 ROUNDING = 1e-9
 
 #: What is made of the means that a requirement speaks of, and compared with the number that was asked for.
-MEASURES: dict[str, Callable[[Floats], float]] = {
+STATISTICS: dict[str, Callable[[Floats], float]] = {
     "gap": lambda means: float(means.max() - means.min()),
     "ratio": lambda means: float(means.min() / means.max()) if means.max() > 0 else 1.0,
     "mean": lambda means: float(means.min()),
@@ -175,7 +175,7 @@ def largest_between(low: Floats, high: Floats) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Goal:
     """What a policy remembers of a requirement: enough to say later what some group means make of it.
 
     Attributes
@@ -183,8 +183,8 @@ class Asked:
     words : str
         How it reads.
     j : int
-        Position of the component.
-    measure : {"gap", "ratio", "mean"}
+        Position of the measure.
+    statistic : {"gap", "ratio", "mean"}
         What is made of the means.
     shares : array of shape (means, groups)
         How much of each group's mean stands in each of them.
@@ -196,28 +196,28 @@ class Asked:
         Of a fraction the position of its denominator; shares are then of all people, counted or not.
     lower, upper : float
         Between which numbers it has to be; infinite both where that is not known.
-    today : bool
-        Whether the lower one is what today's decisions reach, so another number of other people.
+    baseline : bool
+        Whether the lower one is what the baseline's decisions reach, so another number of other people.
     """
 
     words: str
     j: int
-    measure: str
+    statistic: str
     shares: Floats | Shares = field(repr=False)
     names: tuple[Any, ...]
     left_out: dict[Any, float] = field(default_factory=dict)
     over: int | None = None
     lower: float = -math.inf
     upper: float = math.inf
-    today: bool = False
+    baseline: bool = False
 
     @property
     def number(self) -> float | None:
         """The largest gap or the smallest ratio that was asked for, where people are compared."""
-        side = {"gap": self.upper, "ratio": self.lower}.get(self.measure, math.inf)
+        side = {"gap": self.upper, "ratio": self.lower}.get(self.statistic, math.inf)
         return side if math.isfinite(side) else None
 
-    def opened(self) -> Asked:
+    def opened(self) -> Goal:
         """Without its number, where a place on a frontier says what that is."""
         return replace(self, words=self.words.rpartition(" at ")[0], lower=-math.inf, upper=math.inf)
 
@@ -234,32 +234,32 @@ class Asked:
         if self.over is None:
             return np.asarray(self.shares)
         counted = np.asarray(self.shares) * np.nan_to_num(means[:, self.over])
-        held = counted.sum(axis=1, keepdims=True)
-        return np.asarray(np.where(held > 0, counted / np.where(held > 0, held, 1.0), 0.0))
+        totals = counted.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(totals > 0, counted / np.where(totals > 0, totals, 1.0), 0.0))
 
     def means(self, means: Floats) -> Floats:
-        """The means that it speaks of, from those of shape (groups, components); no number where nobody is counted."""
+        """The means that it speaks of, from those of shape (groups, measures); no number where nobody is counted."""
         if self.over is None:
             if isinstance(self.shares, Shares):
                 return self.shares @ means[:, self.j]
-            held = self.shares.any(axis=0)  # of others there may be nobody, and no mean
-            return np.asarray(self.shares[:, held] @ means[held, self.j])
+            used = self.shares.any(axis=0)  # of others there may be nobody, and no mean
+            return np.asarray(self.shares[:, used] @ means[used, self.j])
         weights = self.weights(means)
         return np.where(weights.any(axis=1), weights @ np.nan_to_num(means[:, self.j]), np.nan)
 
     def reached(self, means: Floats) -> float:
-        """What some group means, of shape (groups, components), make of it."""
-        found = self.means(means)
-        known = found[~np.isnan(found)] if self.over is not None else found
-        return MEASURES[self.measure](known) if len(known) else float("nan")
+        """What some group means, of shape (groups, measures), make of it."""
+        values = self.means(means)
+        numbers = values[~np.isnan(values)] if self.over is not None else values
+        return STATISTICS[self.statistic](numbers) if len(numbers) else float("nan")
 
 
 class Row(Protocol):
-    """A requirement that is bound to sums: it speaks of one component, relative to that component's origin."""
+    """A requirement that is bound to sums: it speaks of one measure, relative to that measure's origin."""
 
     @property
     def j(self) -> int:
-        """Position of the component."""
+        """Position of the measure."""
 
     @property
     def chance(self) -> Chance | None:
@@ -267,7 +267,7 @@ class Row(Protocol):
 
     @property
     def at(self) -> int | list[int]:
-        """Position of the component whose means it is asked about; or of several, side by side."""
+        """Position of the measure whose means it is asked about; or of several, side by side."""
 
     @property
     def words(self) -> str:
@@ -286,23 +286,23 @@ class Row(Protocol):
         """What a frontier multiplies; None for a row that stays where it is."""
 
     @property
-    def asked(self) -> Asked | None:
+    def record(self) -> Goal | None:
         """What a policy is to remember of it; None for what every policy states anyway, a gap of all groups."""
 
     def moved(self, width: float) -> Row:
         """With another width, 0 being the tightest."""
 
-    def held(self) -> Row:
+    def fixed(self) -> Row:
         """As it is everywhere on a frontier that moves something else."""
 
     def reached(self, means: Floats) -> float:
-        """What group means of the component, relative to its origin, make of what a frontier multiplies."""
+        """What group means of the measure, relative to its origin, make of what a frontier multiplies."""
 
     def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
         """Its rows in the model; ``level`` is the first of its own free columns."""
 
     def met(self, means: Floats, slack: float) -> bool:
-        """Whether group means of the component, relative to its origin, meet it but for ``slack`` and rounding.
+        """Whether group means of the measure, relative to its origin, meet it but for ``slack`` and rounding.
 
         Of a fraction, the means of its numerator and of its denominator side by side; of a chance, all those that it
         speaks of.
@@ -322,7 +322,7 @@ class Row(Protocol):
 
 @dataclass(frozen=True)
 class Share:
-    """A share of people that component ``j`` counts: at most so many of group ``z`` (None: of all people together)."""
+    """A share of people that measure ``j`` counts: at most so many of group ``z`` (None: of all people together)."""
 
     j: int
     z: int | None
@@ -331,8 +331,8 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Means of component ``j`` that are compared: none below ``ratio`` times another, less ``at_most``.
+class ComparedMeans:
+    """Means of measure ``j`` that are compared: none below ``ratio`` times another, less ``at_most``.
 
     Of the unions ``between`` which there is nobody else to be, of ``min_people`` or more. ``plain`` for a gap of all
     groups, whose words every policy and certificate has itself.
@@ -354,7 +354,7 @@ class Comparison:
     @property
     def reached(self) -> Callable[[Floats], float]:
         """What is made of the means."""
-        return MEASURES["gap" if self.ratio == 1.0 else "ratio"]
+        return STATISTICS["gap" if self.ratio == 1.0 else "ratio"]
 
 
 class Requirement(ABC):
@@ -397,12 +397,12 @@ class Requirement(ABC):
         """What the number is that moves."""
         return "at least"
 
-    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+    def ends(self, sums: GroupSums, reached: float) -> tuple[float, float]:
         """The tightest number that could be met, and the one that is ``reached`` where nothing is asked."""
         raise NotImplementedError(f"{type(self).__name__} does not move")
 
     @abstractmethod
-    def rows(self, sums: Sums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Row]:
         """The requirement as rows over group means, with the words that describe each."""
 
     def speaks_of(self, own: tuple[Happiness, ...], choices: Choices) -> Any:
@@ -417,11 +417,11 @@ class Requirement(ABC):
         """The chances that people keep by it."""
         return []
 
-    def shares(self, components: Sequence[Component], groups: Sequence[Any]) -> list[Share]:
+    def shares(self, measures: Sequence[Measure], groups: Sequence[Any]) -> list[Share]:
         """What can be shown of it on people held out, beside gaps."""
         return []
 
-    def comparisons(self, components: tuple[Component, ...]) -> list[Comparison]:
+    def comparisons(self, measures: tuple[Measure, ...]) -> list[ComparedMeans]:
         """Whose means it compares, where people held out are to show it."""
         return []
 
@@ -446,15 +446,15 @@ class Requirement(ABC):
         return self
 
 
-def asked_of(rows: Sequence[Row]) -> tuple[Asked, ...]:
+def goals_of(rows: Sequence[Row]) -> tuple[Goal, ...]:
     """What a policy is to remember of requirements."""
-    return tuple(row.asked for row in rows if row.asked is not None)
+    return tuple(row.record for row in rows if row.record is not None)
 
 
-def asked_along(rows: Sequence[Row]) -> tuple[Asked, ...]:
+def open_goals(rows: Sequence[Row]) -> tuple[Goal, ...]:
     """What the policies of a frontier are: not the numbers of those that move."""
     return tuple(
-        row.asked if row.width is None else row.asked.opened() for row in rows if row.asked is not None
+        row.record if row.width is None else row.record.opened() for row in rows if row.record is not None
     )
 
 
@@ -470,6 +470,6 @@ def of_means(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
     return tuple(one for one in requirements if not one.of_persons)
 
 
-def rows_of(requirements: Sequence[Requirement], sums: Sums) -> list[Row]:
+def rows_of(requirements: Sequence[Requirement], sums: GroupSums) -> list[Row]:
     """Every requirement as it reads on these sums."""
     return [row for requirement in requirements for row in requirement.rows(sums)]

@@ -64,39 +64,39 @@ class Shares:
         terms = means[self.group] * (self.number if means.ndim == 1 else self.number[:, None])
         if self.single is not None:
             return np.asarray(terms)
-        found = np.zeros((self.shape[0], *means.shape[1:]))
-        np.add.at(found, self.row, terms)
-        return found
+        sums = np.zeros((self.shape[0], *means.shape[1:]))
+        np.add.at(sums, self.row, terms)
+        return sums
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, mean: int) -> Floats:
-        found = np.zeros(self.shape[1])
+        shares = np.zeros(self.shape[1])
         own = self.row == mean
-        found[self.group[own]] = self.number[own]
-        return found
+        shares[self.group[own]] = self.number[own]
+        return shares
 
     def __iter__(self) -> Iterator[Floats]:
         return (self[mean] for mean in range(len(self)))
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> Floats:
-        found = np.zeros(self.shape)
-        found[self.row, self.group] = self.number
-        return found
+        matrix = np.zeros(self.shape)
+        matrix[self.row, self.group] = self.number
+        return matrix
 
     def tolist(self) -> list[list[float]]:
         """The whole matrix."""
-        found: list[list[float]] = np.asarray(self).tolist()
-        return found
+        matrix: list[list[float]] = np.asarray(self).tolist()
+        return matrix
 
 
 def single_groups(shares: Shares | Floats) -> Codes | None:
     """The group of every mean that is made of these shares; None where one is of several, or of none."""
     if isinstance(shares, Shares):
         return shares.single
-    held = shares != 0.0
-    return held.argmax(axis=1) if (held.sum(axis=1) == 1).all() else None
+    used = shares != 0.0
+    return used.argmax(axis=1) if (used.sum(axis=1) == 1).all() else None
 
 
 def shares_of(unions: Sequence[Union], counted: Floats) -> Shares:
@@ -129,7 +129,7 @@ def unions_of(
     for z, group in enumerate(groups):
         parts = str(group).split(" & ")
         members.setdefault(" & ".join(parts[place] for place in places), []).append(z)
-    return tuple(Union(_shown(name, len(places)), tuple(found)) for name, found in members.items())
+    return tuple(Union(_unescaped(name, len(places)), tuple(own)) for name, own in members.items())
 
 
 @dataclass(frozen=True)
@@ -173,9 +173,9 @@ def places_of(attributes: Sequence[Attribute], between: Between) -> list[int] | 
     named = list(between) if isinstance(between, list | tuple) else [between]
     for name in named:
         if name not in attributes or isinstance(name, bool):
-            known = ", ".join(map(repr, attributes)) if attributes else "not named"
+            listed = ", ".join(map(repr, attributes)) if attributes else "not named"
             raise ConstraintError(
-                f"between is {between!r}, and the attributes of the groups are {known}.",
+                f"between is {between!r}, and the attributes of the groups are {listed}.",
                 "Name one of them, or several together; leave it out to compare all groups.",
             )
     if not named or len(set(named)) < len(named):
@@ -237,7 +237,7 @@ def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[U
     return kept, left_out
 
 
-def known_groups(groups: Sequence[Any], attributes: Sequence[Attribute], missing: str | None) -> list[int]:
+def named_groups(groups: Sequence[Any], attributes: Sequence[Attribute], missing: str | None) -> list[int]:
     """Positions of the groups of which nothing is missing; all where ``missing``, the name for that, is None."""
     grouping = Grouping(tuple(attributes), missing)
     return np.flatnonzero(~grouping.unknown(grouping.unions(groups))).tolist()
@@ -287,7 +287,7 @@ def check_min_people(min_people: Any) -> float:
     return number
 
 
-def _shown(name: str, parts: int) -> str:
+def _unescaped(name: str, parts: int) -> str:
     """A value as it was written; of several, their combination as groups are called."""
     return name if parts > 1 else name.replace("\\&", "&").replace("\\\\", "\\")
 

@@ -1,4 +1,4 @@
-"""WorseOff: how many people may get less than today's decision gives them."""
+"""WorseOff: how many people may get less than the baseline's decision gives them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 
 from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA, Choices
-from felicific._problem.happiness import LOSES, Component, Happiness, Loses, criterion, written
+from felicific._problem.happiness import LOSES, Happiness, Loses, Measure, criterion, written
 from felicific._problem.requirements import Gap, constraint_name, ends_at
-from felicific._problem.rows import Asked, Requirement, Row, Share, Sums
+from felicific._problem.rows import Goal, GroupSums, Requirement, Row, Share
 from felicific._problem.unions import Shares
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
@@ -19,26 +19,26 @@ from felicific.exceptions import ConstraintError
 
 def can_be_lost(part: Happiness) -> bool:
     """Whether people want more of it, and have it: who is not counted by a fraction has none that could be compared."""
-    return part.component.wanted and not part.over
+    return part.measure.wanted and not part.over
 
 
 @dataclass(frozen=True)
 class WorseOff(Requirement):
-    """At most a share of the people get less than from today's decision.
+    """At most a share of the people get less than from the baseline's decision.
 
     Parameters
     ----------
     at_most : number
-        The share, from 0 to 1; 0 takes from nobody: groups are brought together by giving alone.
+        The share, from 0 to 1; with 0 nobody is worse off: groups are brought together by giving alone.
     happiness : str, function or Happiness, optional
-        What somebody loses by getting less of it: a component or a criterion by name, or a happiness of its own. By
-        default any component of the happiness that people want more of.
+        What somebody loses by getting less of it: a measure or a criterion by name, or a happiness of its own. By
+        default any measure of the happiness that people want more of.
     groups : sequence, optional
         At most that share of each of these groups; by default of all people together.
 
     Notes
     -----
-    It adds a component to what is measured: ``loses``, or ``loses <name>`` where the happiness is named. Its mean is
+    It adds a measure to what is measured: ``loses``, or ``loses <name>`` where the happiness is named. Its mean is
     the share of people of a group who get less, expected over the lottery. Sums are asked for it when they are made:
     ``aggregate(..., constraints=[WorseOff(...)])``.
 
@@ -50,7 +50,7 @@ class WorseOff(Requirement):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
     ...                gap=0.0, constraints=[WorseOff(0)], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
     {'f': 0.75, 'm': 0.75}
@@ -87,17 +87,17 @@ class WorseOff(Requirement):
         """With another share."""
         return replace(self, at_most=value)
 
-    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+    def ends(self, sums: GroupSums, reached: float) -> tuple[float, float]:
         """From nobody."""
         return 0.0, min(reached, 1.0 - 1e-9)
 
     @property
     def name(self) -> str:
-        """What the component is called that counts who loses."""
+        """What the measure is called that counts who loses."""
         return LOSES if self.happiness is None else f"{LOSES} {constraint_name(self.happiness)}"
 
     def speaks_of(self, own: tuple[Happiness, ...], choices: Choices) -> Happiness:
-        """Who gets less, of what people want among these components, or of the happiness that is named."""
+        """Who gets less, of what people want among these measures, or of the happiness that is named."""
         parts = own if self.happiness is None else self._named(own, choices)
         wanted = tuple(part for part in parts if can_be_lost(part))
         if not wanted:
@@ -112,37 +112,37 @@ class WorseOff(Requirement):
         if not isinstance(self.happiness, str):
             one = self.happiness if isinstance(self.happiness, Happiness) else Happiness(self.happiness)
             return (one,)
-        known = tuple(part for part in own if self.happiness in (part.name, part.family))
-        if known:
-            return known
+        named = tuple(part for part in own if self.happiness in (part.name, part.family))
+        if named:
+            return named
         if self.happiness in CRITERIA:
             return criterion(self.happiness, choices)
         raise ConstraintError(
-            f"WorseOff speaks of {self.happiness!r}, which is no component.",
-            f"The components are {', '.join(repr(part.name) for part in own)}.",
+            f"WorseOff speaks of {self.happiness!r}, which is no measure.",
+            f"The measures are {', '.join(repr(part.name) for part in own)}.",
         )
 
-    def rows(self, sums: Sums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Row]:
         """One row for all people together, or for each group that is named."""
         rows: list[Row] = []
-        for one in self.shares(sums.components, sums.groups):
+        for one in self.shares(sums.measures, sums.groups):
             whose, counted = ("all people together",), sums.counted[:, one.j]
             weights: Floats | Shares = (counted / counted.sum())[None, :]
             if one.z is not None and counted[one.z] <= 0:
                 continue  # nobody is of unknown group; any other group has somebody
             if one.z is not None:
                 whose, weights = (sums.groups[one.z],), Shares.alone([one.z], len(sums.groups))
-            j = ends_at(sums, one.j)[1] if sums.components[one.j].ends else one.j  # even at its most
-            said = Asked(one.words, j, "mean", weights, whose, upper=one.at_most)
-            rows.append(MeanRow(said, -math.inf, one.at_most - float(sums.origin[j])))
+            j = ends_at(sums, one.j)[1] if sums.measures[one.j].ends else one.j  # even at its most
+            goal = Goal(one.words, j, "mean", weights, whose, upper=one.at_most)
+            rows.append(MeanRow(goal, -math.inf, one.at_most - float(sums.origin[j])))
         return rows
 
-    def shares(self, components: Sequence[Component], groups: Sequence[Any]) -> list[Share]:
+    def shares(self, measures: Sequence[Measure], groups: Sequence[Any]) -> list[Share]:
         """The share of all people, or of each group that is named."""
-        names = [component.name for component in components]
+        names = [measure.name for measure in measures]
         if self.name not in names:
             raise ConstraintError(
-                "These sums do not say who gets less than from today's decision.",
+                "These sums do not say who gets less than from the baseline's decision.",
                 "Ask for WorseOff when they are summed, by aggregates.",
             )
         j = names.index(self.name)
@@ -170,27 +170,27 @@ class WorseOff(Requirement):
 
     def _words(self, whom: str) -> str:
         less = "less" if self.happiness is None else f"less {constraint_name(self.happiness)!r}"
-        return f"at most {written(100.0 * self.at_most, 6)} % of {whom} get {less} than today"
+        return f"at most {written(100.0 * self.at_most, 6)} % of {whom} get {less} than from the baseline"
 
     def __str__(self) -> str:
         whom = "the people" if self.groups is None else f"group {', '.join(map(repr, self.groups))}"
         return self._words(whom)
 
 
-def measuring(components: Sequence[Component], own: Sequence[Happiness]) -> tuple[Requirement, ...]:
+def measuring(measures: Sequence[Measure], own: Sequence[Happiness]) -> tuple[Requirement, ...]:
     """Requirements that have what the requirements of a policy speak of measured, as far as its name says what it is.
 
-    ``components`` are those of the policy, ``own`` what is measured anyway: nobody loses by another happiness.
+    ``measures`` are those of the policy, ``own`` what is measured anyway: nobody loses by another happiness.
     """
     names = {str(part.name) for part in own}
-    if not names >= {one.name for one in components if not one.aside}:
+    if not names >= {one.name for one in measures if not one.aside}:
         return ()
-    known = {*names, *(part.family for part in own), *CRITERIA}
-    found: dict[str, Requirement] = {}
-    for one in components:
+    usable = {*names, *(part.family for part in own), *CRITERIA}
+    needed: dict[str, Requirement] = {}
+    for one in measures:
         of = one.name.removeprefix(f"{LOSES} ")
-        if one.tells_who and (one.name == LOSES or of in known):
-            found[one.name] = WorseOff(happiness=None if one.name == LOSES else of)
+        if one.tells_who and (one.name == LOSES or of in usable):
+            needed[one.name] = WorseOff(happiness=None if one.name == LOSES else of)
         elif one.aside and one.family in CRITERIA:
-            found[one.family] = Gap(one.family, math.inf)
-    return tuple(found.values())
+            needed[one.family] = Gap(one.family, math.inf)
+    return tuple(needed.values())

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib import import_module
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from felicific._documents import (
+    AGGREGATES,
     ORDER,
     plain,
     read_document,
@@ -22,9 +22,9 @@ from felicific._documents import (
 )
 from felicific._files import write_whole
 from felicific._people.weights import WeightKind, are_counts
-from felicific._problem.happiness import Component, ends_of, fractions_of, written
+from felicific._problem.happiness import Measure, ends_of, fractions_of, written
 from felicific._problem.rows import largest_between
-from felicific._problem.unions import Attribute, known_groups
+from felicific._problem.unions import Attribute, named_groups
 from felicific._program.aggregates_file import read_aggregates
 from felicific._program.known_labels import KnownLabels
 from felicific._program.signal_names import signal_to_json
@@ -50,16 +50,16 @@ class Outcome:
     ----------
     loss : float
         Expected loss per person.
-    means : array of shape (groups, components)
-        Mean happiness of every group, in the component's unit.
-    gaps : array of shape (components,)
+    means : array of shape (groups, measures)
+        Mean happiness of every group, in the measure's unit.
+    gaps : array of shape (measures,)
         Largest mean minus smallest mean.
     changed : array of shape (groups,), or None
-        Share of every group about whom something else is decided than today; None where that is not known.
-    gains, loses : array of shape (groups, components), or None
-        Share of every group who get more, or less, of a component than from today's decision; NaN, or None for all,
-        where that is not known. Somebody whom a component does not count neither gains nor loses.
-    groups, components : tuple
+        Share of every group whose decision is not the baseline's; None where that is not known.
+    gains, loses : array of shape (groups, measures), or None
+        Share of every group who get more, or less, of a measure than from the baseline's decision; NaN, or None for
+        all, where that is not known. Somebody whom a measure does not count neither gains nor loses.
+    groups, measures : tuple
         What the rows and columns of these arrays are called, where it is said.
     """
 
@@ -70,10 +70,10 @@ class Outcome:
     gains: Floats | None = None
     loses: Floats | None = None
     groups: tuple[Any, ...] = field(default=(), kw_only=True)
-    components: tuple[str, ...] = field(default=(), kw_only=True)
+    measures: tuple[str, ...] = field(default=(), kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same by name: changed by group, gaps by component, means, gains and loses by component and group."""
+        """The same by name: changed by group, gaps by measure, means, gains and loses by measure and group."""
 
         def named(numbers: Floats | None, *names: tuple[Any, ...]) -> Any:
             if numbers is None or not names:
@@ -84,20 +84,20 @@ class Outcome:
         return {
             "loss": self.loss,
             "changed": named(self.changed, self.groups),
-            "gaps": named(self.gaps, self.components),
+            "gaps": named(self.gaps, self.measures),
             **{
-                name: None if table is None else named(table.T, self.components, self.groups)
+                name: None if table is None else named(table.T, self.measures, self.groups)
                 for name, table in tables.items()
             },
         }
 
     def __repr__(self) -> str:
         if not self.groups:
-            (groups, components), gaps = (
+            (groups, measures), gaps = (
                 self.means.shape,
                 ", ".join(f"{gap:.6g}" for gap in self.gaps.tolist()),
             )
-            told = f"loss {self.loss:.6g}; gap {gaps}; means of {groups} groups and {components} components"
+            told = f"loss {self.loss:.6g}; gap {gaps}; means of {groups} groups and {measures} measures"
             return clipped(f"Outcome: {told}, without names (those of policy.outcomes have them)")
 
         def words(numbers: dict[Any, float]) -> str:
@@ -106,24 +106,24 @@ class Outcome:
         by_name, lines = self.to_dict(), [f"Outcome: loss {self.loss:.6g}"]
         if self.changed is not None:
             lines.append(f"changed: {words(by_name['changed'])}")
-        for component, gap in by_name["gaps"].items():
+        for measure, gap in by_name["gaps"].items():
             parts = [
-                f"{what} {words(by_name[what][component])}" for what in ("gains", "loses") if by_name[what]
+                f"{what} {words(by_name[what][measure])}" for what in ("gains", "loses") if by_name[what]
             ]
-            line = [f"{component!r}: means {words(by_name['means'][component])}, a gap of {gap:.6g}", *parts]
+            line = [f"{measure!r}: means {words(by_name['means'][measure])}, a gap of {gap:.6g}", *parts]
             lines.append("; ".join(line))
         return as_text([Lines([lines[0], *(f"  {line}" for line in lines[1:])], "to_dict() has all of it.")])
 
 
 def gaps_of(means: Floats) -> Floats:
-    """Largest minus smallest mean of every component, of those groups in which somebody is counted; 0 if of none."""
+    """Largest minus smallest mean of every measure, of those groups in which somebody is counted; 0 if of none."""
     known = ~np.isnan(means)
     high, low = (np.where(known, means, side) for side in (-np.inf, np.inf))
     return np.asarray(np.maximum(high.max(axis=0) - low.min(axis=0), 0.0))
 
 
 def divided(means: Floats, origin: Floats, fractions: Sequence[tuple[int, int]]) -> Floats:
-    """Means relative to the origin, components last, with every fraction divided by its denominator.
+    """Means relative to the origin, measures last, with every fraction divided by its denominator.
 
     Not a number where nobody is counted.
     """
@@ -154,17 +154,17 @@ class Aggregates(Displayed):
         \mathrm{value}_{zsdj} = \sum w_i W_{is} a_j(i) (\eta_j(d; i) - o_j), \quad
         \mathrm{among}_{zsj} = \sum w_i W_{is} a_j(i)
 
-    The origin :math:`o_j` is a typical value of component j. Gaps do not depend on it; keeping the sums
+    The origin :math:`o_j` is a typical value of measure j. Gaps do not depend on it; keeping the sums
     relative to it means that a large constant inside a happiness costs no digits.
 
     Besides them, where they are known (None where not, as in files that others wrote):
-    :math:`\mathrm{today}_{zsd}`, the weight of those about whom d is decided today, and
+    :math:`\mathrm{baseline}_{zsd}`, the weight of those on whom the baseline decides d, and
     :math:`\mathrm{square}_{zsdj} = \sum w_i W_{is} a_j(i) (\eta_j(d; i) - o_j)^2`; ``gains`` and ``loses``, of the same
-    shape, the weight of those to whom d is worth more, or less, than what is decided today.
+    shape, the weight of those to whom d is worth more, or less, than the baseline.
 
     ``classes`` are the labels, and ``decisions`` the decisions: the same, unless decisions are listed from the worst to
     the best for the person. ``rising`` then says whether better ones go with higher scores of the last class (or with
-    lower ones), and there may be nothing known of today's: ``today_loss`` and ``today_value`` are None.
+    lower ones), and there may be nothing known of the baseline's: ``baseline_loss`` and ``baseline_value`` are None.
 
     ``attributes`` are what the groups are made of: names of columns, or positions where they have none. ``unknown`` is
     what those are called whose group is missing, where that was allowed: they are counted and shown, and gaps are
@@ -178,16 +178,16 @@ class Aggregates(Displayed):
     promised depends on it, and no sum does.
 
     Aggregates add: ``aggregate(A) + aggregate(B)`` are the aggregates of both tables together, and ``sum()`` works.
-    Aggregates that disagree on classes, groups, components, signal, loss or kind of weights refuse to add.
+    Aggregates that disagree on classes, groups, measures, signal, loss or kind of weights refuse to add.
 
     Examples
     --------
     >>> from felicific import aggregate, solve
-    >>> roles = {"proba": "score", "y": "repaid", "sensitive_features": "sex", "happiness": "decision"}
+    >>> roles = {"score": "score", "y": "repaid", "sensitive_features": "sex", "happiness": "decision"}
     >>> north = {"sex": ["f", "m", "f", "m"], "score": [0.1, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
     >>> south = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.7, 0.3, 0.9], "repaid": [0, 1, 1, 1]}
     >>> both = aggregate(north, **roles) + aggregate(south, **roles)
-    >>> both.total, both.today.gaps.tolist()
+    >>> both.total, both.baseline.gaps.tolist()
     (8.0, [0.5])
     >>> solve(both, gap=0.25, random_state=0).kind
     'score'
@@ -195,7 +195,7 @@ class Aggregates(Displayed):
 
     classes: Array
     groups: tuple[Any, ...]
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     signal: Signal
     loss_name: str
     origin: Floats
@@ -203,15 +203,15 @@ class Aggregates(Displayed):
     loss: Floats
     value: Floats
     among: Floats
-    today_loss: Floats | None
-    today_value: Floats | None
+    baseline_loss: Floats | None
+    baseline_value: Floats | None
     rows: NDArray[np.int64]
     weight_kind: WeightKind = None
     whole: bool = True
     changed: tuple[bool, ...] | None = None
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
-    today_mass: Floats | None = None
+    baseline_mass: Floats | None = None
     square: Floats | None = None
     gains: Floats | None = None
     loses: Floats | None = None
@@ -220,6 +220,7 @@ class Aggregates(Displayed):
     labels: KnownLabels | None = None
     decisions: Array = field(default_factory=_no_decisions)
     rising: bool | None = None
+    baseline_given: bool = False
 
     _whole: ClassVar[str] = "save(path) writes all of them."
 
@@ -233,13 +234,13 @@ class Aggregates(Displayed):
         return self.rising is not None
 
     @property
-    def knows_today(self) -> bool:
-        """Whether it is known what is decided today."""
-        return self.today_value is not None
+    def knows_baseline(self) -> bool:
+        """Whether there is a baseline."""
+        return self.baseline_value is not None
 
     def _parts(self) -> list[Part]:
         """Counts: the sums themselves are for the program."""
-        names = ", ".join(repr(component.name) for component in self.components)
+        names = ", ".join(repr(measure.name) for measure in self.measures)
         people = self.people.tolist()
         rows = [
             (
@@ -290,7 +291,7 @@ class Aggregates(Displayed):
 
     @cached_property
     def moves(self) -> tuple[bool, ...]:
-        """Whether some decision changes each component for somebody: as was seen, else by sums, which may cancel."""
+        """Whether some decision changes each measure for somebody: as was seen, else by sums, which may cancel."""
         if self.changed is not None:
             return self.changed
         moves = (self.value != self.value[:, :, :1]).any(axis=(0, 1, 2))
@@ -305,7 +306,7 @@ class Aggregates(Displayed):
 
     @cached_property
     def counted(self) -> Floats:
-        """Weight inside ``among``, of shape (groups, components)."""
+        """Weight inside ``among``, of shape (groups, measures)."""
         return np.asarray(self.among.sum(axis=1))
 
     @cached_property
@@ -314,9 +315,9 @@ class Aggregates(Displayed):
         return np.where(self.counted > 0, self.counted, 1.0)
 
     @cached_property
-    def known(self) -> list[int]:
+    def named_groups(self) -> list[int]:
         """Positions of the groups of which nothing is missing."""
-        return known_groups(self.groups, self.attributes, self.unknown)
+        return named_groups(self.groups, self.attributes, self.unknown)
 
     @cached_property
     def people(self) -> Floats:
@@ -331,7 +332,7 @@ class Aggregates(Displayed):
 
     @property
     def least(self) -> Floats:
-        """The least mean that decisions can give every group, relative to the origin, of shape (groups, components)."""
+        """The least mean that decisions can give every group, relative to the origin, of shape (groups, measures)."""
         return np.asarray(self.value.min(axis=2).sum(axis=1) / self.divisor)
 
     @property
@@ -350,8 +351,7 @@ class Aggregates(Displayed):
         for what in _ALIKE:
             mine, theirs = getattr(self, what), getattr(other, what)
             same = np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
-            unsaid = what == "attributes" and not (mine and theirs)  # files of 0.1.0 do not say them
-            if not same and not unsaid:
+            if not same:
                 named = {"rising": "whether decisions get better with the score"}.get(
                     what, what.removesuffix("_name")
                 )
@@ -370,7 +370,7 @@ class Aggregates(Displayed):
             origin=origin,
             rows=self.rows + other.rows,
             whole=self.whole and other.whole,
-            attributes=self.attributes or other.attributes,
+            baseline_given=self.baseline_given or other.baseline_given,
             changed=tuple(np.logical_or(self.moves, other.moves).tolist()),
             unlabelled=None if self.unlabelled is None else self.unlabelled.added(other.unlabelled),
             **sums,
@@ -390,29 +390,29 @@ class Aggregates(Displayed):
             self,
             origin=origin,
             value=self.value + shift[:, :, None, :],
-            today_value=None if self.today_value is None else self.today_value + shift,
+            baseline_value=None if self.baseline_value is None else self.baseline_value + shift,
             square=square,
         )
 
     def check_complete(self) -> None:
-        """Raise unless there are two groups, each with people, inside every component's ``among`` too.
+        """Raise unless there are two groups, each with people, inside every measure's ``among`` too.
 
         Nobody has to be of unknown group.
         """
-        known = [self.groups[z] for z in self.known]
+        known = [self.groups[z] for z in self.named_groups]
         if len(known) < 2:
             raise GroupError(
                 f"There is one group only: {known[0]!r}." if known else "There is no group.",
                 "A gap is between groups: pass rows of at least two.",
             )
         lacking = (self.people <= 0) | (self.counted <= 0).any(axis=1)
-        for z in np.array(self.known)[lacking[self.known]].tolist():
+        for z in np.array(self.named_groups)[lacking[self.named_groups]].tolist():
             group = self.groups[z]
             if self.people[z] <= 0:
                 raise GroupError(f"The group {group!r} is empty.", "Leave it out, or add rows that hold it.")
-            component = self.components[int((self.counted[z] <= 0).argmax())]
+            measure = self.measures[int((self.counted[z] <= 0).argmax())]
             raise HappinessError(
-                f"Nobody of the group {group!r} is counted by {component.name!r}.",
+                f"Nobody of the group {group!r} is counted by {measure.name!r}.",
                 "Add such rows, widen `among`, or merge the group with another.",
             )
 
@@ -430,11 +430,13 @@ class Aggregates(Displayed):
         return float(np.einsum("zsd,zsd->", self.least_loss, q)) / self.total
 
     def _shares(self, q: Floats | None) -> dict[str, Any]:
-        """Shares of every group whom a policy, or None for today's decisions, changes, or gives more or less."""
+        """Shares of every group whom a policy, or None for the baseline's decisions, changes, or gives more or less."""
         people = np.where(self.people > 0, self.people, np.nan)
         found: dict[str, Any] = {}
-        if self.today_mass is not None:
-            moved = 0.0 if q is None else np.einsum("zsd,zsd->z", self.mass[:, :, None] - self.today_mass, q)
+        if self.baseline_mass is not None:
+            moved = (
+                0.0 if q is None else np.einsum("zsd,zsd->z", self.mass[:, :, None] - self.baseline_mass, q)
+            )
             found["changed"] = np.clip(moved / people, 0.0, 1.0)
         for name in ("gains", "loses"):
             sums = getattr(self, name)
@@ -450,7 +452,7 @@ class Aggregates(Displayed):
         return [self.evaluate(q) for q in tables]
 
     def relative_means(self, q: Floats) -> Floats:
-        """Group means under ``q`` relative to the origin, of shape (groups, components)."""
+        """Group means under ``q`` relative to the origin, of shape (groups, measures)."""
         return divided(self.linear_means(q), self.origin, self._fractions)
 
     def linear_means(self, q: Floats) -> Floats:
@@ -459,13 +461,13 @@ class Aggregates(Displayed):
 
     @cached_property
     def _ends(self) -> list[tuple[int, int, int]]:
-        """Positions of every component that hidden reasons leave open, and of its ends."""
-        return ends_of(self.components) if any(component.ends for component in self.components) else []
+        """Positions of every measure that hidden reasons leave open, and of its ends."""
+        return ends_of(self.measures) if any(measure.ends for measure in self.measures) else []
 
     @cached_property
     def _fractions(self) -> list[tuple[int, int]]:
         """Positions of every fraction and of its denominator."""
-        return fractions_of(self.components)
+        return fractions_of(self.measures)
 
     @property
     def one_person(self) -> Floats:
@@ -473,22 +475,22 @@ class Aggregates(Displayed):
         return np.asarray(np.minimum(self.mass.sum(axis=1) / np.maximum(self.rows, 1), 1.0))
 
     @property
-    def today(self) -> Outcome:
+    def baseline(self) -> Outcome:
         """What the model's own decisions do."""
         if self.unlabelled is not None:
-            return self.completed().today
-        if self.today_value is None or self.today_loss is None:
+            return self.completed().baseline
+        if self.baseline_value is None or self.baseline_loss is None:
             raise AggregatesError(
-                "These aggregates do not say what is decided today: not every class is a decision.",
-                "Pass today= to aggregate(...): the column of what was really decided.",
+                "These aggregates have no baseline: not every class is a decision.",
+                "Pass baseline= to aggregate(...): the column of what was really decided.",
             )
-        means = divided(self.today_value.sum(axis=1) / self.divisor, self.origin, self._fractions)
-        return replace(self._outcome(float(self.today_loss.sum()), means), **self._shares(None))
+        means = divided(self.baseline_value.sum(axis=1) / self.divisor, self.origin, self._fractions)
+        return replace(self._outcome(float(self.baseline_loss.sum()), means), **self._shares(None))
 
     @property
-    def today_if_known(self) -> Outcome | None:
-        """The same; None where nobody said what is decided today."""
-        return self.today if self.knows_today else None
+    def baseline_or_none(self) -> Outcome | None:
+        """The same; None where nobody named the baseline."""
+        return self.baseline if self.knows_baseline else None
 
     @property
     def log_policies(self) -> float:
@@ -512,16 +514,16 @@ class Aggregates(Displayed):
         return replace(self, signal=signal, **sums)
 
     def of(self, names: Sequence[str]) -> Aggregates:
-        """The sums of some components."""
-        kept = [j for j, component in enumerate(self.components) if component.name in names]
-        if len(kept) == len(self.components):
+        """The sums of some measures."""
+        kept = [j for j, measure in enumerate(self.measures) if measure.name in names]
+        if len(kept) == len(self.measures):
             return self
         sums: dict[str, Any] = {
             name: array[..., kept] for name, array in self.known_sums.items() if SUMS[name].endswith("j")
         }
         changed = None if self.changed is None else tuple(self.changed[j] for j in kept)
-        components = tuple(self.components[j] for j in kept)
-        return replace(self, components=components, origin=self.origin[kept], changed=changed, **sums)
+        measures = tuple(self.measures[j] for j in kept)
+        return replace(self, measures=measures, origin=self.origin[kept], changed=changed, **sums)
 
     def alike(self, sees_group: bool) -> Codes | None:
         """The signal that stands for each in a group, where those of few people are treated alike; or None."""
@@ -548,28 +550,29 @@ class Aggregates(Displayed):
 
         Nobody is dropped, so the sums of every group stay what they were; only where people stand along the score is
         blurred. A neighbour is the nearest cell on the same side of the model's own boundary, if there is one.
-        The origin, which may be one person's value, becomes the mean of today's decisions, which the sums tell anyway.
+        The origin, which may be one person's value, becomes the mean of the baseline's decisions, which the sums tell
+        anyway.
         """
         if self.unlabelled is not None:
             raise AggregatesError(
-                "Cells of people of whom some have no label cannot be merged: few may have one in a cell of many.",
+                "Score bins of people of whom some have no label cannot be merged: few may have one in a bin of many.",
                 "Merge aggregates of people with labels, or share those that were not merged.",
             )
         if not self.counts:
             raise AggregatesError(
-                "The cells hold weights that are no counts of people, so it is not known how few people one holds.",
+                "The score bins hold weights that are not counts, so nobody knows how few people one holds.",
                 "Merge aggregates without weights, or sum up frequencies with weight_kind='frequency'.",
             )
         if not least >= 1:
             raise AggregatesError(
-                f"The least number of people in a cell is {least!r}.", "Give a number of 1 or more."
+                f"The least number of people in a score bin is {least!r}.", "Give a number of 1 or more."
             )
-        if self.today_value is None:
+        if self.baseline_value is None:
             raise AggregatesError(
-                "Cells are merged around today's decisions, and these aggregates do not say what is decided today.",
-                "Pass today= to aggregate(...), or share those that were not merged.",
+                "Score bins are merged around the baseline's decisions, and these aggregates have no baseline.",
+                "Pass baseline= to aggregate(...), or share those that were not merged.",
             )
-        today = self.signal.today(len(self.classes))
+        baseline = self.signal.baseline(len(self.classes))
         place = np.tile(np.arange(self.mass.shape[1]), (len(self.groups), 1))
         for z, group in enumerate(self.groups):
             if 0 < self.mass[z].sum() < least:
@@ -583,13 +586,13 @@ class Aggregates(Displayed):
                     "neighbours.",
                     "Use policy='score', or merge the group with another.",
                 )
-            place[z] = _merge(self.mass[z], today, least)
+            place[z] = _merge(self.mass[z], baseline, least)
 
         counted = self.counted.sum(axis=0)
-        mean = self.origin + self.today_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
+        mean = self.origin + self.baseline_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
         merged = self.around(np.where(counted > 0, mean, 0.0)).moved(place)
         # Parts of a cell may be fewer people: what tells them apart is left out.
-        parts: dict[str, Any] = {name: getattr(merged, name) for name in ("today_mass", "gains", "loses")}
+        parts: dict[str, Any] = {name: getattr(merged, name) for name in ("baseline_mass", "gains", "loses")}
         for name, part in parts.items():
             if part is not None and ((part > 0) & (part < least)).any():
                 parts[name] = None
@@ -597,7 +600,7 @@ class Aggregates(Displayed):
 
     def to_json(self) -> str:
         """Write the aggregates as text that :meth:`from_json` reads: sums only, no row and no function."""
-        return write_document(self.content(), FORMAT, indent=None)
+        return write_document(self.content(), AGGREGATES, indent=None)
 
     def content(self) -> dict[str, Any]:
         """The aggregates as data."""
@@ -606,7 +609,7 @@ class Aggregates(Displayed):
         found = {
             "classes": write_classes(self.classes),
             "groups": plain(list(self.groups), "group"),
-            "components": [asdict(component) for component in self.components],
+            "measures": [asdict(measure) for measure in self.measures],
             "signal": signal_to_json(self.signal),
             "loss_name": self.loss_name,
             "origin": self.origin.tolist(),
@@ -616,6 +619,7 @@ class Aggregates(Displayed):
             "changed": list(self.moves),
             "attributes": list(self.attributes),
             "unknown": self.unknown,
+            "baseline_given": self.baseline_given,
             "cells": cells.tolist(),
             **{name: array[index].tolist() for name, array in self.known_sums.items()},
         }
@@ -632,19 +636,10 @@ class Aggregates(Displayed):
         write_whole(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Aggregates | Any:
-        """Read aggregates from a file; see :meth:`from_json`."""
-        try:
-            text = Path(path).read_text("utf-8")
-        except UnicodeDecodeError as error:
-            raise _no_aggregates(f"{os.fspath(path)!r} is not text") from error
-        return cls.from_json(text)
-
-    @classmethod
     def from_json(cls, text: str) -> Aggregates | Any:
         """Read aggregates, of decisions or of amounts, refusing whatever is not exactly some."""
         try:
-            found = cls._read(read_document(text, FORMAT))
+            found = cls._read(read_document(text, AGGREGATES))
         except PolicyFileError as error:
             raise AggregatesError(
                 error.problem.replace("policy file", "file of aggregates"), error.remedy
@@ -669,13 +664,13 @@ class Aggregates(Displayed):
         return replace(found, labels=labels, unlabelled=unlabelled)
 
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
-        known = self.known or list(range(len(self.groups)))
+        known = self.named_groups or list(range(len(self.groups)))
         gaps = gaps_of(relative[known])
         for j, low, high in self._ends:
             gaps[j] = largest_between(relative[known, low], relative[known, high])
         means = np.where(self.counted > 0, relative + self.origin, np.nan)
-        names = tuple(component.name for component in self.components)
-        return Outcome(loss / self.total, means, gaps, groups=self.groups, components=names)
+        names = tuple(measure.name for measure in self.measures)
+        return Outcome(loss / self.total, means, gaps, groups=self.groups, measures=names)
 
 
 #: What aggregates that add agree on.
@@ -684,15 +679,13 @@ _ALIKE = (
     "decisions",
     "rising",
     "groups",
-    "components",
+    "measures",
     "signal",
     "loss_name",
     "weight_kind",
     "attributes",
     "unknown",
 )
-
-FORMAT = "felicific aggregates"
 
 
 def _added(one: Floats | None, other: Floats | None) -> Floats | None:
@@ -706,13 +699,13 @@ def _no_aggregates(reason: str) -> AggregatesError:
     )
 
 
-def _merge(mass: Floats, today: Codes, least: float) -> Codes:
+def _merge(mass: Floats, baseline: Codes, least: float) -> Codes:
     """Where each cell of one group goes, so that every cell that holds people holds at least ``least``."""
     place = np.arange(len(mass))
     clusters: list[list[int]] = []
-    for side in np.unique(today):
+    for side in np.unique(baseline):
         mine: list[list[int]] = []
-        for s in np.flatnonzero((mass > 0) & (today == side)).tolist():
+        for s in np.flatnonzero((mass > 0) & (baseline == side)).tolist():
             if mine and mass[mine[-1]].sum() < least:
                 mine[-1].append(s)
             else:
@@ -729,12 +722,12 @@ def _merge(mass: Floats, today: Codes, least: float) -> Codes:
 
 
 def _difference(mine: Any, theirs: Any) -> str:
-    """Both sides of a disagreement; components by name, or when the names agree by the first part that differs."""
-    if isinstance(mine, tuple) and mine and isinstance(mine[0], Component):
-        names = [[component.name for component in side] for side in (mine, theirs)]
+    """Both sides of a disagreement; measures by name, or when the names agree by the first part that differs."""
+    if isinstance(mine, tuple) and mine and isinstance(mine[0], Measure):
+        names = [[measure.name for measure in side] for side in (mine, theirs)]
         if names[0] == names[1]:
             pair = next(pair for pair in zip(mine, theirs, strict=True) if pair[0] != pair[1])
-            parts = (part.name for part in fields(Component) if part.compare)
+            parts = (part.name for part in fields(Measure) if part.compare)
             part = next(part for part in parts if getattr(pair[0], part) != getattr(pair[1], part))
             return " and ".join(f"{part} {getattr(one, part)!r} of {one.name!r}" for one in pair)
         mine, theirs = names

@@ -18,24 +18,20 @@ from felicific._documents import (
     read_whole,
     refused,
 )
-from felicific._problem.happiness import Component, read_component
+from felicific._problem.happiness import Measure, read_measure
 from felicific._problem.loss import loss_bounds
 from felicific._problem.unions import read_attributes
 from felicific._program.signal_names import signal_from_json
-from felicific._program.sum_names import OPTIONAL, SUMS, TODAY
+from felicific._program.sum_names import BASELINE, OPTIONAL, SUMS
 from felicific._typing import Codes, Floats
 
 
-def check_size(groups: int, signals: int, decisions: int, components: int) -> None:
+def check_size(groups: int, signals: int, decisions: int, measures: int) -> None:
     """Refuse sums that would not fit into memory, before they are made."""
     check_room(
-        2.0
-        * groups
-        * signals
-        * (decisions + 1)
-        * (components + 1),  # once for the sums, once to look at them
+        2.0 * groups * signals * (decisions + 1) * (measures + 1),  # once for the sums, once to look at them
         "Adding these people up",
-        f"{groups} groups x {signals:,} signals x {decisions} decisions x {components:,} components",
+        f"{groups} groups x {signals:,} signals x {decisions} decisions x {measures:,} measures",
         "Use policy='label', merge classes or groups, or ask for a criterion of fewer parts, such as "
         "'statistical_parity' instead of 'equalized_odds'.",
     )
@@ -44,37 +40,37 @@ def check_size(groups: int, signals: int, decisions: int, components: int) -> No
 def read_aggregates(content: dict[str, Any]) -> dict[str, Any]:
     """The parts of aggregates out of a document, each of the type and shape it must have."""
     fields = _read_frame(content)
-    classes, groups, components = fields["classes"], fields["groups"], fields["components"]
-    g, j, size = len(groups), len(components), fields["signal"].size(len(classes))
+    classes, groups, measures = fields["classes"], fields["groups"], fields["measures"]
+    g, j, size = len(groups), len(measures), fields["signal"].size(len(classes))
     rows = read_whole(check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).tolist(), "rows")
     origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
     d = len(fields.get("decisions", classes))
     check_size(g, size, d, j)
     sums = _read_sums(content, (g, size), {"d": d, "j": j})
-    unknown = {name for name in TODAY if name not in sums}
+    unknown = {name for name in BASELINE if name not in sums}
     if unknown and ("decisions" not in fields or len(unknown) == 1):
         raise refused(f"a part is missing: {min(unknown)}")
     _check_sums(sums, rows)
-    _check_ranges(sums, origin, components, fields["loss_name"])
+    _check_ranges(sums, origin, measures, fields["loss_name"])
     return fields | dict.fromkeys(unknown) | sums | {"rows": rows, "origin": origin} | _read_rest(content, j)
 
 
 def _read_frame(content: dict[str, Any]) -> dict[str, Any]:
-    """What the sums are of: classes, groups, components, signal and loss."""
+    """What the sums are of: classes, groups, measures, signal and loss."""
     classes = read_classes(content["classes"])
     groups = tuple(read_values(content["groups"], "group"))
-    components = tuple(read_component(component) for component in content["components"])
+    measures = tuple(read_measure(measure) for measure in content["measures"])
     signal, loss_name = signal_from_json(content["signal"]), content["loss_name"]
     if type(loss_name) is not str:
         raise refused(f"its loss is called {loss_name!r}")
-    check_distinct(classes=classes.tolist(), groups=groups, components=[c.name for c in components])
+    check_distinct(classes=classes.tolist(), groups=groups, measures=[c.name for c in measures])
     if len(classes) < 2:
         raise refused("it has fewer than two classes")
     signal.check(len(classes))
     frame = {
         "classes": classes,
         "groups": groups,
-        "components": components,
+        "measures": measures,
         "signal": signal,
         "loss_name": loss_name,
     }
@@ -88,10 +84,10 @@ def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str,
     """The sums of every cell that the document names, 0 in the others."""
     cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
     if len(np.unique(cells, axis=0)) < len(cells) or (cells >= shape).any():
-        raise refused("a cell occurs twice, or is none")
+        raise refused("a bin occurs twice, or is none")
     sums = {}
     for name, axes in SUMS.items():
-        if name in (*OPTIONAL, *TODAY) and name not in content:
+        if name in (*OPTIONAL, *BASELINE) and name not in content:
             continue
         further = tuple(sizes[axis] for axis in axes)
         numbers = read_numbers(content[name], name) if len(cells) else np.zeros(0)
@@ -103,35 +99,36 @@ def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str,
     return sums
 
 
-def _read_rest(content: dict[str, Any], n_components: int) -> dict[str, Any]:
-    """What files of 0.1.0 do not say: kind of weights, attributes, and what decisions change."""
-    weight_kind, whole = content.get("weight_kind"), content.get("whole", False)
+def _read_rest(content: dict[str, Any], n_measures: int) -> dict[str, Any]:
+    """Kind of weights, attributes, and what decisions change."""
+    weight_kind, whole, given = (content[name] for name in ("weight_kind", "whole", "baseline_given"))
     if weight_kind not in (None, "frequency", "sampling") or type(whole) is not bool:
         raise refused("its weights are of no kind")
-    changed = content.get("changed")
-    if changed is not None and (
-        len(changed) != n_components or not all(type(one) is bool for one in changed)
-    ):
-        raise refused(f"which components decisions change is {changed!r}")
-    unknown = content.get("unknown")
+    if type(given) is not bool:
+        raise refused("whether its baseline was given is not known")
+    changed = content["changed"]
+    if len(changed) != n_measures or not all(type(one) is bool for one in changed):
+        raise refused(f"which measures decisions change is {changed!r}")
+    unknown = content["unknown"]
     if unknown is not None and type(unknown) is not str:
         raise refused(f"those whose group is missing are called {unknown!r}")
     return {
         "weight_kind": weight_kind,
         "whole": whole,
-        "changed": None if changed is None else tuple(changed),
-        "attributes": read_attributes(content.get("attributes", [])),
+        "changed": tuple(changed),
+        "attributes": read_attributes(content["attributes"]),
         "unknown": unknown,
+        "baseline_given": given,
     }
 
 
 def _check_sums(sums: dict[str, Floats], rows: Codes) -> None:
     """Refuse counts that no people have: negative ones, or parts that are no parts of the whole."""
-    for name in ("mass", "among", "today_mass", "square", "gains", "loses"):
+    for name in ("mass", "among", "baseline_mass", "square", "gains", "loses"):
         if name in sums and (sums[name] < 0).any():
             raise refused(f"{name} is negative somewhere")
-    if "today_mass" in sums and not np.allclose(
-        sums["today_mass"].sum(axis=-1), sums["mass"], rtol=1e-9, atol=0.0
+    if "baseline_mass" in sums and not np.allclose(
+        sums["baseline_mass"].sum(axis=-1), sums["mass"], rtol=1e-9, atol=0.0
     ):
         raise refused("its parts do not add up to the whole")
     if (sums["among"] > sums["mass"][:, :, None] * (1 + 1e-9)).any():
@@ -144,19 +141,19 @@ def _check_sums(sums: dict[str, Floats], rows: Codes) -> None:
 
 
 def _check_ranges(
-    sums: dict[str, Floats], origin: Floats, components: Sequence[Component], loss_name: str
+    sums: dict[str, Floats], origin: Floats, measures: Sequence[Measure], loss_name: str
 ) -> None:
     """Refuse losses and values beyond what so many people can have."""
     bounds, mass = loss_bounds(loss_name), sums["mass"]
     _check_range("loss", sums["loss"], mass[:, :, None], bounds)
-    if "today_loss" in sums:
-        _check_range("today_loss", sums["today_loss"], mass, bounds)
-    for j, component in enumerate(components):
-        among, bounds = sums["among"][..., j], component.summed
+    if "baseline_loss" in sums:
+        _check_range("baseline_loss", sums["baseline_loss"], mass, bounds)
+    for j, measure in enumerate(measures):
+        among, bounds = sums["among"][..., j], measure.summed
         shift = origin[j] * among
         _check_range("value", sums["value"][..., j] + shift[:, :, None], among[:, :, None], bounds)
-        if "today_value" in sums:
-            _check_range("today_value", sums["today_value"][..., j] + shift, among, bounds)
+        if "baseline_value" in sums:
+            _check_range("baseline_value", sums["baseline_value"][..., j] + shift, among, bounds)
 
 
 def _check_range(name: str, sums: Floats, counts: Floats, bounds: tuple[float, float] | None) -> None:

@@ -55,11 +55,11 @@ def fine_per_class(n_classes: int) -> int:
     return max(32, FINE // n_classes)
 
 
-def fine_bins(proba: Floats, boundary: float) -> Codes:
+def fine_bins(score: Floats, boundary: float) -> Codes:
     """Fine bin of every row; multiplying by a power of two is exact, so bins are the same on every machine."""
-    bins = np.empty(len(proba), dtype=np.intp)
-    for start in range(0, len(proba), CHUNK):
-        part = proba[start : start + CHUNK]
+    bins = np.empty(len(score), dtype=np.intp)
+    for start in range(0, len(score), CHUNK):
+        part = score[start : start + CHUNK]
         two = part.shape[1] == 2
         bins[start : start + CHUNK] = bins_of_two(part[:, 1], boundary) if two else bins_of_many(part.T)
     return bins
@@ -98,13 +98,13 @@ def lower_edges(starts: Sequence[int], n_classes: int, boundary: float) -> list[
     ]
 
 
-def find_boundary(proba: Floats, predicted: Codes) -> float:
+def find_boundary(score: Floats, predicted: Codes) -> float:
     """Score above which a model of two classes decides the second, or 0.5 if its decisions are no threshold."""
-    score, positive = proba[:, 1], predicted == 1
-    if bool(((score > 0.5) == positive).all()):
+    second, positive = score[:, 1], predicted == 1
+    if bool(((second > 0.5) == positive).all()):
         return 0.5
-    low = float(score[~positive].max(initial=0.0))
-    high = float(score[positive].min(initial=1.0))
+    low = float(second[~positive].max(initial=0.0))
+    high = float(second[positive].min(initial=1.0))
     if low >= high:
         return 0.5
     middle = (low + high) / 2

@@ -1,6 +1,6 @@
-r"""The cost of a change: what a decision that is not today's is charged beside the loss.
+r"""The cost of a change: what a decision that is not the baseline's is charged beside the loss.
 
-.. math:: \min_q \; \mathrm{loss}(q) + c \cdot \text{share of people whose decision is not today's}
+.. math:: \min_q \; \mathrm{loss}(q) + c \cdot \text{share of people whose decision is not the baseline's}
 
 On the fitted people the least loss promises more than others will see of it. A cost of changes keeps decisions where
 they are unless a change is worth it.

@@ -183,10 +183,11 @@ class Climbing:
         return missed <= TOLERANCE and solved(self.solver)
 
     def settled(self, changes: Floats) -> Floats:
-        """The program's columns, of optimal answers one that changes today's decisions little.
+        """The program's columns, of optimal answers one that changes the baseline's decisions little.
 
         The least of all mixtures of the staircases that are here, and of the one in every table that changes least
-        among those that cost no more. Where nobody knows today's decisions, one that is near the cheapest staircases.
+        among those that cost no more. Where nobody knows the baseline's decisions, one that is near the cheapest
+        staircases.
         """
         cheapest = self.stairs.cheapest(self.charged.reshape(-1, self.stairs.n_decisions))[0]
         if changes.any():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Measure
 from felicific._program.known_labels import EXPLORE, KnownLabels
 from felicific._program.sum_names import ADDED, SUMS
 from felicific._statistics.labels import fit_curve, fit_label_curve, tilted
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from felicific._program.unlabelled import Unlabelled
 
 #: Sums that no label changes.
-LABEL_FREE = ("mass", "today_mass")
+LABEL_FREE = ("mass", "baseline_mass")
 
 #: Sums to which what labelled people say of themselves is added, where a function looks at the label and at x.
-CORRECTED = ("loss", "value", "among", "today_loss", "today_value")
+CORRECTED = ("loss", "value", "among", "baseline_loss", "baseline_value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Completed:
         for k, array in enumerate(arrays):
             found += _wide(chances[..., k], array) * array
         if SUMS[name].endswith("j"):
-            free = [j for j, component in enumerate(self.labelled.components) if not component.looks_at_y]
+            free = [j for j, measure in enumerate(self.labelled.measures) if not measure.looks_at_y]
             found[..., free] = arrays[0][..., free]
         return found
 
@@ -126,7 +126,7 @@ class Completed:
             imputed=np.full((len(mass), len(un.classes)), np.nan),
         )
         known = un.label_proba if un.source == "label_proba" else None
-        labels.check(self._lowest(mass, mean), known, labelled.known)
+        labels.check(self._lowest(mass, mean), known, labelled.named_groups)
         chances = self._chances(counts, others, mean, effective)
         with np.errstate(invalid="ignore", divide="ignore"):
             imputed = np.einsum("zs,zsk->zk", others, chances) / missing[:, None]
@@ -135,11 +135,11 @@ class Completed:
     def _mean_proba(self, mass: Floats) -> Floats | None:
         """Mean probabilities by group and signal, where signals are bins of a score."""
         un = self.unlabelled
-        if un.proba is None or not self.labelled.signal.ordered:
+        if un.score is None or not self.labelled.signal.ordered:
             return None
         held = mass > 0
-        flat = np.full(un.proba.shape, 1.0 / un.proba.shape[2])
-        return np.where(held[:, :, None], un.proba / np.where(held, mass, 1.0)[:, :, None], flat)
+        flat = np.full(un.score.shape, 1.0 / un.score.shape[2])
+        return np.where(held[:, :, None], un.score / np.where(held, mass, 1.0)[:, :, None], flat)
 
     def _label_proba(self, mass: Floats, others: Floats, mean: Floats | None) -> Floats:
         """The chance of a label by score and group; without scores, by signal and group."""
@@ -199,7 +199,7 @@ class Completed:
     ) -> Aggregates:
         """With the worst loss of every decision, the best beside it, and both ends of happiness that looks at y."""
         un, both = self.unlabelled, self.unlabelled.beside_x
-        self._refuse_unbounded(found.components)
+        self._refuse_unbounded(found.measures)
         rises = un.standing
         standing = [] if rises is None else [part.around(base.origin) for part in rises.aggregates]
 
@@ -219,43 +219,43 @@ class Completed:
             fallen = self._off(whole - stood, whole_good - good, chances, sign < 0)
             return left + _wide(stand, left) * (risen + fallen)
 
-        def today(name: str, d_name: str, j: int | None, sign: float) -> Floats:
-            """Of today's decisions: where all people of a signal are alike, from the decisions' own ends."""
+        def baseline(name: str, d_name: str, j: int | None, sign: float) -> Floats:
+            """Of the baseline's decisions: where all people of a signal are alike, from the decisions' own ends."""
             if both[-1 if j is None else j]:
                 return ends(name, j, sign)
             mass, each = parts[0].mass, ends(d_name, j, sign)
-            now = parts[0].today_mass
-            assert now is not None, "sums over people say what is decided today"
+            now = parts[0].baseline_mass
+            assert now is not None, "sums over people have a baseline"
             return np.asarray((each / np.where(mass > 0, mass, 1.0)[:, :, None] * now).sum(axis=2))
 
-        assert base.today_loss is not None, "what is decided today is known"
-        assert base.today_value is not None, "what is decided today is known"
+        assert base.baseline_loss is not None, "the baseline is known"
+        assert base.baseline_value is not None, "the baseline is known"
         loss: dict[str, Any] = {
             "loss": base.loss + ends("loss", None, 1.0),
             "least_loss": base.loss + ends("loss", None, -1.0),
-            "today_loss": base.today_loss + today("today_loss", "loss", None, 1.0),
+            "baseline_loss": base.baseline_loss + baseline("baseline_loss", "loss", None, 1.0),
         }
         found = replace(found, **loss)
-        looking = [j for j, component in enumerate(found.components) if component.looks_at_y]
+        looking = [j for j, measure in enumerate(found.measures) if measure.looks_at_y]
         for j in looking:
-            component, names = found.components[j], []
+            measure, names = found.measures[j], []
             for sign, word in ((-1.0, "at least"), (1.0, "at most")):
                 value = base.value[..., j] + ends("value", j, sign)
-                now = base.today_value[..., j] + today("today_value", "value", j, sign)
-                names.append(f"{component.name}, {word}")
-                one = replace(component, name=names[-1], family=names[-1], wanted=False, aside=True)
-                found = _with_component(found, j, one, value, now)
-            components = list(found.components)
-            components[j] = replace(component, ends=(names[0], names[1]))
-            found = replace(found, components=tuple(components))
+                now = base.baseline_value[..., j] + baseline("baseline_value", "value", j, sign)
+                names.append(f"{measure.name}, {word}")
+                one = replace(measure, name=names[-1], family=names[-1], wanted=False, aside=True)
+                found = _with_measure(found, j, one, value, now)
+            measures = list(found.measures)
+            measures[j] = replace(measure, ends=(names[0], names[1]))
+            found = replace(found, measures=tuple(measures))
         return found
 
-    def _refuse_unbounded(self, components: Sequence[Component]) -> None:
-        for component in components:
-            if component.looks_at_y and (component.by_label or component.over):
+    def _refuse_unbounded(self, measures: Sequence[Measure]) -> None:
+        for measure in measures:
+            if measure.looks_at_y and (measure.by_label or measure.over):
                 raise ConstraintError(
-                    f"Who is counted by {component.name!r} depends on the label"
-                    f"{' or the decision' if component.over else ''}, so with max_odds_ratio={self.max_odds_ratio:g} "
+                    f"Who is counted by {measure.name!r} depends on the label"
+                    f"{' or the decision' if measure.over else ''}, so with max_odds_ratio={self.max_odds_ratio:g} "
                     "its group means are fractions of what is not known.",
                     "Bound them by an audit with MissingLabels(max_odds_ratio=...), or learn the labels by Exploration "
                     "and fit with max_odds_ratio=1 and MissingLabels(label_proba=...).",
@@ -301,18 +301,16 @@ class Completed:
         return np.asarray(arrays[0] + _wide(up, rise) * rise + _wide(down, fall) * fall)
 
 
-def _with_component(
-    aggregates: Aggregates, j: int, component: Component, value: Floats, now: Floats
-) -> Aggregates:
-    """With one component more, like that of position ``j`` but for its values."""
+def _with_measure(aggregates: Aggregates, j: int, measure: Measure, value: Floats, now: Floats) -> Aggregates:
+    """With one measure more, like that of position ``j`` but for its values."""
     sums: dict[str, Any] = {}
     for name, array in aggregates.known_sums.items():
         if SUMS[name].endswith("j"):
-            new = {"value": value, "today_value": now}.get(name, array[..., j])
+            new = {"value": value, "baseline_value": now}.get(name, array[..., j])
             sums[name] = np.concatenate([array, new[..., None]], axis=-1)
     return replace(
         aggregates,
-        components=(*aggregates.components, component),
+        measures=(*aggregates.measures, measure),
         origin=np.append(aggregates.origin, aggregates.origin[j]),
         changed=(*aggregates.moves, aggregates.moves[j]),
         **sums,
@@ -320,7 +318,7 @@ def _with_component(
 
 
 def _origin(parts: Sequence[Aggregates]) -> Floats:
-    """A typical value of every component, of the first of some aggregates in which somebody is counted."""
+    """A typical value of every measure, of the first of some aggregates in which somebody is counted."""
     found = parts[0].origin.copy()
     for j in range(len(found)):
         found[j] = next((part.origin[j] for part in parts if part.counted[:, j].sum() > 0), found[j])

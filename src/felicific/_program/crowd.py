@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from felicific._problem.exploration import floors_of, keeps
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Measure
 from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute
 from felicific._typing import Array, Codes, Floats
@@ -44,16 +44,16 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Crowd:
-    """The people: their weights, groups, what is decided about them today, and the decision of their likeliest class.
+    """The people: their weights, groups, baseline decisions, and the decision of their likeliest class.
 
-    Deciding otherwise than that costs ``change_cost``. ``score`` is that of the second of two classes. Where nobody
-    knows what is decided today (``knows_today``), ``own`` is what costs least; where likeliest classes may be no
+    Another decision than that costs ``change_cost``. ``score`` is that of the second of two classes. Where nobody
+    knows the baseline (``knows_baseline``), ``own`` is what costs least; where likeliest classes may be no
     decisions, ``likely`` is None.
     """
 
     decisions: Array
     groups: tuple[Any, ...]
-    components: tuple[Component, ...]
+    measures: tuple[Measure, ...]
     origin: Floats
     weight: Floats
     group: Codes
@@ -64,7 +64,8 @@ class Crowd:
     unknown: str | None = None
     change_cost: float = 0.0
     score: Floats | None = None
-    knows_today: bool = True
+    knows_baseline: bool = True
+    baseline_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Mixture:
         likeliest class; ``CHOOSES`` for one that weighs loss and happiness.
     alpha : array of shape (M,)
         Weight of the loss in each policy's choice: 1, or 0 for one that only brings groups together.
-    kappa : array of shape (M, groups, components)
+    kappa : array of shape (M, groups, measures)
         Weight of each group's happiness.
     share : array of shape (groups, M)
         Mixture weights; equal rows when the policy does not see the group.
@@ -153,7 +154,7 @@ class Ground(Protocol):
 
     @property
     def crowd(self) -> Crowd:
-        """Classes, groups, components and origin; the people themselves only when they are in memory."""
+        """Classes, groups, measures and origin; the people themselves only when they are in memory."""
 
     @property
     def has_real(self) -> bool:
@@ -164,7 +165,7 @@ class Ground(Protocol):
 
     @property
     def chances(self) -> tuple[Chance, ...]:
-        """The chances that people keep, whatever a policy decides about them."""
+        """The chances that people keep, whatever a policy decides on them."""
 
     def columns(self, choices: list[Choice]) -> list[Sums]:
         """What some deterministic policies do, in one pass over the people."""
@@ -179,7 +180,7 @@ class Ground(Protocol):
 class Ledgers:
     r"""People in memory, with what every decision is worth to them: expected, and under the real labels.
 
-    Where people keep chances :math:`\delta_{id}`, a deterministic policy decides about the rest of the chance alone:
+    Where people keep chances :math:`\delta_{id}`, a deterministic policy decides on the rest of the chance alone:
 
     .. math:: q_i = \delta_i + (1 - \textstyle\sum_d \delta_{id}) q'_i
 
@@ -283,7 +284,7 @@ class Ledgers:
         return [("expected", self.plug_in), *([("real", self.real)] if self.has_real else [])]
 
     def totals(self) -> Sums:
-        """Mass, people, who is counted, today's decisions, and how far decisions can move every component."""
+        """Mass, people, who is counted, the baseline's decisions, and how far decisions can move every measure."""
         return reduce(add_sums, (part._totals() for _, part in self.each(self.crowd)))
 
     def _totals(self) -> Sums:
@@ -299,7 +300,9 @@ class Ledgers:
         for name, ledger in self._both:
             found[f"{name} counted"] = _per_group(crowd, ledger.among)
             found[f"{name} least"] = _per_group(crowd, _over_decisions(np.minimum, ledger.value))
-            found[f"{name} today loss"], found[f"{name} today value"] = sums_of(crowd, ledger, crowd.own)
+            found[f"{name} baseline loss"], found[f"{name} baseline value"] = sums_of(
+                crowd, ledger, crowd.own
+            )
         return found
 
     def columns(self, choices: list[Choice]) -> list[Sums]:
@@ -321,7 +324,7 @@ class Ledgers:
         for name, ledger in self._both:
             cost = taken(ledger.cost, decisions)
             if ledger is self.plug_in:
-                # How far a policy is from today's decisions, by group: squared differences of expected loss.
+                # How far a policy is from the baseline's decisions, by group: squared differences of expected loss.
                 far = np.square(cost - self._now_cost) * crowd.weight
                 found["change"] = _by_group(crowd, far)
                 found["changed"] = _by_group(crowd, crowd.weight * (decisions != crowd.own))
@@ -331,29 +334,29 @@ class Ledgers:
                 happy = _per_group(crowd, then)
             found[f"{name} value"] = happy
         found[f"{name} square"] = _per_group(crowd, then**2)
-        if not crowd.knows_today:
+        if not crowd.knows_baseline:
             del found["changed"]
             return found
         return found | self._moved(then)
 
     def _moved(self, then: Floats) -> Sums:
-        """Who gets more and less than from today's decision; NaN of what looks at labels where there are none."""
+        """Who gets more and less than from the baseline; NaN of what looks at labels where there are none."""
         crowd, among, now = self.crowd, self.real.among, self._now
         found = {
             "gains": _per_group(crowd, among * (then > now)),
             "loses": _per_group(crowd, among * (then < now)),
         }
-        unknown = [c.looks_at_y and not self.labelled for c in crowd.components]
+        unknown = [c.looks_at_y and not self.labelled for c in crowd.measures]
         return {name: np.where(unknown, np.nan, numbers) for name, numbers in found.items()}
 
     @cached_property
     def _now(self) -> Floats:
-        """Happiness with today's decisions."""
+        """Happiness with the baseline's decisions."""
         return taken(self.real.value, self.crowd.own)
 
     @cached_property
     def _now_cost(self) -> Floats:
-        """The expected loss of today's decisions."""
+        """The expected loss of the baseline's decisions."""
         return taken(self.plug_in.cost, self.crowd.own)
 
     def _decide(self, alpha: float, kappa: Floats) -> Codes:
@@ -372,7 +375,7 @@ def _over_decisions(least_or_most: np.ufunc, value: Floats) -> Floats:
 
 
 def charged(cost: Floats, likely: Codes, change_cost: float) -> Floats:
-    """Loss of every decision, with what it costs to decide otherwise than the likeliest class."""
+    """Loss of every decision, with what another one than the likeliest class costs."""
     return np.asarray(cost + change_cost * (np.arange(cost.shape[1]) != likely[:, None]))
 
 
@@ -381,7 +384,7 @@ def _by_group(crowd: Crowd, numbers: Floats) -> Floats:
 
 
 def sums_of(crowd: Crowd, ledger: Ledger, decisions: Codes) -> tuple[Floats, Floats]:
-    """Loss of shape (groups,) and happiness of shape (groups, components) of decisions."""
+    """Loss of shape (groups,) and happiness of shape (groups, measures) of decisions."""
     cost, value = taken(ledger.cost, decisions), taken(ledger.value, decisions)
     return _by_group(crowd, crowd.weight * cost), _per_group(crowd, value)
 
@@ -393,12 +396,12 @@ def taken(table: Floats, decisions: Codes) -> Floats:
 
 
 def _per_group(crowd: Crowd, numbers: Floats) -> Floats:
-    """Weighted sums of an array of shape (n, Z, J) as (groups, components)."""
-    g, n_components = len(crowd.groups), numbers.shape[2]
+    """Weighted sums of an array of shape (n, Z, J) as (groups, measures)."""
+    g, n_measures = len(crowd.groups), numbers.shape[2]
     if not crowd.sees_group:
         return np.asarray(np.einsum("i,izj->zj", crowd.weight, numbers))
-    sums = np.zeros((g, n_components))
-    for j in range(n_components):
+    sums = np.zeros((g, n_measures))
+    for j in range(n_measures):
         sums[:, j] = np.bincount(crowd.group, crowd.weight * numbers[:, 0, j], minlength=g)
     return sums
 
@@ -408,6 +411,6 @@ def fixed_decisions(fixed: int, likely: Codes) -> Codes:
     return likely if fixed == LIKELY else np.full(len(likely), fixed)
 
 
-def likeliest(proba: Floats) -> Codes:
+def likeliest(score: Floats) -> Codes:
     """The likeliest class; of classes that tie, but for the last bits of a rounding, the first."""
-    return np.asarray((proba >= proba.max(axis=1, keepdims=True) - 1e-11).argmax(axis=1))
+    return np.asarray((score >= score.max(axis=1, keepdims=True) - 1e-11).argmax(axis=1))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from felicific._documents import check_shape, read_numbers, refused
-from felicific._problem.happiness import Component, fractions_of
-from felicific._problem.rows import Asked
+from felicific._problem.happiness import Measure, fractions_of
+from felicific._problem.rows import Goal
 from felicific._program.aggregates import NOBODY, Aggregates
 from felicific._statistics.expected import EXPECTED, pooled_variance
 from felicific._typing import Floats
@@ -45,15 +45,15 @@ class Evidence:
 
     Attributes
     ----------
-    variance : array of shape (groups, components)
+    variance : array of shape (groups, measures)
         Of people's happiness under the policy, the lottery included.
-    number : array of shape (groups, components)
+    number : array of shape (groups, measures)
         How many people were counted to know the means; of unequal weights, and of clusters, as many independent people
         as would tell as much.
-    people : array of shape (groups, components)
+    people : array of shape (groups, measures)
         How many are counted among those whom the policy is for: the fitted ones, or those it was recalibrated for.
     size : array of shape (groups,)
-        How many these are, counted by a component or not.
+        How many these are, counted by a measure or not.
     """
 
     variance: Floats = field(repr=False)
@@ -64,20 +64,20 @@ class Evidence:
     @classmethod
     def of(cls, aggregates: Aggregates, q: Floats) -> Evidence | None:
         """What the means of the policy ``q[z, s, d]`` rest on; None where the sums do not tell how values vary."""
-        return cls.along(aggregates, [q])[0]
+        return cls.of_each(aggregates, [q])[0]
 
     @classmethod
-    def along(cls, aggregates: Aggregates, tables: Sequence[Floats]) -> Sequence[Evidence | None]:
+    def of_each(cls, aggregates: Aggregates, tables: Sequence[Floats]) -> Sequence[Evidence | None]:
         """What :meth:`of` says of each of some policies."""
         if aggregates.square is None:
             return [None] * len(tables)
         counted, mass, found = aggregates.counted, aggregates.mass.sum(axis=1), []
         # Weights that do not count people: as many as there are rows, as if they weighed alike.
         scale = np.ones(len(mass)) if aggregates.counts else aggregates.rows / np.where(mass > 0, mass, 1.0)
-        people, size, fractions = counted * scale[:, None], mass * scale, fractions_of(aggregates.components)
+        people, size, fractions = counted * scale[:, None], mass * scale, fractions_of(aggregates.measures)
         divisor, told = aggregates.divisor, np.ones_like(people)
         if aggregates.labels is not None:  # what looks at the label is known of those who have one
-            looking = np.array([component.looks_at_y for component in aggregates.components])
+            looking = np.array([measure.looks_at_y for measure in aggregates.measures])
             told = np.where(looking, aggregates.labels.evidence[:, None], 1.0)
         for q in tables:
             mean, square = (
@@ -90,9 +90,9 @@ class Evidence:
             found.append(cls(np.maximum(square - mean**2, 0.0), held * told, held, size))
         return found
 
-    def carried(self, labelled: Evidence, components: tuple[Component, ...]) -> Evidence:
+    def carried(self, labelled: Evidence, measures: tuple[Measure, ...]) -> Evidence:
         """For people without labels: what looks at the label is known from the labelled ones alone."""
-        kept = np.array([component.looks_at_y for component in components])
+        kept = np.array([measure.looks_at_y for measure in measures])
         return replace(
             self,
             variance=np.where(kept, labelled.variance, self.variance),
@@ -100,7 +100,7 @@ class Evidence:
         )
 
     def expected(
-        self, asked: Asked, means: Floats, more: Floats, *, sure: bool = False, alike: bool = False
+        self, asked: Goal, means: Floats, more: Floats, *, sure: bool = False, alike: bool = False
     ) -> float:
         """What others are expected to make of a requirement that compares people.
 
@@ -108,7 +108,7 @@ class Evidence:
         very people, of whom means are known for ``sure``; or those compared may be truly ``alike``, so that nothing but
         chance sets them apart.
         """
-        j, expect = asked.j, EXPECTED[asked.measure]
+        j, expect = asked.j, EXPECTED[asked.statistic]
         weights, centre = _compared(asked, means, more)
         apart = np.nan_to_num(means[:, j]) - centre[:, None]
         variance = (weights * (self.variance[:, j] + apart**2)).sum(axis=1)[:, None]
@@ -129,7 +129,7 @@ class Evidence:
 
     @classmethod
     def from_json(cls, content: Any, shape: tuple[int, ...]) -> Evidence | None:
-        """Read what :meth:`to_json` wrote, for means of this shape; files of 0.1.0 do not hold it."""
+        """Read what :meth:`to_json` wrote, for means of this shape."""
         if content is None:
             return None
         if not isinstance(content, dict) or set(content) != set(NUMBERS):
@@ -143,7 +143,7 @@ class Evidence:
         return found
 
 
-def _compared(asked: Asked, means: Floats, more: Floats) -> tuple[Floats, Floats]:
+def _compared(asked: Goal, means: Floats, more: Floats) -> tuple[Floats, Floats]:
     """How much each group counts in every mean that is compared, where so many more are of it; and these means."""
     weights = asked.weights(means) * np.minimum(more, PLENTY)
     weights = weights[weights.any(axis=1)]

@@ -25,7 +25,7 @@ import numpy as np
 
 from felicific._problem.exploration import Explored
 from felicific._problem.fractions import FractionGap, FreeLevel
-from felicific._problem.rows import Asked, Requirement, Row, asked_of, of_means, rows_of
+from felicific._problem.rows import Goal, Requirement, Row, goals_of, of_means, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.crowd import (
     CHOOSES,
@@ -83,7 +83,7 @@ STEPS = (0.25, 0.5, 0.75)
 class Generated:
     """A mixture with what it achieves and how the search ended.
 
-    ``outcome``, what is decided ``today`` and what is done ``unconstrained`` are measured on the real ledger,
+    ``outcome``, what is decided ``baseline`` and what is done ``unconstrained`` are measured on the real ledger,
     ``plug_in`` on the expected one;
     ``duality_gap`` bounds how far ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from
     the least possible one. ``evidence`` is what the means of the outcome rest on, ``explored`` are the chances that
@@ -92,7 +92,7 @@ class Generated:
 
     mixture: Mixture
     outcome: Outcome
-    today: Outcome | None
+    baseline: Outcome | None
     unconstrained: Outcome
     plug_in: Outcome
     plug_in_optimum: float
@@ -100,7 +100,7 @@ class Generated:
     passes: int
     stopped: str
     duality_gap: float
-    asked: tuple[Asked, ...] = ()
+    goals: tuple[Goal, ...] = ()
     evidence: Evidence | None = None
     explored: tuple[Explored, ...] = ()
     slopes: Slopes | None = None
@@ -143,10 +143,10 @@ class Columns:
         """The master's aggregates: one signal, and columns for decisions."""
         crowd, m, mass = self.crowd, len(self.loss), self.totals["mass"]
         squares = [square for square in self.square if square is not None]
-        now = [self.totals[f"{self.name} today {what}"] for what in ("loss", "value")]
+        now = [self.totals[f"{self.name} baseline {what}"] for what in ("loss", "value")]
         moved: dict[str, Any] = {}
-        if self.changed:  # those about whom a column decides as today stand where a decision of today does
-            moved["today_mass"] = (mass[:, None] - np.array(self.changed).T)[:, None, :]
+        if self.changed:  # whom a column decides on as the baseline does
+            moved["baseline_mass"] = (mass[:, None] - np.array(self.changed).T)[:, None, :]
             moved["gains"] = np.array(self.gains).transpose(1, 0, 2)[:, None, :, :]
             moved["loses"] = np.array(self.loses).transpose(1, 0, 2)[:, None, :, :]
         if len(squares) == m:
@@ -157,7 +157,7 @@ class Columns:
             attributes=crowd.attributes,
             unknown=crowd.unknown,
             lowest=self.totals[f"{self.name} least"],
-            components=crowd.components,
+            measures=crowd.measures,
             signal=_OneSignal(),
             loss_name="",
             origin=crowd.origin,
@@ -165,8 +165,8 @@ class Columns:
             loss=np.array(self.loss).T[:, None, :],
             value=np.array(self.value).transpose(1, 0, 2)[:, None, :, :],
             among=self.counted[:, None, :],
-            today_loss=now[0][:, None] if crowd.knows_today else None,
-            today_value=now[1][:, None, :] if crowd.knows_today else None,
+            baseline_loss=now[0][:, None] if crowd.knows_baseline else None,
+            baseline_value=now[1][:, None, :] if crowd.knows_baseline else None,
             rows=self.totals["rows"].astype(np.int64),
             **moved,
         )
@@ -193,10 +193,10 @@ class _OneSignal(Signal):
     def size(self, n_classes: int) -> int:
         return 1
 
-    def today(self, n_classes: int) -> Codes:
+    def baseline(self, n_classes: int) -> Codes:
         return np.zeros(1, dtype=np.intp)
 
-    def spread(self, proba: Any, predicted: Any) -> Any:
+    def spread(self, score: Any, predicted: Any) -> Any:
         return []
 
     def runs(self, n_classes: int) -> list[range]:
@@ -225,7 +225,7 @@ class Generator:
         self.passes = 0
         self.total = float(totals["mass"].sum())
         self.swing = self._swing(totals)
-        none = np.zeros((len(crowd.groups), len(crowd.components)))
+        none = np.zeros((len(crowd.groups), len(crowd.measures)))
         # The model's own choice, and deciding alike about everybody, meet many requirements whatever the labels are.
         own = [] if crowd.likely is None else [LIKELY]
         self.add_all(
@@ -235,7 +235,7 @@ class Generator:
         self.real.aggregates().check_complete()
 
     def _swing(self, totals: Sums) -> Floats:
-        """The largest swing of a mean that decisions can cause: the natural unit of each component.
+        """The largest swing of a mean that decisions can cause: the natural unit of each measure.
 
         Of one that no decision changes, how large it is.
         """
@@ -270,11 +270,11 @@ class Generator:
         return np.asarray((found / (largest if largest > 0 else 1.0)).ravel())
 
     def approach(self, columns: Iterable[int]) -> None:
-        """Where happiness looks at y, take in milder versions of some columns: steps from today's decisions to theirs.
+        """Where happiness looks at y, take in milder versions of some columns: steps from the baseline to theirs.
 
         Many mixtures then meet the requirements on the real labels equally well, and one of them changes little.
         """
-        if not any(component.looks_at_y for component in self.crowd.components):
+        if not any(measure.looks_at_y for measure in self.crowd.measures):
             return
         weighing = [m for m in columns if self.alpha[m] and self.kappa[m].any()]
         self.add_all([(self.alpha[m], step * self.kappa[m], CHOOSES) for m in weighing for step in STEPS])
@@ -365,7 +365,7 @@ class Generator:
         check_solution(program, outcome, q, _objective(program, answer))
         prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
         worth = multipliers(program, answer, program.cost_scale)
-        return Solution(q, outcome, prices, asked_of(rows), level, worth)
+        return Solution(q, outcome, prices, goals_of(rows), level, worth)
 
     def _spread(self, columns: Columns) -> float:
         """How far apart decisions can leave the loss, by the columns there are."""
@@ -401,7 +401,7 @@ class Generator:
         if len(conflict) > 1 or row.width is None:
             return conflict_error(conflict, proven=proven)
         least = self.excess(columns, [row.moved(0.0)]) * float(self.swing[row.j])
-        return gap_error(row, self.crowd.components[row.j], least, proven=proven)
+        return gap_error(row, self.crowd.measures[row.j], least, proven=proven)
 
     def _least_fraction(self, columns: Columns, row: FractionGap, proven: bool) -> InfeasibleError:
         wide = row.within(math.inf)
@@ -411,7 +411,7 @@ class Generator:
         ratios = answered(program, _solved(program), wide).ratios
         most = float(ratios.max() - ratios.min()) * (1.0 + 1e-9)
         least = least_eased(lambda width: self._can_meet(columns, [row.within(width)]), most)
-        return gap_error(row, self.crowd.components[row.j], least, proven=proven)
+        return gap_error(row, self.crowd.measures[row.j], least, proven=proven)
 
     def descend(self, columns: Columns, rows: list[Row], least: float = 0.0) -> tuple[str, float, float]:
         """Phase 2: add columns until none improves the mixture's loss, or by ``least`` at most.
@@ -555,7 +555,7 @@ def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Gene
     generated = Generated(
         mixture=mixture,
         outcome=found.outcome,
-        today=search.real.aggregates().today_if_known,
+        baseline=search.real.aggregates().baseline_or_none,
         unconstrained=free.aggregates.evaluate(freely),
         plug_in=search.expected.aggregates().evaluate(found.q),
         plug_in_optimum=optimum,
@@ -563,7 +563,7 @@ def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Gene
         passes=search.passes,
         stopped=stopped,
         duality_gap=duality_gap,
-        asked=found.asked,
+        goals=found.goals,
         evidence=Evidence.of(search.real.aggregates(), found.q),
         slopes=slopes_of(search, found.outcome),
     )
@@ -575,7 +575,7 @@ def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:
     """What decision probabilities of shape (n, K) do, valued by one ledger."""
     columns = Columns(crowd, "expected", Ledgers(crowd, ledger).totals())
     loss = np.zeros(len(crowd.groups))
-    value = np.zeros((len(crowd.groups), len(crowd.components)))
+    value = np.zeros((len(crowd.groups), len(crowd.measures)))
     for d in range(len(crowd.decisions)):
         part = replace(crowd, weight=crowd.weight * decisions[:, d])
         here = sums_of(part, ledger, np.full(len(decisions), d))

@@ -43,7 +43,8 @@ def run_model(
     """Hand the program with these rows to HiGHS; if ``elastic``, minimise the excess over their sides instead.
 
     ``plain``: cell by cell, whatever policies are mixed of.
-    With ``changes``, what each column changes today's decisions, of all optimal policies the one that changes least.
+    With ``changes``, what each column changes the baseline's decisions, of all optimal policies the one that changes
+    least.
     """
     import highspy
 
@@ -186,7 +187,7 @@ class Ray:
     def least_at(self, loss: float, changes: Floats) -> Answer | None:
         """Columns of least t whose loss is at most this, in the user's unit; None where no policy has so little.
 
-        Of these, columns of least loss, and among those that change today's decisions least.
+        Of these, columns of least loss, and among those that change the baseline's decisions least.
         """
         if self.model.stairs is not None:  # by the whole model, because what a column costs becomes a row
             return Ray(self.program, plain=True).least_at(loss, changes)

@@ -6,11 +6,11 @@ r"""The one linear program: scaled sums, the rows of a model, and the way back f
     \mathrm{lo}_j \le \mathrm{mean}_{zj}(q) \le \mathrm{lo}_j + \varepsilon_j
 
 with :math:`\mathrm{mean}_{zj}(q) = \sum_{sd} \mathrm{value}_{zsdj} q_{zsd} / \sum_s \mathrm{among}_{zsj}` and a free
-level :math:`\mathrm{lo}_j` per component, so that rows grow with the groups and not with their pairs. These are a
+level :math:`\mathrm{lo}_j` per measure, so that rows grow with the groups and not with their pairs. These are a
 gap's rows; every requirement writes its own (:mod:`felicific._problem.requirements`).
 
 Scaling decides whether the answer is right. Per (z, s) the value at a reference decision moves to the
-right-hand side; a component's rows are divided by its largest coefficient; costs are regrets scaled to one.
+right-hand side; a measure's rows are divided by its largest coefficient; costs are regrets scaled to one.
 What comes back is evaluated again from q in the user's units, and an answer that fails that check raises.
 
 Further rows keep a decision's probability from falling as the score rises, and a policy that may not see the
@@ -62,8 +62,8 @@ class Program:
     requirements need, then the excess that the elastic program minimises. There is a table of cells for every group,
     or one for all when the policy does not see the group: ``occupied`` says where somebody is, and ``regret`` is what
     is minimised, of shape (tables, signals, decisions). Where signals of few people are treated ``alike``, the
-    aggregates hold their sums at the one that stands for them. ``changes`` is how far each column is from today's
-    decisions, where the signals do not tell.
+    aggregates hold their sums at the one that stands for them. ``changes`` is how far each column is from the
+    baseline's decisions, where the signals do not tell.
     """
 
     aggregates: Aggregates
@@ -131,7 +131,7 @@ class Program:
 
     @cached_property
     def corner_changes(self) -> Floats:
-        """How far each corner is from today's decisions."""
+        """How far each corner is from the baseline's decisions."""
         assert self.corners is not None, "they can be listed"
         if self.changes is not None:
             return self.corners.of_columns(self.changes)
@@ -145,17 +145,17 @@ class Program:
 
     @cached_property
     def counted(self) -> Floats:
-        """Weight inside ``among``, of shape (groups, components)."""
+        """Weight inside ``among``, of shape (groups, measures)."""
         return self.aggregates.counted
 
     @cached_property
     def rounding(self) -> Floats:
-        """Differences between group means that may be nothing but rounding, by component."""
+        """Differences between group means that may be nothing but rounding, by measure."""
         return rounding_of(self.aggregates)
 
     @cached_property
     def swing(self) -> Floats:
-        """The most by which decisions can move the mean of a group, by component, not scaled."""
+        """The most by which decisions can move the mean of a group, by measure, not scaled."""
         return np.asarray(_largest(self.coefficients).sum(axis=1).max(axis=0) * self.scales)
 
     @cached_property
@@ -195,11 +195,11 @@ class Program:
         return place, place % self.occupied.shape[1]
 
     @cached_property
-    def today(self) -> Floats:
-        """Today's decision at every signal, as probabilities of shape (signals, D)."""
+    def baseline(self) -> Floats:
+        """The baseline's decision at every signal, as probabilities of shape (signals, D)."""
         n_decisions = self.aggregates.loss.shape[2]
-        today = self.aggregates.signal.today(len(self.aggregates.classes))
-        return np.asarray(np.arange(n_decisions) == today[:, None], dtype=np.float64)
+        baseline = self.aggregates.signal.baseline(len(self.aggregates.classes))
+        return np.asarray(np.arange(n_decisions) == baseline[:, None], dtype=np.float64)
 
     @cached_property
     def _climbs(self) -> bool:
@@ -236,7 +236,7 @@ class Program:
         return (1 if self.aggregates.rising else -1) if self._climbs else 0
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
-        """Columns and scaled coefficients of a weighted mean, over groups, of component ``j``."""
+        """Columns and scaled coefficients of a weighted mean, over groups, of measure ``j``."""
         groups = np.flatnonzero(shares)
         if len(groups) == 1:  # it has its own cells, one after the other, or all groups share them
             one = int(groups[0])
@@ -346,7 +346,7 @@ def check_asked(aggregates: Aggregates, rows: Sequence[Row], *, sees_group: bool
     check_room(
         SOLVED * aggregates.value.size,
         "The linear program",
-        f"{n_groups} groups x {n_signals:,} signals x {n_classes} decisions x {aggregates.value.shape[3]:,} components",
+        f"{n_groups} groups x {n_signals:,} signals x {n_classes} decisions x {aggregates.value.shape[3]:,} measures",
         "Use fewer score bins, or policy='label', merge classes or groups, or ask for a criterion of "
         "fewer parts, such as 'statistical_parity' instead of 'equalized_odds'.",
     )
@@ -359,16 +359,16 @@ def charged_losses(aggregates: Aggregates, change_cost: float) -> Floats:
 
 def changed_by(aggregates: Aggregates) -> Floats:
     """How many people every decision changes, cell by cell."""
-    if aggregates.today_mass is None:
+    if aggregates.baseline_mass is None:
         raise AggregatesError(
-            "These aggregates do not say what is decided today, so changes cannot be counted.",
+            "These aggregates have no baseline, so changes cannot be counted.",
             "Sum up the people again (aggregates that were merged may have lost it), or use change_cost=0.",
         )
-    return np.asarray(aggregates.mass[:, :, None] - aggregates.today_mass)
+    return np.asarray(aggregates.mass[:, :, None] - aggregates.baseline_mass)
 
 
 def rounding_of(aggregates: Aggregates) -> Floats:
-    """Differences between group means that may be nothing but rounding, by component."""
+    """Differences between group means that may be nothing but rounding, by measure."""
     size = _largest(aggregates.value).sum(axis=1) / aggregates.divisor
     return np.asarray(ROUNDING * size.max(axis=0))
 
@@ -379,10 +379,10 @@ def _largest(tables: Floats) -> Floats:
 
 
 def changes_of(program: Program) -> Floats:
-    """How far every column is from today's decisions; at most 1.
+    """How far every column is from the baseline's decisions; at most 1.
 
-    A change counts for as many people as it concerns, and the more, the further they are from where today's decision
-    turns into another: by the share of the group that lies between, where signals have an order.
+    A change counts for as many people as it concerns, and the more, the further they are from where the baseline's
+    decision turns into another: by the share of the group that lies between, where signals have an order.
     """
     return program.columns(_changed_tables(program)) if program.changes is None else program.changes
 
@@ -392,17 +392,17 @@ def _changed_tables(program: Program) -> Floats:
     mass = aggregates.mass if program.sees_group else aggregates.mass.sum(axis=0, keepdims=True)
     n_classes = aggregates.loss.shape[2]
     if aggregates.listed:  # the signals do not tell, so by how many people each decision changes
-        if aggregates.today_mass is None:
+        if aggregates.baseline_mass is None:
             return np.zeros((*mass.shape, n_classes))
         changed = changed_by(aggregates)
         changed = changed if program.sees_group else changed.sum(axis=0, keepdims=True)
         return np.asarray(changed / (changed.max(initial=0.0) or 1.0))
-    today = aggregates.signal.today(n_classes)
+    baseline = aggregates.signal.baseline(n_classes)
     far = np.ones(mass.shape)
     for run in aggregates.signal.runs(n_classes):
         if len(run) < 2:
             continue
-        here, part = today[run.start : run.stop], mass[:, run.start : run.stop]
+        here, part = baseline[run.start : run.stop], mass[:, run.start : run.stop]
         middle = part.cumsum(axis=1) - part / 2
         turns = np.flatnonzero(np.diff(here)) + 1
         edges = [part[:, :turn].sum(axis=1) for turn in turns] or [np.zeros(len(mass))]
@@ -413,7 +413,7 @@ def _changed_tables(program: Program) -> Floats:
     far /= largest if largest > 0 else 1.0
     tables = np.zeros((*mass.shape, n_classes))
     for d in range(n_classes):
-        np.multiply(far, today != d, out=tables[:, :, d])
+        np.multiply(far, baseline != d, out=tables[:, :, d])
     return tables
 
 
@@ -429,20 +429,20 @@ def policy_of(program: Program, columns: Floats) -> Floats:
 def policy_in(program: Program, q: Floats) -> Floats:
     """The policy of tables that are known where somebody is, and are filled here.
 
-    An empty cell gets today's decision, never an arbitrary vertex. Where people keep a chance, so does whoever will be
-    in an empty cell.
+    An empty cell gets the baseline's decision, never an arbitrary vertex. Where people keep a chance, so does whoever
+    will be in an empty cell.
     """
     n_groups, n_classes, labels = len(program.aggregates.loss), q.shape[2], len(program.aggregates.classes)
     if program.aggregates.listed:
         return _filled(program, q, labels)
     floors, (place, signal) = None, program.lacking
-    today, flat = program.today, q.reshape(-1)
+    baseline, flat = program.baseline, q.reshape(-1)
     if any(row.chance is not None for row in program.rows):
         floors = floors_in(program.rows, program.aggregates.signal, n_groups, labels, n_classes)
-        today = (floors + (1.0 - floors.sum(axis=2, keepdims=True)) * today).reshape(-1, n_classes)
+        baseline = (floors + (1.0 - floors.sum(axis=2, keepdims=True)) * baseline).reshape(-1, n_classes)
         signal = place
     for d in range(n_classes):
-        flat[place * n_classes + d] = today[:, d].take(signal)
+        flat[place * n_classes + d] = baseline[:, d].take(signal)
     for (_, decision), around in zip(program.chains, program.empty, strict=True):
         _keep_monotone(q, decision, *around)
     q = np.repeat(q, n_groups, axis=0) if len(q) < n_groups else q
@@ -451,7 +451,7 @@ def policy_in(program: Program, q: Floats) -> Floats:
 
 
 def _filled(program: Program, q: Floats, n_labels: int) -> Floats:
-    """The policy of listed decisions: an empty cell gets what is decided there today, if signals tell that.
+    """The policy of listed decisions: an empty cell gets what the baseline decides there, if signals tell that.
 
     Where that would break the order of the decisions, or signals do not tell, it gets what the nearest cell gets in
     which somebody is: of the group, or of all groups where the group has nobody.
@@ -461,7 +461,7 @@ def _filled(program: Program, q: Floats, n_labels: int) -> Floats:
     held = np.broadcast_to(program.occupied, aggregates.mass.shape)
     told = _told_by_signals(aggregates)
     if any(row.chance is not None for row in program.rows):
-        told[:] = -1  # today's decisions leave nobody a chance
+        told[:] = -1  # the baseline's decisions leave nobody a chance
     everybody = np.asarray(held.any(axis=0))
     for run in aggregates.signal.runs(n_labels):
         for z in range(n_groups):
@@ -473,11 +473,11 @@ def _filled(program: Program, q: Floats, n_labels: int) -> Floats:
 
 
 def _told_by_signals(aggregates: Aggregates) -> Codes:
-    """What is decided today at every signal, -1 where nobody is; nowhere, if people of some signal are told apart."""
+    """The baseline at every signal, -1 where nobody is; nowhere, if people of some signal are told apart."""
     none = np.full(aggregates.mass.shape[1], -1)
-    if aggregates.today_mass is None:
+    if aggregates.baseline_mass is None:
         return none
-    everybody = aggregates.today_mass.sum(axis=0)
+    everybody = aggregates.baseline_mass.sum(axis=0)
     if ((everybody > 0).sum(axis=1) > 1).any():
         return none
     return np.where(everybody.any(axis=1), everybody.argmax(axis=1), none)
@@ -523,7 +523,7 @@ def _better(one: Floats, other: Floats, steps: int) -> bool:
 
 
 def _keep_monotone(q: Floats, decision: int, empty: Codes, below: Codes, above: Codes) -> None:
-    """Where today's decision of an empty cell would break the rule, take over the occupied neighbour's."""
+    """Where the baseline's decision of an empty cell would break the rule, take over the occupied neighbour's."""
     flat = q.reshape(-1, q.shape[2])
     own = flat[:, decision]
     here, less, more = (own[place] for place in (empty, below, above))

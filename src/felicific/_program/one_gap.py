@@ -88,7 +88,7 @@ def one_gap(program: Program, rows: Sequence[Row]) -> OneGap | None:
     floors = [row for row in rows if isinstance(row, MeanRow) and row.upper == math.inf]
     if len(gaps) + len(floors) < len(rows) or program.corners is None:
         return None
-    several = any(single_groups(row.said.shares) is None for row in (*gaps, *floors))
+    several = any(single_groups(row.goal.shares) is None for row in (*gaps, *floors))
     if several or (rows and not program.sees_group):
         return None
     # The tightest of gaps that are one is kept.
@@ -104,7 +104,7 @@ def _mirrored(program: Program, one: GapRow, other: GapRow) -> bool:
     j, k = one.j, other.j
     if one.moves != other.moves or not math.isclose(program.scales[j], program.scales[k], rel_tol=SMALL):
         return False
-    if one.said.names != other.said.names:
+    if one.goal.names != other.goal.names:
         return False
     constants, moves = program.constants, program.coefficients
     for sign in (-1.0, 1.0):
@@ -118,7 +118,7 @@ def _mirrored(program: Program, one: GapRow, other: GapRow) -> bool:
 
 
 def unasked(program: Program) -> tuple[Floats, float] | None:
-    """Where nothing is asked: of the policies of least cost the one nearest to today's decisions, and its cost.
+    """Where nothing is asked: of the policies of least cost the one nearest to the baseline's decisions, and its cost.
 
     None where corners cannot be listed.
     """
@@ -150,7 +150,7 @@ class OneGap:
         n_groups = len(corners.occupied)
         self.compared = np.zeros(n_groups, dtype=bool)
         if self.gap is not None:
-            self.compared[single_groups(self.gap.said.shares)] = True
+            self.compared[single_groups(self.gap.goal.shares)] = True
         constants = program.constants[:n_groups, self.j] if rows else np.zeros(n_groups)
         self.centre = float(constants[self.compared].mean()) if self.gap is not None else 0.0
         self.scale = float(program.scales[self.j]) if rows else 1.0
@@ -299,7 +299,7 @@ class OneGap:
         return float(((1.0 - share) * self.cost[rows, first] + share * self.cost[rows, second]).sum())
 
     def policy(self, place: Place) -> Floats:
-        """Of the policies that cost least there, the one nearest to today's decisions."""
+        """Of the policies that cost least there, the one nearest to the baseline's decisions."""
         mixed = self.hulls.mixed(self.means(place))
         if self.program.corner_changes.any():
             mixed = self._settled(place, mixed)
@@ -344,7 +344,7 @@ class _Pins:
         own = np.maximum(first, self.floor)
         near = not self.compared.any() or np.ptp(own[self.compared]) <= self.width
         if near and not (self.lifted | self.lowered).any():
-            # Nobody is in anybody's way, however wide the gap: all are at a corner, and no lot is drawn.
+            # Nobody is in anybody's way, however wide the gap: all are at a corner, and nothing is drawn.
             return np.clip(np.where(self.floored, self.floor, own), hulls.low, hulls.high)
         t = self._level(hulls, place.t) if self.compared.any() else place.t
         u = place.u if t == place.t else t + self.width
@@ -388,7 +388,7 @@ class _Pins:
 
 def _group_of(row: MeanRow) -> int:
     """The one that a floor is under."""
-    (z,) = single_groups(row.said.shares)  # type: ignore[misc]  # it is one
+    (z,) = single_groups(row.goal.shares)  # type: ignore[misc]  # it is one
     return int(z)
 
 

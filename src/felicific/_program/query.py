@@ -1,6 +1,6 @@
 r"""Queries: aggregates of people in a table that is not in memory, by one query of its engine.
 
-Rows are grouped by (group, signal, what is decided today, label), and the engine adds up the products
+Rows are grouped by (group, signal, the baseline, label), and the engine adds up the products
 
 .. math:: w_i W_{is}, \qquad w_i W_{is} a_j(i), \qquad w_i W_{is} a_j(i) (\eta_j(d; i) - o_j).
 
@@ -118,7 +118,7 @@ def _regrouped(aggregates: Aggregates, groups: tuple[Any, ...]) -> Aggregates:
 
 
 class Query:
-    """One aggregation by (group, signal, decision today, label)."""
+    """One aggregation by (group, signal, decision by the baseline, label)."""
 
     def __init__(self, people: LazyPeople, engine: QueryEngine, signal: Signal) -> None:
         self.people, self.engine, self.signal = people, engine, signal
@@ -126,12 +126,12 @@ class Query:
         self.columns = people.columns
         self.decisions, self.labels = self.problem.decisions.tolist(), self.problem.labels.tolist()
         self.spreads = signal.spreads(len(self.labels))
-        if self.columns.proba is None and self.columns.predicted is None:
-            raise DataError("There are neither probabilities nor predictions.", "Pass proba= or predicted=.")
-        if self.columns.proba is None and signal.needs_proba:
+        if self.columns.score is None and self.columns.predicted is None:
+            raise DataError("There are neither probabilities nor predictions.", "Pass score= or predicted=.")
+        if self.columns.score is None and signal.needs_proba:
             raise DataError(
                 f"The {signal.kind} policy sees probabilities.",
-                "Name their columns in proba=, or use policy='label'.",
+                "Name their columns in score=, or use policy='label'.",
             )
 
     def aggregates(self) -> Aggregates:
@@ -158,28 +158,28 @@ class Query:
             frame = frame.filter(number.is_null() | (number != 0.0))
             wrong.append((number < 0.0) | (number >= np.inf))
             frame = frame.with_columns(number.alias("w"))
-        if self.columns.proba is not None:
+        if self.columns.score is not None:
             frame = self._with_shares(frame, wrong)
         wrong += self._outside()
         labels = nw.lit(0, dtype=nw.Int64)
         if self.columns.y is not None:
             labels = self._coded(engine.column(self.columns.y, "y"), self.labels)
         own, known = self._own(), self.problem.decided_as
-        if self.columns.today is not None:
-            today = self._coded(engine.column(self.columns.today, "today"), self.decisions)
+        if self.columns.baseline is not None:
+            baseline = self._coded(engine.column(self.columns.baseline, "baseline"), self.decisions)
             wrong.append(own == len(self.labels))
         elif known is None:
-            today = own
+            baseline = own
         else:  # where nobody knows it, the first stands for all
-            today = nw.lit(len(self.decisions), dtype=nw.Int64)
+            baseline = nw.lit(len(self.decisions), dtype=nw.Int64)
             for k, place in enumerate(known.tolist()):
                 code = nw.lit(max(place, 0), dtype=nw.Int64)
-                today = nw.when(own == k).then(code).otherwise(today)
+                baseline = nw.when(own == k).then(code).otherwise(baseline)
             wrong.append(own == len(self.labels))
-        # What is decided today is looked at by what may be wrong.
+        # The baseline is looked at by what may be wrong.
         frame = frame.with_columns(
             own.alias("own"),
-            today.alias("today"),
+            baseline.alias("baseline"),
             labels.alias("label"),
             *(column.expr.alias(f"g{i}") for i, column in enumerate(plan.group)),
         )
@@ -189,7 +189,9 @@ class Query:
         frame = frame.with_columns(nw.when(flag).then(nw.lit(1)).otherwise(nw.lit(0)).alias("bad"))
         top = nw.col("own") if self.columns.predicted is None else self._top
         cell = self.signal.key(len(self.labels), top)
-        key = (cell * (len(self.decisions) + 1) + nw.col("today")) * (len(self.labels) + 1) + nw.col("label")
+        key = (cell * (len(self.decisions) + 1) + nw.col("baseline")) * (len(self.labels) + 1) + nw.col(
+            "label"
+        )
         return frame.with_columns(key.alias("key"))
 
     def _unusable(self) -> list[Any]:
@@ -212,7 +214,7 @@ class Query:
         """With probabilities s0, s1, ... that sum to one, and the largest of them, best."""
         import narwhals as nw
 
-        shares = [self.engine.column(name, "proba").astype(float).expr for name in self.columns.proba]
+        shares = [self.engine.column(name, "score").astype(float).expr for name in self.columns.score]
         if len(shares) == 1:
             shares = [nw.lit(1.0) - shares[0], shares[0]]
         total, every = shares[0], range(len(shares))
@@ -279,7 +281,7 @@ class Query:
         return code
 
     def _values(self) -> dict[str, Any]:
-        """Every component's value at every decision, and every loss, that looks at x."""
+        """Every measure's value at every decision, and every loss, that looks at x."""
         values = {}
         for j, worth in enumerate(self.plan.values):
             for d, value in enumerate(worth or ()):
@@ -299,7 +301,7 @@ class Query:
         return found
 
     def _origins(self, frame: Any) -> list[float | None]:
-        """A typical value of every component that looks at x, from the first rows."""
+        """A typical value of every measure that looks at x, from the first rows."""
         origins: list[float | None] = [None] * len(self.problem.happiness)
         looking = [j for j, values in enumerate(self.plan.values) if values is not None]
         if not looking:
@@ -365,10 +367,10 @@ class Query:
         n_decisions, n_labels = len(self.decisions), len(self.labels)
         key = np.array(as_list(result, "key"), dtype=np.int64)
         label, rest = key % (n_labels + 1), key // (n_labels + 1)
-        today, cell = rest % (n_decisions + 1), rest // (n_decisions + 1)
+        baseline, cell = rest % (n_decisions + 1), rest // (n_decisions + 1)
         if (label == n_labels).any() and not self.problem.looks_at_y:
             return _batchwise(self.people, self.signal)  # some are missing, and nobody asks for them
-        if (label == n_labels).any() or (today == n_decisions).any():
+        if (label == n_labels).any() or (baseline == n_decisions).any():
             raise DataError("Some labels are not among the classes.", "Name every class there is.")
         keys = [as_objects(as_list(result, f"g{i}")) for i in range(len(self.plan.group))]
         refuse_taken(keys, self.columns.missing_group)
@@ -379,7 +381,9 @@ class Query:
                 known, int(as_floats(result, "n").sum()), float(sums.get("m_0", np.zeros(1)).sum())
             )
         codes = encode_groups(group, known)
-        found = _Keys(self, known, codes, np.asarray(group), label, today, cell, as_floats(result, "n"), sums)
+        found = _Keys(
+            self, known, codes, np.asarray(group), label, baseline, cell, as_floats(result, "n"), sums
+        )
         return found.aggregates(origins)
 
 
@@ -392,7 +396,7 @@ class _Keys:
     z: Codes
     group: Array
     label: Codes
-    today: Codes
+    baseline: Codes
     cell: Codes
     counts: Floats
     sums: dict[str, Floats]
@@ -403,26 +407,26 @@ class _Keys:
         shape = (len(self.known), signal.size(n_labels))
         k, j = len(problem.decisions), len(problem.happiness)
         check_size(*shape, k, j)
-        known = self._knows_today
-        now = problem.decisions[self.today] if problem.looks_at_today and known else None
+        known = self._knows_baseline
+        now = problem.decisions[self.baseline] if problem.looks_at_baseline and known else None
         codes = None if self.query.columns.y is None else self.label
         names = None if codes is None else problem.labels[codes]
         batch = Batch(None, names, codes, self.group, np.arange(len(self.z)), now)
         worth = worth_of(problem, batch)
-        mass, loss, today_loss = np.zeros(shape), np.zeros((*shape, k)), np.zeros(shape)
+        mass, loss, baseline_loss = np.zeros(shape), np.zeros((*shape, k)), np.zeros(shape)
         value, among, square = np.zeros((*shape, k, j)), np.zeros((*shape, j)), np.zeros((*shape, k, j))
         more, less = np.zeros((*shape, k, j)), np.zeros((*shape, k, j))
-        today_value, today_mass, origin = np.zeros((*shape, j)), np.zeros((*shape, k)), list(origins)
+        baseline_value, baseline_mass, origin = np.zeros((*shape, j)), np.zeros((*shape, k)), list(origins)
         for s, cell in enumerate(signal.of_key(self.cell, n_labels)):
             index = (self.z, cell)
             weight = self.sums.get(f"m_{s}", self.counts)
             np.add.at(mass, index, weight)
-            np.add.at(today_mass, (*index, self.today), weight)
-            self._place(loss, today_loss, index, self._lost(worth, s, weight))
+            np.add.at(baseline_mass, (*index, self.baseline), weight)
+            self._place(loss, baseline_loss, index, self._lost(worth, s, weight))
             for c in range(j):
                 inside, values, squares = self._happy(worth, c, s, weight, origin)
                 np.add.at(among[..., c], index, inside)
-                self._place(value[..., c], today_value[..., c], index, values)
+                self._place(value[..., c], baseline_value[..., c], index, values)
                 for d, column in enumerate(squares):
                     np.add.at(square[..., d, c], index, column)
                 for sums, columns in zip((more, less), self._moved(worth, c, s, weight), strict=True):
@@ -430,9 +434,9 @@ class _Keys:
                         np.add.at(sums[..., d, c], index, column)
         refuse_overflow(problem, value, loss)
         compared: dict[str, Any] = {
-            "today_loss": today_loss,
-            "today_value": today_value,
-            "today_mass": today_mass,
+            "baseline_loss": baseline_loss,
+            "baseline_value": baseline_value,
+            "baseline_mass": baseline_mass,
             "gains": more,
             "loses": less,
         }
@@ -441,7 +445,7 @@ class _Keys:
             decisions=problem.decisions,
             rising=problem.rising,
             groups=self.known,
-            components=problem.components,
+            measures=problem.measures,
             signal=signal,
             loss_name=problem.loss.name,
             origin=np.array([0.0 if number is None else number for number in origin]),
@@ -455,19 +459,20 @@ class _Keys:
             weight_kind=self.query.columns.weight_kind,
             attributes=self.query.columns.attributes,
             unknown=self.query.columns.missing_group,
+            baseline_given=self.query.columns.baseline is not None,
             whole=not np.any(self.sums.get("parts", 0.0)),
         )
 
     @property
-    def _knows_today(self) -> bool:
-        """Whether it is known what is decided today."""
+    def _knows_baseline(self) -> bool:
+        """Whether there is a baseline."""
         known = self.query.problem.decided_as
-        return self.query.columns.today is not None or known is None or bool((known >= 0).all())
+        return self.query.columns.baseline is not None or known is None or bool((known >= 0).all())
 
-    def _place(self, sums: Floats, today: Floats, index: Any, columns: Floats) -> None:
+    def _place(self, sums: Floats, baseline: Floats, index: Any, columns: Floats) -> None:
         for d, column in enumerate(columns):
             np.add.at(sums[..., d], index, column)
-        np.add.at(today, index, columns[self.today, np.arange(len(self.today))])
+        np.add.at(baseline, index, columns[self.baseline, np.arange(len(self.baseline))])
 
     def _lost(self, worth: Worth, s: int, weight: Floats) -> Floats:
         """Loss of every decision, key by key."""
@@ -497,16 +502,16 @@ class _Keys:
         return inside, inside * away, inside * away**2
 
     def _moved(self, worth: Worth, j: int, s: int, weight: Floats) -> tuple[Floats, Floats]:
-        """Weight of those who get more, and less, from every decision than from today's, key by key."""
+        """Weight of those who get more, and less, from every decision than from the baseline's, key by key."""
         if self.query.plan.values[j] is None:
             numbers, counted = worth.values(j)
             inside = weight if counted is None else weight * counted
-            now = numbers[self.today, np.arange(len(self.today))]
+            now = numbers[self.baseline, np.arange(len(self.baseline))]
             return inside * (numbers > now), inside * (numbers < now)
         k = len(self.query.decisions)
         more, less = np.zeros((k, len(self.z))), np.zeros((k, len(self.z)))
         for t, d in permutations(range(k), 2):
-            here = self.today == t
+            here = self.baseline == t
             more[d, here] = self.sums[f"b{j}_{t}_{d}_{s}"][here]
             less[d, here] = self.sums[f"b{j}_{d}_{t}_{s}"][here]
         return more, less

@@ -17,7 +17,7 @@ def reweighted(
 ) -> Aggregates:
     r"""Aggregates of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
 
-    A component of ``fresh`` is taken as it is, and so is an ``exact_loss``. Of any other sum of ``labelled``, and of
+    A measure of ``fresh`` is taken as it is, and so is an ``exact_loss``. Of any other sum of ``labelled``, and of
     any other loss, :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without
     labelled people takes the mean of its nearest neighbours in the same group, and failing those of all groups
     together. Cells that are treated alike because they hold few labelled people share one mean.
@@ -25,19 +25,19 @@ def reweighted(
     alike = labelled.alike(sees_group)
     labelled = labelled if alike is None else labelled.moved(alike)
     unit = _Means(labelled, alike)
-    exact = {component.name: j for j, component in enumerate(fresh.components)}
+    exact = {measure.name: j for j, measure in enumerate(fresh.measures)}
     mass = fresh.mass
     sums: dict[str, Any] = {name: unit(array, mass) for name, array in labelled.known_sums.items()}
     square = sums.get("square")
-    for j, component in enumerate(labelled.components):
-        if component.name in exact:
-            i = exact[component.name]
+    for j, measure in enumerate(labelled.measures):
+        if measure.name in exact:
+            i = exact[measure.name]
             shift = fresh.origin[i] - labelled.origin[j]
             among = fresh.among[..., i]
             sums["among"][..., j] = among
             sums["value"][..., j] = fresh.value[..., i] + shift * among[:, :, None]
-            if fresh.today_value is not None and "today_value" in sums:
-                sums["today_value"][..., j] = fresh.today_value[..., i] + shift * among
+            if fresh.baseline_value is not None and "baseline_value" in sums:
+                sums["baseline_value"][..., j] = fresh.baseline_value[..., i] + shift * among
             if square is not None and fresh.square is not None:
                 moved = 2.0 * shift * fresh.value[..., i] + shift**2 * among[:, :, None]
                 square[..., j] = fresh.square[..., i] + moved
@@ -45,8 +45,10 @@ def reweighted(
                 if name in sums and getattr(fresh, name) is not None:
                     sums[name][..., j] = getattr(fresh, name)[..., i]
     if exact_loss:
-        sums |= {"loss": fresh.loss, "today_loss": fresh.today_loss}
-    known: dict[str, Any] = dict.fromkeys(OPTIONAL) | sums | {"mass": mass, "today_mass": fresh.today_mass}
+        sums |= {"loss": fresh.loss, "baseline_loss": fresh.baseline_loss}
+    known: dict[str, Any] = (
+        dict.fromkeys(OPTIONAL) | sums | {"mass": mass, "baseline_mass": fresh.baseline_mass}
+    )
     return replace(labelled, **known, rows=fresh.rows)
 
 

@@ -118,7 +118,7 @@ class Sifted:
         solved(self.solver)
 
     def settled(self, changes: Floats) -> Floats:
-        """The program's columns, of all optimal answers those that change today's decisions least."""
+        """The program's columns, of all optimal answers those that change the baseline's decisions least."""
         if not changes.any():
             return self.columns(np.array(self.solver.getSolution().col_value))
         self.take_ties()

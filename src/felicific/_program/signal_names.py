@@ -33,7 +33,7 @@ def resolve_policy(policy: Any) -> Signal | Individual:
         return policy
     if isinstance(policy, ValueCells):
         raise DataError(
-            "These are cells of a decision function, which FairClassifier alone cuts and sums up.",
+            "These are bins of a decision function, which FairClassifier alone cuts and sums up.",
             "Use fair.frontier_on(X, y) and fair.frontier_band(X, y), or policy='score'.",
         )
     raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
@@ -80,9 +80,9 @@ def choose_policy(
     return Score(), "there are two classes and the group is seen"
 
 
-def resolve_kind(policy: Any, proba: Any) -> Signal | Individual:
+def resolve_kind(policy: Any, score: Any) -> Signal | Individual:
     """What the policy sees: as it is asked for, else the score, or the label where there are no probabilities."""
-    return resolve_policy(policy if policy is not None else "label" if proba is None else "score")
+    return resolve_policy(policy if policy is not None else "label" if score is None else "score")
 
 
 def resolve_signal(policy: Any) -> Signal:

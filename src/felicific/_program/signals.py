@@ -37,7 +37,7 @@ class Individual:
     Parameters
     ----------
     calibration : {"isotonic", "sigmoid", "none"}, default="isotonic"
-        How the model's probabilities are calibrated, group by group, on the fitted rows. A component that ignores
+        How the model's probabilities are calibrated, group by group, on the fitted rows. A measure that ignores
         the label needs no probabilities.
 
     Examples
@@ -49,7 +49,7 @@ class Individual:
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ...     "loan": [10, 20, 30, 40, 10, 20, 30, 40],
     ... }
-    >>> policy = solve(people, policy=Individual("none"), proba="score", y="repaid", sensitive_features="sex",
+    >>> policy = solve(people, policy=Individual("none"), score="score", y="repaid", sensitive_features="sex",
     ...                happiness="decision * loan", gap=5.0, random_state=0)
     >>> policy.kind, round(policy.loss, 9), round(policy.gap, 9)
     ('individual', 0.0, 5.0)
@@ -112,7 +112,8 @@ class Signal(ABC):
     of_values, takes_values : bool
         Whether what it is made of are values of a decision function instead; whether such cells can stand for it.
     drawn : bool
-        Whether a person's signal is drawn by lot, so that sums over people do not tell each person's probabilities.
+        Whether a person's signal is decided at random, so that sums over people do not tell each person's
+        probabilities.
     ordered : bool
         Whether signals have neighbours.
     least : int
@@ -134,11 +135,11 @@ class Signal(ABC):
         """Number of signals."""
 
     @abstractmethod
-    def today(self, n_classes: int) -> Codes:
+    def baseline(self, n_classes: int) -> Codes:
         """Give the decision that the model itself takes at each signal."""
 
     @abstractmethod
-    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+    def spread(self, score: Floats | None, predicted: Codes | None) -> Spread:
         """Cells and weights W[i, s] of some rows."""
 
     def cell_of(self, row: list[float]) -> int | None:
@@ -197,8 +198,8 @@ class Signal(ABC):
         """The same without the rule that a probability may not fall, where there is that rule."""
         return None
 
-    def matched(self, proba: Floats | None, predicted: Codes) -> Signal:
-        """The same, matched to what the model itself decides about some people."""
+    def matched(self, score: Floats | None, predicted: Codes) -> Signal:
+        """The same, matched to what the model itself decides on some people."""
         return self
 
     def ranges(self, n_classes: int) -> list[tuple[int, float, float]]:
@@ -249,7 +250,7 @@ class _Unordered(Signal):
         """Return the number of classes."""
         return n_classes
 
-    def today(self, n_classes: int) -> Codes:
+    def baseline(self, n_classes: int) -> Codes:
         """Decide the label."""
         return np.arange(n_classes)
 
@@ -269,11 +270,11 @@ class SoftLabel(_Unordered):
     kind: ClassVar[str] = "soft-label"
     drawn: ClassVar[bool] = True
 
-    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+    def spread(self, score: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into every label, with its probability."""
-        proba = required(proba, self.kind)
-        n, k = proba.shape
-        return [(np.full(n, s), proba[:, s]) for s in range(k)]
+        score = required(score, self.kind)
+        n, k = score.shape
+        return [(np.full(n, s), score[:, s]) for s in range(k)]
 
     def describe_all(
         self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12
@@ -306,9 +307,9 @@ class Label(_Unordered):
     kind: ClassVar[str] = "label"
     needs_proba: ClassVar[bool] = False
 
-    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+    def spread(self, score: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its predicted label."""
-        return [(row_argmax(required(proba, self.kind)) if predicted is None else predicted, None)]
+        return [(row_argmax(required(score, self.kind)) if predicted is None else predicted, None)]
 
     def describe_all(
         self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12
@@ -378,19 +379,19 @@ class _Scored(Signal):
 
 @dataclass(frozen=True)
 class Score(_Scored):
-    r"""The cell of the model's score.
+    r"""The score bin: the range of scores that the model's score of a person falls into.
 
     With two classes the score p is the probability of ``classes[1]``. Rows are first counted in the fine bins
-    :math:`\lceil 4096 p \rceil`, which are the same everywhere, so the counts add; the bins are then joined to
-    ``bins`` cells of about equal mass. The model's own ``boundary`` always separates two cells, so today's
-    decisions are one of the policies. With more classes a cell is the predicted class and a range of its
+    :math:`\lceil 4096 p \rceil`, which are the same everywhere, so the counts add; these are then joined to
+    ``bins`` bins of about equal mass. The model's own ``boundary`` always separates two bins, so the model's
+    decisions are one of the policies. With more classes a bin is the predicted class and a range of its
     probability.
 
     Parameters
     ----------
     bins : int, optional
-        How many cells to make, the same ones for all groups; fewer only where there are fewer different scores, each
-        of which then has a cell of its own. By default 256. With more than two classes neighbouring cells of a label
+        How many bins to make, the same ones for all groups; fewer only where there are fewer different scores, each
+        of which then has a bin of its own. By default 256. With more than two classes neighbouring bins of a label
         are then treated alike in a group until 50 of its people are together, so that what a small group carries
         limits its own rules and nobody else's; the sentences of the policy say how many are left. A number that is
         given is kept in every group.
@@ -411,8 +412,8 @@ class Score(_Scored):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> for bins in (2, 256):  # with few cells, more people face a lottery
-    ...     policy = solve(people, policy=Score(bins=bins), proba="score", y="repaid", sensitive_features="sex",
+    >>> for bins in (2, 256):  # with few bins, more people face a lottery
+    ...     policy = solve(people, policy=Score(bins=bins), score="score", y="repaid", sensitive_features="sex",
     ...                    happiness="decision", gap=0.0, random_state=0)
     ...     print(bins, policy.share_drawn)
     2 0.25
@@ -438,16 +439,16 @@ class Score(_Scored):
         """Number of fine bins."""
         return FINE + 2 if n_classes == 2 else n_classes * (fine_per_class(n_classes) + 1)
 
-    def today(self, n_classes: int) -> Codes:
+    def baseline(self, n_classes: int) -> Codes:
         """Decide by the boundary, or the predicted class."""
         bins = np.arange(self.size(n_classes))
         if n_classes == 2:
             return np.asarray(bins > np.ceil(FINE * self.boundary), dtype=np.intp)
         return bins // (fine_per_class(n_classes) + 1)
 
-    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+    def spread(self, score: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its fine bin."""
-        return [(fine_bins(required(proba, self.kind), self.boundary), None)]
+        return [(fine_bins(required(score, self.kind), self.boundary), None)]
 
     def runs(self, n_classes: int) -> list[range]:
         """All bins of a predicted class in the order of its probability; with two classes, all bins."""
@@ -463,11 +464,11 @@ class Score(_Scored):
         bins = ScoreCells(tuple(range(1, self.size(len(classes)))), self.monotone, self.boundary)
         return bins.describe_all(stretches, classes, digits)
 
-    def matched(self, proba: Floats | None, predicted: Codes) -> Score:
+    def matched(self, score: Floats | None, predicted: Codes) -> Score:
         """With the boundary at which the model's own decision turns, when there are two classes."""
-        if proba is None or proba.shape[1] != 2:
+        if score is None or score.shape[1] != 2:
             return self
-        return replace(self, boundary=find_boundary(proba, predicted))
+        return replace(self, boundary=find_boundary(score, predicted))
 
     def check(self, n_classes: int) -> None:
         """Raise if there are fewer bins than labels."""
@@ -490,8 +491,8 @@ class Score(_Scored):
         self.check(n_classes)
         share = (mass / mass.sum(axis=1, keepdims=True).clip(min=1e-300)).mean(axis=0)
         cells = CELLS if self.bins is None else self.bins
-        today = self.today(n_classes)
-        forced = (np.flatnonzero(np.diff(today)) + 1).tolist()
+        baseline = self.baseline(n_classes)
+        forced = (np.flatnonzero(np.diff(baseline)) + 1).tolist()
         cuts = cuts_of(share, forced, max(cells, n_classes))
         cells_of_bins = np.searchsorted(np.array(cuts, dtype=np.intp), np.arange(len(share)), side="right")
         least = LEAST if self.bins is None and n_classes > 2 else 0
@@ -530,13 +531,15 @@ class ScoreCells(_Scored):
             raise DataError("The cuts of a score do not increase.", "Use Score(...) and let it choose them.")
         _check_boundary(self.boundary, self.monotone)
         if type(self.least) is not int or self.least < 0:
-            raise DataError(f"Cells of at least {self.least!r} people.", "Give a whole number, 0 or more.")
+            raise DataError(
+                f"Score bins of at least {self.least!r} people.", "Give a whole number, 0 or more."
+            )
 
     def check(self, n_classes: int) -> None:
         """Raise if a cut is beyond the last bin, or the model's boundary is not one."""
-        today = Score(2, self.monotone, self.boundary).today(n_classes)
-        forced = set((np.flatnonzero(np.diff(today)) + 1).tolist())
-        if max(self.cuts, default=0) >= len(today) or not forced <= set(self.cuts):
+        baseline = Score(2, self.monotone, self.boundary).baseline(n_classes)
+        forced = set((np.flatnonzero(np.diff(baseline)) + 1).tolist())
+        if max(self.cuts, default=0) >= len(baseline) or not forced <= set(self.cuts):
             raise DataError(
                 "The cuts of a score do not fit its classes.", "Use Score(...) and let it choose them."
             )
@@ -555,17 +558,17 @@ class ScoreCells(_Scored):
         """Number of cells."""
         return len(self.cuts) + 1
 
-    def today(self, n_classes: int) -> Codes:
+    def baseline(self, n_classes: int) -> Codes:
         """Decide what the model decides in the cell's first bin; no cell reaches over a boundary."""
-        return np.asarray(Score(2, self.monotone, self.boundary).today(n_classes)[self._starts])
+        return np.asarray(Score(2, self.monotone, self.boundary).baseline(n_classes)[self._starts])
 
-    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+    def spread(self, score: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its cell."""
-        proba = required(proba, self.kind)
-        bins = fine_bins(proba, self.boundary)
+        score = required(score, self.kind)
+        bins = fine_bins(score, self.boundary)
         if len(bins) < FINE:
             return [(np.searchsorted(self._starts[1:], bins, side="right"), None)]
-        return [(self.of_bins(proba.shape[1])[bins], None)]
+        return [(self.of_bins(score.shape[1])[bins], None)]
 
     def of_bins(self, n_classes: int) -> Codes:
         """The cell of every bin."""
@@ -589,7 +592,7 @@ class ScoreCells(_Scored):
         edges = lower_edges(ends, n_classes, self.boundary)
         return [
             (owner, low, 1.0 if high <= low else min(high, 1.0))
-            for owner, low, high in zip(self.today(n_classes).tolist(), edges, edges[1:], strict=False)
+            for owner, low, high in zip(self.baseline(n_classes).tolist(), edges, edges[1:], strict=False)
         ]
 
     def line(self, n_classes: int) -> float | None:
@@ -638,7 +641,7 @@ class ScoreCells(_Scored):
         """Say whose score lies from the first of these cells to the last."""
         k = len(classes)
         bins = [*self._starts.tolist(), Score(2, boundary=self.boundary).size(k)]
-        edges, owners = lower_edges(bins, k, self.boundary), self.today(k).tolist()
+        edges, owners = lower_edges(bins, k, self.boundary), self.baseline(k).tolist()
         return [
             self._described(edges[first], edges[last + 1], owners[first], classes, digits)
             for first, last in stretches
@@ -668,11 +671,11 @@ def _check_boundary(boundary: Any, monotone: Any) -> None:
         raise DataError(f"Whether the score is monotone is {monotone!r}.", "Say True or False.")
 
 
-def required(proba: Floats | None, kind: str) -> Floats:
+def required(score: Floats | None, kind: str) -> Floats:
     """Insist on probabilities."""
-    if proba is None:
+    if score is None:
         raise DataError(
             f"The {kind} policy sees probabilities.",
-            "Pass what the model's predict_proba returns as proba=, or use policy='label'.",
+            "Pass what the model's predict_proba returns as score=, or use policy='label'.",
         )
-    return proba
+    return score

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._documents import check_shape, read_numbers, refused
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import named_groups
 from felicific._program.aggregates import Outcome
 from felicific._program.crowd import CHOOSES
 from felicific._typing import Floats, Truths
@@ -21,7 +21,7 @@ from felicific._typing import Floats, Truths
 if TYPE_CHECKING:
     from felicific._program.generation import Columns, Generator
 
-#: People who have to be decided about otherwise for a step to tell how steep it is: people whom the model finds alike
+#: People whose decision has to change for a step to tell how steep it is: people whom the model finds alike
 #: move all at once, and a step between them moves nobody.
 MOVED = 8
 
@@ -42,7 +42,7 @@ class Slopes:
     Attributes
     ----------
     j : int
-        Position of the component.
+        Position of the measure.
     kappa : array of shape (groups,)
         The weight at which one deterministic policy gives every group the mean that the mixture gives it.
     slope : array of shape (groups,)
@@ -61,18 +61,18 @@ class Slopes:
 
     def to_json(self) -> dict[str, Any]:
         """As data."""
-        return {"component": self.j, **{name: getattr(self, name).tolist() for name in NUMBERS}}
+        return {"measure": self.j, **{name: getattr(self, name).tolist() for name in NUMBERS}}
 
     @classmethod
     def from_json(cls, content: object, shape: tuple[int, int]) -> Slopes | None:
-        """Read what :meth:`to_json` wrote, for so many groups and components; older files do not hold it."""
+        """Read what :meth:`to_json` wrote, for so many groups and measures; older files do not hold it."""
         if content is None:
             return None
-        if not isinstance(content, dict) or set(content) != {"component", *NUMBERS}:
+        if not isinstance(content, dict) or set(content) != {"measure", *NUMBERS}:
             raise refused("it does not say how weights move means")
-        j = content["component"]
+        j = content["measure"]
         if type(j) is not int or not 0 <= j < shape[1]:
-            raise refused("its slopes are of no component")
+            raise refused("its slopes are of no measure")
         found = cls(j, *(check_shape(name, read_numbers(content[name], name), shape[:1]) for name in NUMBERS))
         if any((part < 0).any() for part in (found.slope, found.swing, found.share)):
             raise refused("a slope, a swing or a share is negative")
@@ -85,17 +85,17 @@ def slopes_of(search: Generator, outcome: Outcome) -> Slopes | None:
     """The slopes where a mixture ended; None where nobody could steer by them.
 
     That is where the group is not seen, where happiness looks at the label or is a fraction, where people keep chances,
-    and where several components weigh.
+    and where several measures weigh.
     """
     crowd, columns = search.crowd, search.real
     j = _weighing(np.array(search.kappa))
     if j is None or not crowd.sees_group or search.ground.chances:
         return None
-    if crowd.components[j].looks_at_y or crowd.components[j].over:
+    if crowd.measures[j].looks_at_y or crowd.measures[j].over:
         return None
     swing = search.expected.totals["spread"][:, j] / columns.divisor[:, j]
     known = np.zeros(len(crowd.groups), dtype=bool)
-    known[known_groups(crowd.groups, crowd.attributes, crowd.unknown)] = True
+    known[named_groups(crowd.groups, crowd.attributes, crowd.unknown)] = True
     if not (swing[known] > 0).any():
         return None
     steps = _Steps.at(search, outcome.means[:, j] - crowd.origin[j], j, swing)
@@ -107,7 +107,7 @@ def slopes_of(search: Generator, outcome: Outcome) -> Slopes | None:
 
 
 def _weighing(kappas: Floats) -> int | None:
-    """The only component whose happiness weighs in some column, or the only one there is."""
+    """The only measure whose happiness weighs in some column, or the only one there is."""
     weighs = np.flatnonzero(kappas.any(axis=(0, 1))).tolist()
     if not weighs and kappas.shape[2] == 1:
         return 0
@@ -124,7 +124,7 @@ def _units(columns: Columns, swing: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Steps of the weight of a component from where a mixture ended; everything by group.
+    """Steps of the weight of a measure from where a mixture ended; everything by group.
 
     ``mean`` is the group's there, ``unit`` what weighs as much as the loss, ``room`` how far means can still go up (1)
     and down (-1), ``rows`` how many people there are.
@@ -158,7 +158,7 @@ class _Steps:
 
     def taken(self, search: Generator, width: float) -> dict[float, Floats]:
         """Means of the groups after a step up (1) and down (-1), by one pass over the people."""
-        shape, choices = (len(self.kappa), len(search.crowd.components)), []
+        shape, choices = (len(self.kappa), len(search.crowd.measures)), []
         for sign in self.room:
             weights = np.zeros(shape)
             weights[:, self.j] = self.kappa + sign * width * self.unit

@@ -11,8 +11,8 @@ import numpy as np
 
 from felicific._lazy import Lazy
 from felicific._problem.fractions import FractionGap, FreeLevel
-from felicific._problem.happiness import Component
-from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
+from felicific._problem.happiness import Measure
+from felicific._problem.rows import Goal, Requirement, Row, goals_of, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.fractions import TOLERANCE as LEVEL
 from felicific._program.fractions import (
@@ -45,20 +45,20 @@ class Solution:
     outcome : Outcome
         Loss, group means and gaps, evaluated from ``q``.
     prices : dict of str to float
-        For every gap (by component name) and every other requirement (by its words): loss given up per unit
+        For every gap (by measure name) and every other requirement (by its words): loss given up per unit
         by which it is tightened, what changed decisions cost included.
-    asked : tuple of Asked
+    goals : tuple of Goal
         What a policy is to remember of the requirements.
     level : Level or None
         Where fractions are compared, the level that was found and how well it is known.
-    worth : array of shape (groups, components), or None
+    worth : array of shape (groups, measures), or None
         Of a mixture, what one more unit of every group's mean is worth.
     """
 
     q: Floats
     outcome: Outcome
     prices: dict[str, float]
-    asked: tuple[Asked, ...] = ()
+    goals: tuple[Goal, ...] = ()
     level: Level | None = None
     worth: Floats | None = None
 
@@ -72,11 +72,11 @@ def solve_program(
     tolerance: float = LEVEL,
     start: float | None = None,
 ) -> Solution:
-    """Find the policy of least loss that meets every requirement; of several, the one nearest to today's decisions.
+    """Find the policy of least loss that meets every requirement; of several, the one nearest to the baseline.
 
-    With a ``change_cost``, of least loss plus so much for every person whose decision is not today's. Where fractions
-    are compared, the loss is the least one but for ``tolerance``, relative to what decisions can change of it, and the
-    search may ``start`` at the level of a neighbour.
+    With a ``change_cost``, of least loss plus so much for every person whose decision is not the baseline's. Where
+    fractions are compared, the loss is the least one but for ``tolerance``, relative to what decisions can change of
+    it, and the search may ``start`` at the level of a neighbour.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _solved(
     def checked(q: Floats, objective: float, prices: dict[str, float]) -> Solution:
         outcome = aggregates.evaluate(q)
         check_solution(program, outcome, q, objective)
-        return Solution(q, outcome, prices, asked_of(asked.rows), level)
+        return Solution(q, outcome, prices, goals_of(asked.rows), level)
 
     try:
         return checked(*(_by_hulls(program) or _by_program(program, level)))
@@ -319,12 +319,12 @@ def _none(proven: bool) -> str:
 
 
 def gap_error(
-    row: Row, component: Component, least: float, note: str = "", *, proven: bool = True
+    row: Row, measure: Measure, least: float, note: str = "", *, proven: bool = True
 ) -> InfeasibleError:
     """Say which gap can be reached when the one asked for cannot."""
     return InfeasibleError(
         f"{_none(proven)} brings the {row.words}: the least {'reachable gap' if proven else 'gap found'} is "
-        f"{component.quantity(rounded_up(least))}{note}.",
+        f"{measure.quantity(rounded_up(least))}{note}.",
         "Allow at least that gap, or let the policy see more (another policy=).",
         (row.words,),
         least,
@@ -340,14 +340,14 @@ def _explain(program: Program) -> InfeasibleError:
     if len(conflict) > 1 or row.width is None:
         return conflict_error(conflict)
     least, note = least_gap(program, row), ""
-    component, signal = program.aggregates.components[row.j], program.aggregates.signal
+    measure, signal = program.aggregates.measures[row.j], program.aggregates.signal
     relaxed = signal.relaxed()
     if relaxed is not None:
         free = replace(program.aggregates, signal=relaxed)
         least_free = least_gap(build(free, program.rows, sees_group=program.sees_group), row)
         if least_free < least * (1 - 1e-6):
-            note = f" ({component.quantity(rounded_up(least_free))} if it need not be monotone)"
-    return gap_error(row, component, least, note)
+            note = f" ({measure.quantity(rounded_up(least_free))} if it need not be monotone)"
+    return gap_error(row, measure, least, note)
 
 
 def _least_fraction(program: Program, row: FractionGap) -> InfeasibleError:
@@ -358,11 +358,11 @@ def _least_fraction(program: Program, row: FractionGap) -> InfeasibleError:
     ratios = answered(program, answer, row).ratios
     most = float(ratios.max() - ratios.min()) * (1.0 + 1e-9)
     least = least_eased(lambda width: can_meet(program, [row.within(width)]), most)
-    return gap_error(row, program.aggregates.components[row.j], least)
+    return gap_error(row, program.aggregates.measures[row.j], least)
 
 
 def least_gap(program: Program, row: Row) -> float:
-    """Least gap of one component that any policy reaches."""
+    """Least gap of one measure that any policy reaches."""
     tight = program.asking([row.moved(0.0)])
     found = one_gap(program, tight.rows)
     if found is not None:

@@ -50,7 +50,7 @@ def solved(solver: Any) -> bool:
 
 
 def settle(solver: Any, cost: Floats) -> Floats:
-    """Of all optimal answers, the one that changes today's decisions least; the solver has just found one of them.
+    """Of all optimal answers, the one that changes the baseline least; the solver has just found one of them.
 
     Whatever has a dual stays at its bound: that is the face of all optimal answers, and its vertices are vertices of
     the whole program, so nobody faces a lottery on account of this choice.

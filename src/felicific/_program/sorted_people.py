@@ -1,4 +1,4 @@
-r"""People sorted by the price of their happiness: where one component weighs, a policy is looked up and not summed.
+r"""People sorted by the price of their happiness: where one measure weighs, a policy is looked up and not summed.
 
 A deterministic policy that weighs one happiness by :math:`\kappa_z` takes, for person i, the decision d with the least
 :math:`c(d; i) - \kappa_z v(d; i)`. As :math:`\kappa_z` grows, a person moves along the lower convex hull of the own
@@ -48,15 +48,15 @@ SMALLEST = 32
 
 
 def by_price(people: Ledgers) -> Ground:
-    """The same people, sorted if they see one component weigh alone in their own group; else as they are."""
+    """The same people, sorted if they see one measure weigh alone in their own group; else as they are."""
     crowd = people.crowd
-    weighing = [j for j, component in enumerate(crowd.components) if not component.aside]
+    weighing = [j for j, measure in enumerate(crowd.measures) if not measure.aside]
     can_sort = crowd.sees_group and len(weighing) == 1 and len(crowd.decisions) > 1
     return SortedPeople(people, weighing[0]) if can_sort else people
 
 
 class SortedPeople:
-    """People in memory, sorted by what a unit of component ``j`` costs."""
+    """People in memory, sorted by what a unit of measure ``j`` costs."""
 
     def __init__(self, people: Ledgers, j: int) -> None:
         self.people, self.j = people, j
@@ -89,7 +89,7 @@ class SortedPeople:
         return self.people.explored(mixture)
 
     def columns(self, choices: list[Choice]) -> list[Sums]:
-        """What some deterministic policies do: those that weigh no other component are looked up."""
+        """What some deterministic policies do: those that weigh no other measure are looked up."""
         known = [
             fixed == CHOOSES and not np.delete(kappa, self.j, axis=1).any() for _, kappa, fixed in choices
         ]
@@ -171,7 +171,7 @@ class _Path:
 
     @classmethod
     def of(cls, people: Ledgers, j: int) -> _Path:
-        """Sort people by what component ``j`` costs them."""
+        """Sort people by what measure ``j`` costs them."""
         n, k = people.cost.shape
         vertex, start = np.zeros((n, k), dtype=np.intp), np.zeros(n, dtype=np.intp)
         slope, doubt = np.empty((n, k - 1)), np.empty((2, n))

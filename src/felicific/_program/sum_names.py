@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 #: The sums that stand in cells: arrays of shape (groups, signals, ...), by what the further axes are: decisions
-#: (d) and components (j).
+#: (d) and measures (j).
 SUMS = {
     "mass": "",
     "loss": "d",
     "value": "dj",
     "among": "j",
-    "today_loss": "",
-    "today_value": "j",
-    "today_mass": "d",
+    "baseline_loss": "",
+    "baseline_value": "j",
+    "baseline_mass": "d",
     "square": "dj",
     "gains": "dj",
     "loses": "dj",
@@ -19,13 +19,13 @@ SUMS = {
 }
 
 #: Those that aggregates may lack.
-OPTIONAL = ("today_mass", "square", "gains", "loses", "least_loss")
+OPTIONAL = ("baseline_mass", "square", "gains", "loses", "least_loss")
 
-#: And those that they lack only where decisions are listed and nobody said what is decided today.
-TODAY = ("today_loss", "today_value")
+#: And those that they lack only where decisions are listed and nobody named the baseline.
+BASELINE = ("baseline_loss", "baseline_value")
 
-#: Those that nobody knows where it is not known what is decided today.
-COMPARED = (*TODAY, "today_mass", "gains", "loses")
+#: Those that nobody knows where there is no baseline.
+COMPARED = (*BASELINE, "baseline_mass", "gains", "loses")
 
 #: Those that people are added up to; the others follow from them.
 ADDED = tuple(name for name in SUMS if name != "least_loss")

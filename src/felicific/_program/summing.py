@@ -35,7 +35,7 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Aggregates:
     Parameters
     ----------
     people : People
-        Who is summed over. Without labels no component may look at them; a loss that does is left at zero.
+        Who is summed over. Without labels no measure may look at them; a loss that does is left at zero.
     problem : Problem
         What is asked.
     signal : Signal
@@ -43,7 +43,7 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Aggregates:
     """
     if people.missing is not None:
         return _partly_labelled(people, problem, signal)
-    if problem.looks_at_today:
+    if problem.looks_at_baseline:
         people = replace(people, decisions=problem.decisions)
     whole = people.weight is None or bool((people.weight == np.rint(people.weight)).all())
     sums = _Sums(problem, people, signal, whole)
@@ -64,7 +64,7 @@ def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Aggreg
     assert said is not None, "labels may be missing"
     labels = range(len(problem.labels))
     supposed = [others.supposing(k, problem.labels) for k in labels]
-    beside_x = (*(part.label_beside_x for part in problem.happiness), problem.loss.label_beside_x)
+    beside_x = (*(part.label_with_x for part in problem.happiness), problem.loss.label_with_x)
     # Where score and group tell the chance of a label, how many somebody stands for is known once all are added.
     stands, label_proba = np.ones(len(known)), None
     if people.label_proba is not None:
@@ -95,7 +95,7 @@ def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Aggreg
             supposed=tuple(sum_people(part, problem, signal) for part in supposed),
             seen=_counts(known, signal, stands, len(labels)),
             squares=_counts(known, signal, stands * squares, len(labels)).sum(axis=2),
-            proba=_probabilities(people, signal),
+            score=_probabilities(people, signal),
             label_proba=label_proba,
             plain=plain.sum(axis=1),
             beside_x=beside_x,
@@ -126,9 +126,9 @@ def _counts(people: People, signal: Signal, times: Floats, n_labels: int) -> Flo
 
 def _probabilities(people: People, signal: Signal) -> Floats | None:
     """Sums of everybody's probabilities by group, signal and label."""
-    if people.proba is None:
+    if people.score is None:
         return None
-    n_labels = people.proba.shape[1]
+    n_labels = people.score.shape[1]
     g, s = len(people.groups), signal.size(n_labels)
     found = np.zeros((n_labels, g * s))
     for start in range(0, len(people), KEY_BATCH):
@@ -145,16 +145,16 @@ def _probabilities(people: People, signal: Signal) -> Floats | None:
 def _rises(supposed: list[People], problem: Problem, signal: Signal) -> dict[str, Floats]:
     """Of two labels: sums of what the second adds to loss and happiness, of those to whom it adds something."""
     one, other = supposed
-    people = replace(one, decisions=problem.decisions) if problem.looks_at_today else one
+    people = replace(one, decisions=problem.decisions) if problem.looks_at_baseline else one
     g, d, j = len(people.groups), len(problem.decisions), len(problem.happiness)
     s = signal.size(len(problem.labels))
     loss, value = np.zeros((g * s, d)), np.zeros((g * s, d, j))
-    today_loss, today_value = np.zeros(g * s), np.zeros((g * s, j))
+    baseline_loss, baseline_value = np.zeros(g * s), np.zeros((g * s, j))
     for part, batch in people.batches():
         n = len(batch)
         twin = replace(batch, y=other.y[part], labels=other.labels[part])  # type: ignore[index]  # they are supposed
         worths = [worth_of(problem, each) for each in (batch, twin)]
-        spread, today = _seen(people, signal, part)
+        spread, baseline = _seen(people, signal, part)
         everyone = np.arange(n)
 
         def add(sums: Floats, numbers: Floats, part: slice = part, spread: Spread = spread) -> None:
@@ -166,8 +166,8 @@ def _rises(supposed: list[People], problem: Problem, signal: Signal) -> dict[str
         rises = np.maximum(costs[1] - costs[0], 0.0)
         for k in range(d):
             add(loss[:, k], rises[k])
-        if today is not None:
-            add(today_loss, rises[today, everyone])
+        if baseline is not None:
+            add(baseline_loss, rises[baseline, everyone])
         for c in range(j):
             values = []
             for worth in worths:
@@ -176,13 +176,13 @@ def _rises(supposed: list[People], problem: Problem, signal: Signal) -> dict[str
             rises = np.maximum(values[1] - values[0], 0.0)
             for k in range(d):
                 add(value[:, k, c], rises[k])
-            if today is not None:
-                add(today_value[:, c], rises[today, everyone])
+            if baseline is not None:
+                add(baseline_value[:, c], rises[baseline, everyone])
     return {
         "rise_loss": loss.reshape(g, s, d),
         "rise_value": value.reshape(g, s, d, j),
-        "rise_today_loss": today_loss.reshape(g, s),
-        "rise_today_value": today_value.reshape(g, s, j),
+        "rise_baseline_loss": baseline_loss.reshape(g, s),
+        "rise_baseline_value": baseline_value.reshape(g, s, j),
     }
 
 
@@ -210,36 +210,36 @@ def checked(sums: Aggregates, problem: Problem, look: Callable[[], Codes], *, wh
 
 
 def _seen(people: People, signal: Signal, part: slice) -> tuple[Spread, Codes | None]:
-    """Signals of some people, weights included, and what is decided about them today, where that is known."""
+    """Signals of some people, weights included, and what the baseline decides on them, where that is known."""
     scores = people.scores(part)
     own = people.predictions(part, scores) if signal.of_classes else None
     weight = None if people.weight is None else people.weight[part]
     spread = [(cell, _product(weight, share)) for cell, share in signal.spread(scores, own)]
-    return spread, people.decisions_today(part, scores) if people.knows_today else None
+    return spread, people.decisions_baseline(part, scores) if people.knows_baseline else None
 
 
 def _by_keys(sums: _Sums, people: People) -> Aggregates:
-    """Count the people of every (group, signal, decision today, label), each then as one weighted row.
+    """Count the people of every (group, signal, decision by the baseline, label), each then as one weighted row.
 
     Without a function of x, all rows of such a key are alike.
     """
     problem, size = sums.problem, sums.mass.shape[1]
-    known, n_labels = people.knows_today, len(problem.labels)
+    known, n_labels = people.knows_baseline, len(problem.labels)
     n_decisions = len(problem.decisions) if known else 1
     counts = np.zeros(sums.mass.size * n_decisions * n_labels)
     for start in range(0, len(people), KEY_BATCH):
         part = slice(start, min(start + KEY_BATCH, len(people)))
-        spread, today = _seen(people, sums.signal, part)
+        spread, baseline = _seen(people, sums.signal, part)
         labels = people.labels[part]  # type: ignore[index]  # there are labels
         for cell, share in spread:
             place = people.codes[part] * size + cell
-            index = (place * n_decisions + (0 if today is None else today)) * n_labels + labels
+            index = (place * n_decisions + (0 if baseline is None else baseline)) * n_labels + labels
             counts += np.bincount(index, share, minlength=len(counts))
     held = np.flatnonzero(counts)
     label, now, place = held % n_labels, held // n_labels % n_decisions, held // (n_labels * n_decisions)
     z = place // size
     group = as_objects(people.groups)[z]
-    decided = problem.decisions[now] if problem.looks_at_today and known else None
+    decided = problem.decisions[now] if problem.looks_at_baseline and known else None
     batch = Batch(None, problem.labels[label], label, group, np.arange(len(held)), decided)
     sums.add(worth_of(problem, batch), z, [(place % size, counts[held])], now if known else None)
     return sums.aggregates()
@@ -258,8 +258,8 @@ class _Sums:
         # Cells come last, side by side in memory, because they are what is added up.
         self.mass, self.loss = np.zeros((g, s)), np.zeros((d, g, s))
         self.value, self.among = np.zeros((d, j, g, s)), np.zeros((j, g, s))
-        self.today_loss, self.today_value = np.zeros((g, s)), np.zeros((j, g, s))
-        self.today_mass, self.square = np.zeros((d, g, s)), np.zeros((d, j, g, s))
+        self.baseline_loss, self.baseline_value = np.zeros((g, s)), np.zeros((j, g, s))
+        self.baseline_mass, self.square = np.zeros((d, g, s)), np.zeros((d, j, g, s))
         self.gains, self.loses = np.zeros((d, j, g, s)), np.zeros((d, j, g, s))
         self.rows = np.zeros(g, dtype=np.int64)
 
@@ -275,12 +275,12 @@ class _Sums:
         keys = self.mass.size * len(self.problem.decisions) * len(self.problem.labels)
         return keys <= MOST_KEYS and not self.problem.looks_at_x
 
-    def add(self, worth: Worth, group: Codes, spread: Spread, today: Codes | None) -> None:
-        """Add some people; ``spread`` are their signals, weights included, and ``today`` is None if nobody knows it."""
+    def add(self, worth: Worth, group: Codes, spread: Spread, baseline: Codes | None) -> None:
+        """Add some people; ``spread`` are their signals, weights included; ``baseline`` is None if there is none."""
         with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
-            self._add(worth, group, spread, today)
+            self._add(worth, group, spread, baseline)
 
-    def _add(self, worth: Worth, group: Codes, spread: Spread, today: Codes | None) -> None:
+    def _add(self, worth: Worth, group: Codes, spread: Spread, baseline: Codes | None) -> None:
         g, s = self.mass.shape
         cells = [(group * s + cell, share) for cell, share in spread]
         place: slice | Codes = slice(None)
@@ -300,31 +300,31 @@ class _Sums:
         everyone = np.arange(len(group))
         mass = per_cell(None)
         grow(self.mass, mass)
-        for d in range(len(self.today_mass)) if today is not None else ():
-            grow(self.today_mass[d], per_cell(np.asarray(today == d, dtype=np.float64)))
+        for d in range(len(self.baseline_mass)) if baseline is not None else ():
+            grow(self.baseline_mass[d], per_cell(np.asarray(baseline == d, dtype=np.float64)))
         if worth.knows_cost:
             cost = worth.cost
             for d in range(len(cost)):
                 grow(self.loss[d], per_cell(cost[d]))
-            if today is not None:
-                grow(self.today_loss, per_cell(cost[today, everyone]))
+            if baseline is not None:
+                grow(self.baseline_loss, per_cell(cost[baseline, everyone]))
         for j in range(len(self.problem.happiness)):
-            self._add_values(j, worth, today, mass, per_cell, grow)
+            self._add_values(j, worth, baseline, mass, per_cell, grow)
 
     def _add_values(
         self,
         j: int,
         worth: Worth,
-        today: Codes | None,
+        baseline: Codes | None,
         mass: Floats,
         per_cell: Callable[[Floats | None], Floats],
         grow: Callable[[Floats, Floats], None],
     ) -> None:
-        """Add what decisions are worth by one component."""
+        """Add what decisions are worth by one measure."""
         values, counted = worth.values(j)
         inside = None if counted is None else counted.astype(np.float64)
-        if today is not None:
-            now = values[today, np.arange(len(today))]
+        if baseline is not None:
+            now = values[baseline, np.arange(len(baseline))]
             for d in range(len(values)):
                 grow(self.gains[d, j], per_cell(_product(inside, (values[d] > now).astype(np.float64))))
                 grow(self.loses[d, j], per_cell(_product(inside, (values[d] < now).astype(np.float64))))
@@ -339,9 +339,9 @@ class _Sums:
             rate = self.problem.happiness[j].rate
             squares = np.abs(counts) if rate else per_cell(_product(inside, values[d] ** 2))
             grow(self.square[d, j], squares)
-        if today is not None:
-            own = values[today, np.arange(len(today))]
-            grow(self.today_value[j], per_cell(_product(inside, own)))
+        if baseline is not None:
+            own = values[baseline, np.arange(len(baseline))]
+            grow(self.baseline_value[j], per_cell(_product(inside, own)))
 
     def aggregates(self) -> Aggregates:
         """Return the sums so far, if they are finite."""
@@ -351,7 +351,7 @@ class _Sums:
             return np.moveaxis(array, (-2, -1), (0, 1))
 
         sums: dict[str, Any] = {name: cells_first(name) for name in ADDED}
-        if not self.people.knows_today:
+        if not self.people.knows_baseline:
             sums |= dict.fromkeys(COMPARED)
         refuse_overflow(self.problem, sums["value"], sums["loss"])
         return Aggregates(
@@ -361,13 +361,14 @@ class _Sums:
             groups=self.people.groups,
             attributes=self.people.attributes,
             unknown=self.people.unknown,
-            components=self.problem.components,
+            measures=self.problem.measures,
             signal=self.signal,
             loss_name=self.problem.loss.name,
             origin=np.array([0.0 if origin is None else origin for origin in self.origin]),
             rows=self.rows,
             weight_kind=self.people.weight_kind,
             whole=self.whole,
+            baseline_given=self.people.baseline is not None,
             **sums,
         )
 

@@ -14,9 +14,10 @@ from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People, changes
 from felicific._people.weights import WeightKind
+from felicific._problem.decisions import predicts_amounts
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
-from felicific._problem.problem import Problem, asked_of
+from felicific._problem.problem import Problem, problem_of
 from felicific._problem.rows import Requirement
 from felicific._program.aggregates import Aggregates
 from felicific._program.query import sum_lazily
@@ -39,8 +40,7 @@ def compute_aggregates(
 def aggregate(
     table: Table,
     *,
-    proba: Any = None,
-    prediction: Any = None,
+    score: Any = None,
     y: Any = None,
     sensitive_features: Any,
     happiness: HappinessLike,
@@ -51,7 +51,7 @@ def aggregate(
     groups: Sequence[Any] | None = None,
     favourable: Any = None,
     predicted: Any = None,
-    today: Any = None,
+    baseline: Any = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     constraints: Iterable[Requirement] = (),
@@ -66,13 +66,9 @@ def aggregate(
         The people, as a happiness function will see them. A lazy table (Polars LazyFrame, DuckDB relation, Dask or
         PySpark dataframe, Arrow dataset) or the path, folder or pattern of Parquet files is summed by its own
         engine; the other arguments then name columns.
-    proba : column, {class: column}, list of columns, or array of shape (n, K) or (n,)
+    score : column, {class: column}, list of columns, or array of shape (n, K) or (n,)
         The model's probabilities. A list is in the order of the sorted classes; with two classes the score of the
         second alone will do.
-    prediction : column name or array
-        Instead of ``proba``, a number that the model predicts: the aggregates are then those of amounts, of the squared
-        error alone. ``decisions=(low, high)`` bounds the amounts and fixes the bins, so that sums of several sites
-        add; without it the least and the largest prediction do.
     y, sample_weight : column name or array
         Labels, which may be left out where neither the loss nor happiness looks at them; weights: 2 is the row twice
         in every sum, 0 the row absent.
@@ -85,7 +81,7 @@ def aggregate(
         What the policy will see; by default the score, or the label where there are no probabilities.
     loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
         What a decision costs the decision maker. A matrix has a row for every class and a column for every decision;
-        "changes" counts decisions that are not today's, and nothing else.
+        "changes" counts decisions that are not the baseline's, and nothing else.
     decisions : sequence, optional
         What may be decided, from the worst to the best for the person, where that is not the classes:
         ``["refuse", "refer", "approve"]``, or numbers. The last is the favourable decision.
@@ -95,8 +91,11 @@ def aggregate(
         The decision that people hope for; the last class by default. Where decisions are listed, the label by whose
         score they may only get better.
     predicted : column name or array, optional
-        The label that the model predicts, which a ``"label"`` policy reads; by default the most probable class.
-    today : column name or array, optional
+        The label that the model predicts, which a ``"label"`` policy reads; by default the most probable class. Without
+        ``score``, and with ``loss="squared"`` or ``decisions=(low, high)``, an amount: the aggregates are then those of
+        amounts. ``decisions`` fixes the bins, so that sums of several sites add; without it the least and the largest
+        prediction do.
+    baseline : column name or array, optional
         What the existing system decides, the baseline; by default what the model predicts, if all of that are
         decisions.
     weight_kind : {"frequency", "sampling"}, optional
@@ -123,26 +122,26 @@ def aggregate(
     >>> from felicific import aggregate
     >>> people = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1],
     ...           "loan": [10, 20, 30, 40]}
-    >>> sums = aggregate(people, proba="score", y="repaid", sensitive_features="sex",
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex",
     ...                happiness={"funding": "decision * loan"})
-    >>> sums.groups, sums.today.means[:, 0].tolist(), sums.today.gaps.tolist()
+    >>> sums.groups, sums.baseline.means[:, 0].tolist(), sums.baseline.gaps.tolist()
     (('f', 'm'), [15.0, 20.0], [5.0])
     """
-    if prediction is not None:
+    if predicts_amounts(score, predicted, loss, decisions, policy):
         # What decides amounts stands above this module.
         return import_module("felicific._amounts.doors").aggregates_of_amounts(
-            table, prediction=prediction, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
-            decisions=decisions, groups=groups, today=today, sample_weight=sample_weight, missing_group=missing_group,
-            policy=policy, constraints=constraints, proba=proba, predicted=predicted, classes=classes,
+            table, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
+            decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight,
+            missing_group=missing_group, policy=policy, constraints=constraints, score=score, classes=classes,
             favourable=favourable, missing_labels=missing_labels,
         )  # fmt: skip
-    signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
+    signal = resolve_signal(policy if policy is not None else "label" if score is None else "score")
     columns = Columns(
         sensitive_features,
         y,
-        proba,
+        score,
         predicted,
-        today,
+        baseline,
         weight=sample_weight,
         weight_kind=weight_kind,
         missing_group=missing_group,
@@ -150,7 +149,7 @@ def aggregate(
         listed=decisions is not None,
     )
     asked = partial(
-        asked_of,
+        problem_of,
         decisions=decisions,
         happiness=happiness,
         loss=loss,

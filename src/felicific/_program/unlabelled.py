@@ -48,7 +48,7 @@ class Standing:
         score and group, once).
     supposed : tuple of Aggregates
         The same as if each label were theirs.
-    rise_loss, rise_value, rise_today_loss, rise_today_value : array, or None
+    rise_loss, rise_value, risebaseline_loss, risebaseline_value : array, or None
         Of two labels: of people without a label, by how much the second one raises what is summed, where it does.
     stood, stood_good : dict of the same arrays
         Likewise of people with a label, each counted as in ``real``; and of those among them who have the second.
@@ -58,8 +58,8 @@ class Standing:
     supposed: tuple[Aggregates, ...]
     rise_loss: Floats | None = None
     rise_value: Floats | None = None
-    rise_today_loss: Floats | None = None
-    rise_today_value: Floats | None = None
+    rise_baseline_loss: Floats | None = None
+    rise_baseline_value: Floats | None = None
     stood: Mapping[str, Floats] = field(default_factory=dict)
     stood_good: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ class Standing:
         return (self.real, *self.supposed)
 
 
-RISES = ("rise_loss", "rise_value", "rise_today_loss", "rise_today_value")
+RISES = ("rise_loss", "rise_value", "rise_baseline_loss", "rise_baseline_value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class Unlabelled:
         Weight of people with a label, by label, times those they stand for where that is known person by person.
     squares : array of shape (groups, signals)
         Sum of the squares of how many they stand for, or of ones.
-    proba : array of shape (groups, signals, K), or None
+    score : array of shape (groups, signals, K), or None
         Sums of everybody's probabilities.
     label_proba : array of shape (groups, 4), or None
         By group the sums of the chances of having a label, of their variances, of people below ``clip``, and of those
@@ -114,7 +114,7 @@ class Unlabelled:
     plain : array of shape (groups, K)
         Weight of people with a label, by label.
     beside_x : tuple of bool
-        Which components, and last whether the loss, look at the label and at x.
+        Which measures, and last whether the loss, look at the label and at x.
     standing : Standing, or None
         Where one of them does.
     source : {"label_proba", "model", "score"}
@@ -127,7 +127,7 @@ class Unlabelled:
     supposed: tuple[Aggregates, ...]
     seen: Floats
     squares: Floats
-    proba: Floats | None
+    score: Floats | None
     label_proba: Floats | None
     plain: Floats
     beside_x: tuple[bool, ...]
@@ -162,7 +162,7 @@ class Unlabelled:
             supposed=tuple(a + b for a, b in zip(self.supposed, other.supposed, strict=True)),
             seen=self.seen + other.seen,
             squares=self.squares + other.squares,
-            proba=_plus(self.proba, other.proba),
+            score=_plus(self.score, other.score),
             label_proba=_plus(self.label_proba, other.label_proba),
             plain=self.plain + other.plain,
             standing=standing,
@@ -178,7 +178,7 @@ class Unlabelled:
             supposed=tuple(map(sums, self.supposed)),
             seen=array(self.seen),
             squares=array(self.squares),
-            proba=_on(array, self.proba),
+            score=_on(array, self.score),
             label_proba=_on(array, self.label_proba),
             plain=array(self.plain),
             standing=standing,
@@ -186,7 +186,7 @@ class Unlabelled:
 
     @property
     def moves(self) -> tuple[bool, ...]:
-        """Whether some decision changes each component for somebody without a label."""
+        """Whether some decision changes each measure for somebody without a label."""
         return tuple(np.any([part.moves for part in self.supposed], axis=0).tolist())
 
     # -----------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class Unlabelled:
         """As data."""
         arrays = {
             name: _written(getattr(self, name))
-            for name in ("seen", "squares", "proba", "label_proba", "plain")
+            for name in ("seen", "squares", "score", "label_proba", "plain")
         }
         standing = None
         if self.standing is not None:
@@ -246,16 +246,16 @@ class Unlabelled:
         if not isinstance(content, dict) or set(content) != names:
             raise refused("what it says of missing labels lacks a part, or has one too many")
         g, s = labelled.mass.shape
-        k, d, j = len(labelled.classes), len(labelled.decisions), len(labelled.components)
+        k, d, j = len(labelled.classes), len(labelled.decisions), len(labelled.measures)
         supposed = tuple(_like(labelled, read(part)) for part in content["supposed"])
         beside_x = content["beside_x"]
         wrong = len(supposed) != k or content["source"] not in ("label_proba", "model", "score")
         if wrong or len(beside_x) != j + 1 or not all(type(one) is bool for one in beside_x):
-            raise refused("what it says of missing labels does not fit its classes and components")
+            raise refused("what it says of missing labels does not fit its classes and measures")
         shapes = {
             "seen": (g, s, k),
             "squares": (g, s),
-            "proba": (g, s, k),
+            "score": (g, s, k),
             "label_proba": (g, 4),
             "plain": (g, k),
         }
@@ -268,8 +268,8 @@ class Unlabelled:
             further: dict[str, tuple[int, ...]] = {
                 "rise_loss": (g, s, d),
                 "rise_value": (g, s, d, j),
-                "rise_today_loss": (g, s),
-                "rise_today_value": (g, s, j),
+                "rise_baseline_loss": (g, s),
+                "rise_baseline_value": (g, s, j),
             }
             rises: dict[str, Any] = {name: _read(parts[name], name, shape) for name, shape in further.items()}
             real, others = read(parts["real"]), [read(part) for part in parts["supposed"]]
@@ -338,8 +338,8 @@ def _read(content: Any, name: str, shape: tuple[int, ...]) -> Floats | None:
 
 
 def _like(labelled: Aggregates, part: Aggregates) -> Aggregates:
-    """Insist on aggregates of the same groups, classes, components and signal."""
-    same = part.groups == labelled.groups and part.components == labelled.components
+    """Insist on aggregates of the same groups, classes, measures and signal."""
+    same = part.groups == labelled.groups and part.measures == labelled.measures
     if not same or part.signal != labelled.signal or not np.array_equal(part.classes, labelled.classes):
-        raise refused("the sums of people without a label are of other groups, components or signals")
+        raise refused("the sums of people without a label are of other groups, measures or signals")
     return part

@@ -53,7 +53,7 @@ class ValueCells(Signal):
                 "Fit the policy, and let it choose them.",
             )
         if not isinstance(self.monotone, bool):
-            raise DataError(f"Whether cells are monotone is {self.monotone!r}.", "Say True or False.")
+            raise DataError(f"Whether bins are monotone is {self.monotone!r}.", "Say True or False.")
 
     @property
     def _below(self) -> int:
@@ -76,7 +76,7 @@ class ValueCells(Signal):
         """Raise unless there are two classes."""
         if n_classes != 2:
             raise DataError(
-                f"There are {n_classes} classes, and cells of one decision function decide between two.",
+                f"There are {n_classes} classes, and bins of one decision function decide between two.",
                 "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
             )
 
@@ -84,13 +84,13 @@ class ValueCells(Signal):
         """Number of cells."""
         return len(self.values) + 1
 
-    def today(self, n_classes: int) -> Codes:
+    def baseline(self, n_classes: int) -> Codes:
         """Decide by the boundary."""
         return np.asarray(np.arange(len(self.values) + 1) >= self._below, dtype=np.intp)
 
-    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+    def spread(self, score: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into the cell of its place."""
-        return [(np.searchsorted(self.places[1:-1], required(proba, "score")[:, 1]), None)]
+        return [(np.searchsorted(self.places[1:-1], required(score, "score")[:, 1]), None)]
 
     def runs(self, n_classes: int) -> list[range]:
         """All cells, in their order."""
@@ -128,7 +128,7 @@ class ValueCells(Signal):
         """The model's label, and from which place to which; negative where there is none below."""
         places = self.places.tolist()
         starts = [-1.0, *places[1:-1]]
-        return list(zip(self.today(n_classes).tolist(), starts, places[1:], strict=True))
+        return list(zip(self.baseline(n_classes).tolist(), starts, places[1:], strict=True))
 
     def line(self, n_classes: int) -> float | None:
         """The middle of the places."""
@@ -183,7 +183,7 @@ def check_values(said: Array, rows: Codes) -> Floats:
         i = int(np.argmax(wrong))
         raise DataError(
             f"The decision function of row {rows[i]} is {values[i]}.",
-            "Everybody is decided about: repair the model or that row's features, or leave the row out.",
+            "Everybody is decided on: repair the model or that row's features, or leave the row out.",
         )
     return values
 

@@ -104,17 +104,17 @@ def lanes(
 def plot(
     xs: Sequence[float],
     ys: Sequence[float],
-    today: tuple[float, float] | None,
+    baseline: tuple[float, float] | None,
     *,
     write_x: Callable[[float], str],
     write_y: Callable[[float], str],
     steps: bool = False,
 ) -> str:
-    """A line through points, each a dot while they can be told apart; today is a diamond.
+    """A line through points, each a dot while they can be told apart; the baseline is a diamond.
 
     With ``steps`` what is found at a point holds until the next.
     """
-    known = [] if today is None else [today]
+    known = [] if baseline is None else [baseline]
     left, right = room_around([*xs, *(x for x, _ in known)])
     low, high = room_around([*ys, *(y for _, y in known)], 0.12)
     across = [100 * (x - left) / (right - left) for x in xs]
@@ -139,7 +139,7 @@ def plot(
         parts.append(_diamond(place, height))
         shift = -11 if side == "end" else 11
         parts.append(
-            f'<text x="{place:.2f}%" y="{height + 4:.1f}" dx="{shift}" text-anchor="{side}">today</text>'
+            f'<text x="{place:.2f}%" y="{height + 4:.1f}" dx="{shift}" text-anchor="{side}">baseline</text>'
         )
     parts += _axis(left, right, PLOT, write_x)
     return _drawing("".join(parts), PLOT + 20, "The least loss for every allowed gap")

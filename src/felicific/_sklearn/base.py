@@ -1,4 +1,4 @@
-"""What FairClassifier and FairRegressor have in common: columns, routing, today, beliefs about groups, known rows."""
+"""What FairClassifier and FairRegressor have in common: columns, routing, baseline, group models, fitted rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
     """An estimator around another one, with a policy that decides by what that one says."""
 
     estimator: Any
-    today: Any
+    baseline: Any
     key: Any
     group_proba: Any
     n_jobs: int | None
@@ -68,16 +68,16 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router.add(estimator=self.estimator, method_mapping=mapping)
 
-    def _today_in(self, X: Table, today: Any) -> Any:
-        """What is decided today: as it is passed, else as the constructor says; None where nobody does."""
-        if today is not None or not callable(self.today):
-            return self.today if today is None else today
-        return self.today(X)
+    def _baseline_in(self, X: Table, baseline: Any) -> Any:
+        """The baseline: as it is passed, else as the constructor says; None where nobody does."""
+        if baseline is not None or not callable(self.baseline):
+            return self.baseline if baseline is None else baseline
+        return self.baseline(X)
 
-    def today_of(self, X: Table) -> Any:
-        """What the constructor says of today's decisions about other people; None where it or they say nothing."""
-        named = isinstance(self.today, str) and self.today in column_names(X)
-        return self._today_in(X, None) if named or callable(self.today) else None
+    def baseline_of(self, X: Table) -> Any:
+        """What the constructor says of the baseline about other people; None where it or they say nothing."""
+        named = isinstance(self.baseline, str) and self.baseline in column_names(X)
+        return self._baseline_in(X, None) if named or callable(self.baseline) else None
 
     def _beliefs(self, rows: Rows, features: Table, cv: Any) -> Floats:
         """How likely each of the fitted people is of each group, by nobody who was fitted on them."""

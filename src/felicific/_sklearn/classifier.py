@@ -46,7 +46,8 @@ from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, keys_as_
 from felicific._policy.picture import picture_of
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
-from felicific._problem.asked import check_constraints, default_gap
+from felicific._problem.change import baseline_words
+from felicific._problem.constraints import check_constraints, default_gap
 from felicific._problem.decisions import as_decisions
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import (
@@ -55,9 +56,9 @@ from felicific._problem.missing_labels import (
     check_max_odds_ratio,
     resolve_missing_labels,
 )
-from felicific._problem.problem import Problem, asked_of
+from felicific._problem.problem import Problem, problem_of
 from felicific._problem.rows import Requirement
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import named_groups
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import choose_policy, resolve_policy
@@ -98,7 +99,7 @@ from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomSta
 from felicific.exceptions import ClusterWarning, ConstraintError, DataError, LotteryWarning, PolicyWarning
 
 if TYPE_CHECKING:
-    from felicific.report.document import Report
+    from felicific._report.document import Report
 
 
 #: Fitted policies whose users were told that they name no key.
@@ -116,7 +117,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     """Change a classifier's decisions as little as needed to bring groups' happiness together.
 
     Solves, over policies q(decision given signal, group), the linear program: least expected loss subject to
-    every component's gap (largest minus smallest group mean of happiness) being at most ``gap``.
+    every measure's gap (largest minus smallest group mean of happiness) being at most ``gap``.
 
     Parameters
     ----------
@@ -127,33 +128,33 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     happiness : function, Happiness, criterion name, expression, or list or dict of them
         What makes a person happy with a decision, in real units; an expression is text such as
         ``"decision * loan"``.
-    gap : number, or dict of component or criterion to number, optional
-        Largest allowed gap, in the unit of happiness. With a dict, components it does not name are measured
+    gap : number, or dict of measure or criterion to number, optional
+        Largest allowed gap, in the unit of happiness. With a dict, measures it does not name are measured
         and not constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
     policy : {"auto", "score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="auto"
         What the policy sees of a person besides the group: the score bin, all of x, the predicted label,
         or a label drawn from the probabilities (the paper's). "auto" takes the score for two classes and a group that
         is seen, and all of x for more classes or ``sees_group=False``. Of a model without ``predict_proba`` it
-        takes cells of its decision function, cut between the fitted people; or the label where it has none, there are
+        takes bins of its decision function, cut between the fitted people; or the label where it has none, there are
         more than two classes, or labels may be missing. ``policy_.kind`` and the printed object say which.
     decisions : sequence, optional
         What may be decided, where that is not the classes: strings, whole numbers, floats or booleans, **from the worst
         to the best for the person**, such as ``["refuse", "refer", "approve"]`` or the rates ``[8, 6, 4]``. The last is
         the favourable decision, and better ones may only become more likely as the score of the ``favourable`` label
         rises. ``predict`` then returns decisions, and ``predict_proba`` has a column for each of them.
-    today : column of X, or callable of X, optional
+    baseline : column of X, or callable of X, optional
         What was really decided, the baseline; ``fit`` and ``report`` also take it as an array. By default what the
-        model predicts, if all of its classes are decisions; otherwise nothing is known of today, and what compares with
-        it is left out, or refused. The model does not see the column, and predicting does not need it.
+        model predicts, if all of its classes are decisions; otherwise nothing is known of the baseline, and what
+        compares with it is left out, or refused. The model does not see the column, and predicting does not need it.
     loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
         What a decision costs the decision maker; by default "error". A cost matrix has a row for every class and a
         column for every decision. "squared", "absolute" and "quantile:0.9" (the pinball loss) are of numbers. "changes"
-        counts decisions that are not today's and nothing else: with a frozen model and happiness that does not look at
-        the label, ``fit`` then needs no ``y``.
+        counts decisions that are not the baseline's and nothing else: with a frozen model and happiness that does not
+        look at the label, ``fit`` then needs no ``y``.
     constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
-        Further requirements. Of several gaps of a component between all groups the smallest counts.
+        Further requirements. Of several gaps of a measure between all groups the smallest counts.
     change_cost : "auto" or number, default="auto"
-        What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. "auto" is
+        What a decision that is not the baseline's costs beside the loss, in its unit; 0 makes changes free. "auto" is
         0.1 for the score of two classes where the loss is the error rate; 0 otherwise, and where labels are missing.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
@@ -211,17 +212,17 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         The policy; read its ``sentences()``.
     loss_, gaps_ : float, dict
         What the policy does to the rows it was fitted on. Of an estimator that is not frozen, and of a model of the
-        group that ``fit`` fits, by predictions out of fold: everybody is decided about by models that were not fitted
+        group that ``fit`` fits, by predictions out of fold: everybody is decided on by models that were not fitted
         on them, as new people will be. ``predict_proba`` of the same rows then gives other numbers.
         After :meth:`recalibrate`, what is expected of the new people; as far as that looks at the label, as if
         p(label given signal, group) had not changed.
     change_cost_ : float
-        What a decision that is not today's cost beside the loss; ``loss_`` is without it.
+        What a decision that is not the baseline's cost beside the loss; ``loss_`` is without it.
     outcomes_ : dict
-        What is done to those people ``"today"``, ``"unconstrained"`` (by a policy of the same kind and cost of changes
-        of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``, ``gaps``, and
-        the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``). From today to
-        unconstrained decisions are tuned; from there on they are made fair.
+        What is done to those people ``"baseline"``, ``"unconstrained"`` (by a policy of the same kind and cost of
+        changes of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``,
+        ``gaps``, and the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``).
+        From the baseline to unconstrained decisions are tuned; from there on they are made fair.
     labels_ : KnownLabels or None
         With ``missing_labels``: who has one, whom these stand for, and what is supposed of the others; None where
         nobody lacks one. Print it.
@@ -229,7 +230,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         With ``missing_labels``: the loss at its best and, as in ``loss_``, at its worst; they differ where hidden
         reasons may matter (``max_odds_ratio`` above 1).
     expected_gaps_ : dict
-        The gap of each component that is to be expected on as many new people; ``policy_.expected_gaps(people)`` on
+        The gap of each measure that is to be expected on as many new people; ``policy_.expected_gaps(people)`` on
         any number of them.
     share_randomized_ : float
         Share of those people whose decision is drawn by lottery.
@@ -251,7 +252,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     certificate_ : Certificate
         What can be promised to people it has not seen, in one sentence, or why nothing can.
     recalibration_ : dict
-        After :meth:`recalibrate`: for every component, how it was brought to the new people.
+        After :meth:`recalibrate`: for every measure, how it was brought to the new people.
 
     Examples
     --------
@@ -273,7 +274,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     _says_more = FITTED
     _clustered = False
-    _today: Any = None
+    _named_baseline: Any = None
     _chosen: str | None = None
     _notes: tuple[str, ...] = ()
 
@@ -285,7 +286,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         gap: GapLike = None,
         policy: Kind | Literal["auto"] = "auto",
         decisions: Sequence[Any] | None = None,
-        today: Any = None,
+        baseline: Any = None,
         loss: LossLike = "error",
         constraints: Iterable[Requirement] = (),
         change_cost: ChangeCost = "auto",
@@ -308,7 +309,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.gap = gap
         self.policy = policy
         self.decisions = decisions
-        self.today = today
+        self.baseline = baseline
         self.loss = loss
         self.constraints = constraints
         self.change_cost = change_cost
@@ -338,7 +339,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         sample_weight: Any = None,
         weight_kind: WeightKind = None,
         cluster: Any = None,
-        today: Any = None,
+        baseline: Any = None,
         **fit_params: Any,
     ) -> Self:
         """Fit the policy (and, unless it is frozen, the estimator).
@@ -360,7 +361,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         cluster : array of shape (n,) or column name, optional
             What rows have in common that are not independent (a person, a branch): with ``confidence``, whole clusters
             are held out and the test goes by them.
-        today : array of shape (n,) or column name, optional
+        baseline : array of shape (n,) or column name, optional
             What the existing system decides, the baseline, where the constructor does not say it.
         **fit_params
             Routed to the estimator's ``fit``.
@@ -371,9 +372,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         # A name says where to look later; of an array it is remembered that there was one.
-        named = self.today if today is None else today
-        trial._today = named if named is None or isinstance(named, str) else True
-        said = Columns(today=self._today_in(X, today), cluster=cluster, weight_kind=weight_kind)
+        named = self.baseline if baseline is None else baseline
+        trial._named_baseline = named if named is None or isinstance(named, str) else True
+        said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster, weight_kind=weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, said, fit_params)
         self.__dict__.clear()
         self.__dict__.update(trial.__dict__)
@@ -436,7 +437,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         check_inference(self.group_proba, sees_x=kind.sees_x, sees_group=problem.sees_group)
         group = intake.groups(table, sensitive_features, weight, fresh=True)
         check_given(self.group_proba, find_groups(group[numbers]), X)
-        now, cluster = said.column(table, "today"), said.column(table, "cluster")
+        now, cluster = said.column(table, "baseline"), said.column(table, "cluster")
         refuse_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster, attributes)
@@ -526,13 +527,19 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         seen, missing = bool(self.sees_group), self._missing_labels
         probabilities = () if missing is None else missing.columns
         return Intake(
-            self.key, self.sensitive_features_, seen, self.missing_group, columns, probabilities, self.today
+            self.key,
+            self.sensitive_features_,
+            seen,
+            self.missing_group,
+            columns,
+            probabilities,
+            self.baseline,
         )
 
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
         constraints = check_constraints(self.constraints)
-        problem = asked_of(
+        problem = problem_of(
             self.classes_,
             decisions=self.decisions,
             happiness=self.happiness,
@@ -602,8 +609,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             trial = Trial(self.method, sure, problem.comparisons, fitted(self.policy_))
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
         self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
-        tried = Tryout(problem, others.with_scores)
-        if not others.knows_today:
+        tried = Tryout(problem, others.with_scores, baseline_words(others.baseline is not None))
+        if not others.knows_baseline:
             tried = tried.beside_least_loss(self.policy_)
         self._verdict = self._judged_on(tried, sure)
 
@@ -636,7 +643,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             ask = lambda model, rows: decision_values(model.decision_function, rows)  # noqa: E731  # as beside it
         elif kind.needs_proba:
             ask = partial(predict_proba, classes=self.classes_)
-        self.estimator_, proba, predicted = fit_model(
+        self.estimator_, score, predicted = fit_model(
             self.estimator, features, y, self.classes_, cv, self.n_jobs, routed, ask, labelled
         )
         chances = None
@@ -654,7 +661,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             rows.x,
             problem,
             group=rows.group,
-            proba=proba,
+            score=score,
             predicted=predicted,
             group_proba=chances,
             unknown=self.missing_group,
@@ -691,7 +698,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     @property
     def outcomes_(self) -> dict[str, Outcome]:
-        """What is done to the fitted people today, without requirements and as proposed.
+        """What is done to the fitted people by the baseline, without requirements and as proposed.
 
         It is ``policy_.outcomes``.
         """
@@ -700,7 +707,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     @property
     def expected_gaps_(self) -> dict[str, float]:
-        """The gap of each component that is to be expected on as many new people as it was fitted on.
+        """The gap of each measure that is to be expected on as many new people as it was fitted on.
 
         It is ``policy_.expected_gaps()``, in the printed object, sentences, reports and files alike. After
         :meth:`recalibrate`, on those very people.
@@ -782,7 +789,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     def frontier_(self) -> Frontier:
         """The least loss for every gap, of policies of this kind, on the people this one was fitted on.
 
-        A cheap object: it is solved when it is first looked at. With several components their gaps shrink in the
+        A cheap object: it is solved when it is first looked at. With several measures their gaps shrink in the
         proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked. Gaps are
         between all groups; whatever else was asked for, a Ratio or a Gap between attributes too, holds everywhere on it
         (:func:`felicific.frontier` moves those).
@@ -797,7 +804,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
         Parameters
         ----------
-        gap : number, or dict of component or criterion to number
+        gap : number, or dict of measure or criterion to number
             The gap allowed. Gaps that are closed together stay in the proportions of ``frontier_``: the loosest place
             there at which all are kept.
         loss : number
@@ -841,7 +848,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         return fresh if gap is None and loss is None else fresh.at(gap=gap, loss=loss)
 
     def price_of_worse_off(self) -> list[WorseOffRow]:
-        """What it costs that fewer people get less than from today's decision.
+        """What it costs that fewer people get less than from the baseline's decision.
 
         The first row is the policy itself, with the largest share of a group that loses by it; then the policies of
         least loss that meet the same requirements where at most half of that share of each group loses, a quarter, and
@@ -868,9 +875,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
         outcomes = [tried.outcome(tried.probabilities(policy)) for policy in line.policies]
         policy = self.policy_
-        known = known_groups(policy.groups, policy.attributes, policy.unknown)
+        known = named_groups(policy.groups, policy.attributes, policy.unknown)
         return curve(
-            line.components, line.groups, line.tau, outcomes, tried.today_if_known, known, mixes=line.mixes
+            line.measures, line.groups, line.tau, outcomes, tried.baseline_or_none, known, mixes=line.mixes
         )
 
     def frontier_band(
@@ -899,8 +906,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     ) -> Tryout:
         """Other people, with labels and weights, to try policies on; ``sure`` where intervals are made of it."""
         check_is_fitted(self, "policy_")
-        if any(component.ends for component in self.policy_.components):
-            refuse_ends(self.policy_.components)
+        if any(measure.ends for measure in self.policy_.measures):
+            refuse_ends(self.policy_.measures)
         if y is None:
             raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
         n, labels = count_rows(X), np.asarray(Columns(y=y).column(X, "y"))
@@ -908,8 +915,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if len(labels) != n:
             raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
         group = self._intake.groups(X, sensitive_features, weight)
-        said = Columns(today=self.today_of(X)) if sure is None else sure
-        now, cluster = said.column(X, "today"), said.column(X, "cluster")
+        said = Columns(baseline=self.baseline_of(X)) if sure is None else sure
+        now, cluster = said.column(X, "baseline"), said.column(X, "cluster")
         refuse_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
         missing = self._missing_labels
@@ -920,7 +927,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if sure is not None:
             warn_repeated(self._intake.keys(rows.x), cluster)
         people = self._people(rows.x, rows.group, **rows.known)
-        return Tryout(self._fitted.problem, people.with_scores)
+        return Tryout(self._fitted.problem, people.with_scores, baseline_words(people.baseline is not None))
 
     def report(
         self,
@@ -931,7 +938,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         sample_weight: Any = None,
         weight_kind: WeightKind = None,
         cluster: Any = None,
-        today: Any = None,
+        baseline: Any = None,
         also: HappinessLike | None = None,
         names: Mapping[Any, str] | None = None,
         labels: Literal["all", "selected"] | None = None,
@@ -953,7 +960,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             Weight 2 is the row twice.
         weight_kind, cluster : optional
             As for :func:`felicific.audit`.
-        today : array of shape (n,) or column name, optional
+        baseline : array of shape (n,) or column name, optional
             What the existing system decides, the baseline; by default the column that was named so at the fit, if X has
             it, else what the model predicts. Where that is no decision, the least loss without requirements is the
             baseline, and the page says so.
@@ -974,16 +981,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
             ``.to_dict()``.
         """
-        module = import_module("felicific.report")
-        today, *unlike = self._baseline(X, today)
-        said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
+        module = import_module("felicific._report.document")
+        baseline, *unlike = self._baseline(X, baseline)
+        said = Columns(baseline=baseline, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
-        known = tried.people.knows_today
-        if known != (self.frontier_.today is not None):
+        known = tried.people.knows_baseline
+        if known != (self.frontier_.baseline is not None):
             here, there = ("here", "at the fit")[:: 1 if known else -1]
             raise DataError(
-                f"What is decided today is known {here} and not {there}: positions of the page lie between the two.",
-                "Pass today= to both, the column of what was really decided; or to neither.",
+                f"The baseline is known {here} and not {there}: positions of the page lie between the two.",
+                "Pass baseline= to both, the column of what was really decided; or to neither.",
             )
         if not known:
             tried = tried.beside_least_loss(self.policy_)
@@ -1006,19 +1013,20 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._fitted.along, told)
         return report
 
-    def _baseline(self, X: Table, today: Any) -> tuple[Any, ...]:
-        """What is decided today, as it was named at the fit where nobody says it; and a note where the two differ."""
-        named = self._today
-        if today is None and callable(self.today):
-            return (self.today(X),)
-        if today is None and isinstance(named, str) and named in column_names(X):
+    def _baseline(self, X: Table, baseline: Any) -> tuple[Any, ...]:
+        """The baseline, as it was named at the fit where nobody says it; and a note where the two differ."""
+        named = self._named_baseline
+        if baseline is None and callable(self.baseline):
+            return (self.baseline(X),)
+        if baseline is None and isinstance(named, str) and named in column_names(X):
             return (named,)
-        if (today is None) == (named is None):
-            return (today,)
-        fitted, here = ("what the model predicts", "other decisions (today=)")[:: 1 if named is None else -1]
-        return today, (
+        if (baseline is None) == (named is None):
+            return (baseline,)
+        words = "what the model predicts", "other decisions (baseline=)"
+        fitted, here = words if named is None else words[::-1]
+        return baseline, (
             f"The policies were fitted beside {fitted}, and here they are compared with {here}: gaps that are aimed "
-            "at, half of today's among them, are those of the fitted people."
+            "at, half of the baseline's gap among them, are those of the fitted people."
         )
 
     def _about(self) -> dict[str, Any]:
@@ -1038,11 +1046,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         }
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
-        """Fit the policy anew to people without labels: those it will decide about.
+        """Fit the policy anew to people without labels: those it will decide on.
 
-        Components that ignore the label are computed on these people, so their gaps are met on them exactly, in
-        expectation over the lottery. Of the loss, and of components that look at the label, the mean given signal
-        and group is kept from the labelled people (pooled over neighbouring cells, then groups, where there were
+        Measures that ignore the label are computed on these people, so their gaps are met on them exactly, in
+        expectation over the lottery. Of the loss, and of measures that look at the label, the mean given signal
+        and group is kept from the labelled people (pooled over neighbouring bins, then groups, where there were
         none) and weighted by where the new people are; an individual policy expects them by its calibrated
         probabilities. That is right if p(label given signal, group) has not changed, which people without labels cannot
         show. On the very people it was fitted on nothing changes.
@@ -1051,12 +1059,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         -------
         FairClassifier
             A new fitted object, whose ``loss_`` and ``gaps_`` are those expected on the new people, and whose
-            ``recalibration_`` says how each component was brought to them. It carries no certificate.
+            ``recalibration_`` says how each measure was brought to them. It carries no certificate.
         """
         check_is_fitted(self, "policy_")
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
-        now = Columns(today=self.today_of(X_new)).column(X_new, "today")
-        people = self._people(X_new, group, today=now)
+        now = Columns(baseline=self.baseline_of(X_new)).column(X_new, "baseline")
+        people = self._people(X_new, group, baseline=now)
         fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
         fitted, fresh.recalibration_ = self._fitted.recalibrated(people)
         fresh._notes = tuple(fitted.policy.cautions())
@@ -1115,9 +1123,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         *,
         sensitive_features: object = None,
         key: str | int | None = None,
-        today: object = None,
+        baseline: object = None,
     ) -> Explanation:
-        """Why one person is decided about so: what the existing system decides, what the policy decides, and by what.
+        """Why one person is decided on so: what the existing system decides, what the policy decides, and by what.
 
         It never differs from :meth:`predict`. These are not the legal reasons for a refusal, which the explanation says
         too: they tell how the model's score became a decision, not why the model gave that score.
@@ -1131,8 +1139,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             The person's group, when neither the constructor nor ``fit`` named its column.
         key : str or int, or column of the row, optional
             Identifies the person; by default the ``key`` of the constructor. Without either the row's content does.
-        today : decision, optional
-            What the existing system decides about the person; by default what stands in the column that was named so
+        baseline : decision, optional
+            What the existing system decides on the person; by default what stands in the column that was named so
             at the fit, if the row has it. Where the fit was told nothing of it, it is what the model predicts; where it
             was and the row is silent, the explanation says that it is by the model alone.
 
@@ -1157,7 +1165,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         >>> why.decision == fair.predict(X[600:601], key=["anna"])[0]
         np.True_
         >>> print(why.sentences[1])
-        Today: 0, the same.
+        The model's decision: 0, the same.
         """
         check_is_fitted(self, "policy_")
         policy = self.policy_
@@ -1177,26 +1185,28 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         def text() -> str:
             return content_keys(content_of(x, self._columns), np.zeros(1, dtype=np.intp))[0]
 
-        unsaid = False
-        if today is None:
-            named, features = self._today, self._intake.features(x, self.estimator_, self._columns)
+        by_model = False
+        if baseline is None:
+            named, features = self._named_baseline, self._intake.features(x, self.estimator_, self._columns)
             held = isinstance(named, str) and named in columns
-            if callable(self.today):
-                now, held = as_vector(self.today(X), "today"), True
+            if callable(self.baseline):
+                now, held = as_vector(self.baseline(X), "baseline"), True
             else:
                 now = (
-                    take_column(X, named, "today") if held else np.asarray(self.estimator_.predict(features))
+                    take_column(X, named, "baseline")
+                    if held
+                    else np.asarray(self.estimator_.predict(features))
                 )
-            today, unsaid = now.tolist()[0], named is not None and not held
-            if today not in self.decisions_.tolist():
-                today = None
+            baseline, by_model = now.tolist()[0], not held
+            if baseline not in self.decisions_.tolist():
+                baseline = None
         person = policy._person(scores, group, x, chances)
         return explain_person(
             policy,
             person,
             text if known is None else known,
-            today=today,
-            unsaid=unsaid,
+            baseline=baseline,
+            by_model=by_model,
             named=known is not None,
             without=self._fitted.without_each,
         )
@@ -1231,11 +1241,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         return predict_proba(self.estimator_, features, self.classes_)
 
     def _labels_of(
-        self, X: Table, group: Array, proba: Floats | None = None
+        self, X: Table, group: Array, score: Floats | None = None
     ) -> tuple[Floats, Floats | None] | None:
         """Of other people the chances of their labels, and of having one where that is learnt.
 
-        None if no label was missing at the fit. ``proba`` is what the model says of them, if it was asked already.
+        None if no label was missing at the fit. ``score`` is what the model says of them, if it was asked already.
         """
         if not hasattr(self, "_label_beliefs"):
             return None
@@ -1243,10 +1253,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             self._intake.check(self, X, reset=False), self.estimator_, self._columns
         )
         codes = encode_groups(group, self._label_beliefs.groups)
-        if proba is None and hasattr(self.estimator_, "predict_proba"):
-            proba = predict_proba(self.estimator_, features, self.classes_)
+        if score is None and hasattr(self.estimator_, "predict_proba"):
+            score = predict_proba(self.estimator_, features, self.classes_)
         predicted = encode(np.asarray(self.estimator_.predict(features)), self.classes_.tolist())
-        chances = self._label_beliefs.chances_at(codes, proba, predicted)
+        chances = self._label_beliefs.chances_at(codes, score, predicted)
         model = getattr(self, "_label_model", None)
         return chances, None if model is None else model.label_proba(features, codes)
 
@@ -1275,7 +1285,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if len(null_rows(np.asarray(y) if present is None else np.asarray(y)[present])):
             raise DataError(
                 "score() is the share of decisions that equal the label, and some labels are missing.",
-                "Use audit(fair, X, y).loss or Scorer(...), which take missing_labels=.",
+                "Use audit(fair, X, y).loss or make_scorer(...), which take missing_labels=.",
             )
         if present is not None and weight is not None:
             if sensitive_features is not None:
@@ -1291,15 +1301,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         X = intake.check(self, X, reset=False)
         features = intake.features(X, self.estimator_, self._columns)
         asks = policy.asks
-        proba = None if asks == "predict" else self._scores(features, asks)
-        chances = None if missing is None else self._labels_of(whole, np.asarray(group), proba)
+        score = None if asks == "predict" else self._scores(features, asks)
+        chances = None if missing is None else self._labels_of(whole, np.asarray(group), score)
         if chances is not None and known.get("label_proba") is None:
             known = known | {"label_proba": chances[1]}
         people = People.of(
             X,
             problem,
             group=group,
-            proba=proba,
+            score=score,
             predicted=np.asarray(self.estimator_.predict(features)),
             groups=policy.groups,
             group_proba=self._chances(X, policy.groups) if policy.infers_group else None,

@@ -61,8 +61,8 @@ class Intake:
         Columns that say how likely each group is; the wrapped model does not see them.
     label_proba : tuple
         Columns of known chances of having a label, which are read at the fit and in audits: nobody else sees them.
-    today : column, or None
-        What is decided today: likewise.
+    baseline : column, or None
+        The baseline: likewise.
     """
 
     key: Any
@@ -71,7 +71,7 @@ class Intake:
     missing_group: str | None = None
     group_proba: tuple[Any, ...] = ()
     label_proba: tuple[Any, ...] = ()
-    today: Any = None
+    baseline: Any = None
 
     def __post_init__(self) -> None:
         if self.missing_group is not None:
@@ -100,7 +100,7 @@ class Intake:
         if is_frame(X):
             if count_rows(X) == 0:
                 raise DataError("X has no rows.", "Pass at least one.")
-            aside = [name for name in (*self.label_proba, self.today) if isinstance(name, str)]
+            aside = [name for name in (*self.label_proba, self.baseline) if isinstance(name, str)]
             X = _without(X, [*self.hidden, *aside], "the policy")
             fitted = None if reset else getattr(owner, "feature_names_in_", None)
             if fitted is not None:
@@ -213,7 +213,7 @@ class Rows:
     y: Array | None
     group: Entries
     weight: Floats | None
-    today: Array | None
+    baseline: Array | None
     numbers: Codes
     weight_kind: WeightKind = None
     cluster: Array | None = None
@@ -233,13 +233,13 @@ class Rows:
     @property
     def known(self) -> dict[str, Any]:
         """What is known of each besides x and the group, for :meth:`People.of`."""
-        names = ("y", "weight", "today", "weight_kind", "cluster", "attributes")
+        names = ("y", "weight", "baseline", "weight_kind", "cluster", "attributes")
         found = {name: getattr(self, name) for name in names} | {"rows": self.numbers}
         return found | {"missing": self.missing, "label_proba": self.label_proba}
 
     def take(self, rows: Codes) -> Rows:
         """Some of them."""
-        names = ("y", "group", "weight", "today", "numbers", "cluster", "label_proba", "keys")
+        names = ("y", "group", "weight", "baseline", "numbers", "cluster", "label_proba", "keys")
         held = {name: getattr(self, name) for name in names}
         parts: dict[str, Any] = {name: None if part is None else part[rows] for name, part in held.items()}
         return replace(self, x=take_rows(self.x, rows), **parts)

@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Measure
 from felicific._problem.missing_labels import MissingLabels
 from felicific._sklearn.beliefs import group_folds
 from felicific._tables.memory import take_rows
@@ -101,12 +101,12 @@ def learns(estimator: Any, said: MissingLabels) -> bool:
     return getattr(learner_of(estimator, said), "learns", True) is not False
 
 
-def refuse_ends(components: Sequence[Component]) -> None:
+def refuse_ends(measures: Sequence[Measure]) -> None:
     """Refuse frontiers on other people, and reports, of happiness that hidden reasons leave open."""
-    for component in components:
-        if component.ends:
+    for measure in measures:
+        if measure.ends:
             raise DataError(
-                f"Hidden reasons leave open what {component.name!r} is, and frontiers on other people and reports have "
+                f"Hidden reasons leave open what {measure.name!r} is, and frontiers on other people and reports have "
                 "one number for it.",
                 "Bound it by audit(fair, X, y), whose to_html() is a page; or report on fair.at(max_odds_ratio=1).",
             )

@@ -58,8 +58,8 @@ def cross_fit(
     tested = np.concatenate([test for _, test in folds])
     scored = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
     order = np.argsort(tested)
-    proba = np.concatenate([part[0] for part in scored])[order] if ask is not None else None
-    return proba, np.concatenate([part[1] for part in scored])[order]
+    score = np.concatenate([part[0] for part in scored])[order] if ask is not None else None
+    return score, np.concatenate([part[1] for part in scored])[order]
 
 
 def splits(
@@ -94,14 +94,14 @@ def fit_model(
     It is fitted on the rows that are ``labelled``; None for all. Folds are ``stratified`` by label, if that is a class.
     """
     if isinstance(estimator, FrozenEstimator):
-        proba = None if ask is None else ask(estimator, features)
-        return estimator, proba, np.asarray(estimator.predict(features))
+        score = None if ask is None else ask(estimator, features)
+        return estimator, score, np.asarray(estimator.predict(features))
     assert y is not None, "a model is fitted to labels"
-    proba, predicted = cross_fit(
+    score, predicted = cross_fit(
         estimator, features, y, classes, cv, n_jobs, params, ask, labelled, stratified=stratified
     )
     if labelled is not None:
         rows = np.flatnonzero(labelled)
         features, params = take_rows(features, rows), parts_of(params, rows, len(y))
         y = y[rows]
-    return clone(estimator).fit(features, y, **params), proba, predicted
+    return clone(estimator).fit(features, y, **params), score, predicted

@@ -50,7 +50,7 @@ from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 from felicific.exceptions import DataError, PolicyWarning
 
 if TYPE_CHECKING:
-    from felicific.report import Report
+    from felicific._report.document import Report
 
 #: Fitted policies whose users were told that they name no key.
 _TOLD: WeakSet[FittedAmounts] = WeakSet()
@@ -77,7 +77,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     happiness : "distributional_parity", function, Happiness, expression, or list or dict of them
         What makes a person happy with an amount, ``decision``, in real units: ``"decision"`` is the amount itself,
         ``"decision >= 40"`` a share. A function of the user's is called with ``decision`` as an array of numbers.
-    gap : number, or dict of component to number, optional
+    gap : number, or dict of measure to number, optional
         Largest allowed gap. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
     decisions : None, int, (low, high) or list of numbers
         Which amounts there may be: any between the least and the largest calibrated prediction; so many levels, where
@@ -91,8 +91,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         Further requirements.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to, as for :class:`felicific.FairClassifier`.
-    today : column of X or callable, optional
-        The amounts of today, which may also be passed to ``fit``; by default the predictions.
+    baseline : column of X or callable, optional
+        The amounts of the baseline, which may also be passed to ``fit``; by default the predictions.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
         60 % of every group are held out to test it on. Raises when nothing can be shown.
@@ -120,7 +120,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     loss_, gaps_ : float, dict
         What it does to the rows it was fitted on.
     outcomes_ : dict
-        What is done to those people ``"today"``, ``"unconstrained"`` and as ``"proposed"``.
+        What is done to those people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"``.
     share_randomized_ : float
         Share of those people whose amount is drawn by lottery.
     decisions_ : array, or pair of numbers
@@ -166,7 +166,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         loss: Any = "squared",
         constraints: Iterable[Requirement] = (),
         sensitive_features: Any = None,
-        today: Any = None,
+        baseline: Any = None,
         confidence: float | None = None,
         key: Any = None,
         cv: Any = 5,
@@ -185,7 +185,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self.loss = loss
         self.constraints = constraints
         self.sensitive_features = sensitive_features
-        self.today = today
+        self.baseline = baseline
         self.confidence = confidence
         self.key = key
         self.cv = cv
@@ -207,7 +207,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         sensitive_features: Any = None,
         sample_weight: Any = None,
         weight_kind: WeightKind = None,
-        today: Any = None,
+        baseline: Any = None,
         **fit_params: Any,
     ) -> Self:
         """Fit the policy (and, unless it is frozen, the estimator).
@@ -224,8 +224,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         weight_kind : {"frequency", "sampling"}, optional
             What weights are, as for :func:`felicific.audit`. The policy does not depend on it; what ``confidence`` can
             show does, so it has to be said there where weights are not plainly counts.
-        today : array of shape (n,) or column name, optional
-            The amounts of today, any finite numbers; by default those that the constructor names, else the predictions.
+        baseline : array of shape (n,) or column name, optional
+            The amounts of the baseline, any finite numbers; by default those that the constructor names, else the
+            predictions.
         **fit_params :
             For the estimator's own ``fit``.
         """
@@ -234,7 +235,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         check_weight_kind(weight_kind)
-        trial._fit(X, y, sensitive_features, sample_weight, weight_kind, today, fit_params)
+        trial._fit(X, y, sensitive_features, sample_weight, weight_kind, baseline, fit_params)
         self.__dict__.clear()
         self.__dict__.update(trial.__dict__)
         return self
@@ -246,7 +247,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         sensitive_features: Any,
         sample_weight: Any,
         weight_kind: WeightKind,
-        today: Any,
+        baseline: Any,
         fit_params: dict[str, Any],
     ) -> None:
         self._refuse_classifier()
@@ -279,13 +280,17 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight, fresh=True)
         check_given(self.group_proba, find_groups(group if present is None else group[present]), X)
-        now = self._amounts_today(table, today)
-        if kind.individual and today is not None and any("today" in part.asks for part in problem.happiness):
+        now = self._amounts_baseline(table, baseline)
+        if (
+            kind.individual
+            and baseline is not None
+            and any("baseline" in part.asks for part in problem.happiness)
+        ):
             raise DataError(
-                "Happiness looks at today's amounts, and an individual policy has to know those of new people too.",
-                "Name their column in the constructor, today='...', instead of passing them to fit.",
+                "Happiness looks at the baseline, and an individual policy has to know those of new people too.",
+                "Name their column in the constructor, baseline='...', instead of passing them to fit.",
             )
-        refuse_length(now, n, "amounts of today")
+        refuse_length(now, n, "amounts of the baseline")
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), weight_kind, attributes=attributes)
         rows = replace(rows, keys=intake.keys(X))
@@ -342,7 +347,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             y=rows.y,
             group=rows.group,
             weight=rows.weight,
-            today=rows.today,
+            baseline=rows.baseline,
             rows=rows.numbers,
             attributes=tuple(rows.attributes),
             unknown=self.missing_group,
@@ -407,9 +412,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             sees_group=bool(self.sees_group),
         )
 
-    def _amounts_today(self, table: Table, today: Any = None) -> Array | None:
-        """The amounts of today, where somebody said what they are."""
-        return Columns(today=self._today_in(table, today)).column(table, "today")
+    def _amounts_baseline(self, table: Table, baseline: Any = None) -> Array | None:
+        """The amounts of the baseline, where somebody said what they are."""
+        return Columns(baseline=self._baseline_in(table, baseline)).column(table, "baseline")
 
     def _model_predictions(self, rows: Rows, fit_params: dict[str, Any]) -> Floats:
         """Fit the model unless it came fitted, and ask it about the rows."""
@@ -475,7 +480,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
         Parameters
         ----------
-        gap : number, or dict of component to number
+        gap : number, or dict of measure to number
             The gap allowed.
         """
         check_is_fitted(self, "policy_")
@@ -487,7 +492,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         return fresh
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
-        """Fit the policy anew to people without labels: those it will decide about.
+        """Fit the policy anew to people without labels: those it will decide on.
 
         What a prediction means for the label is kept, and how the new people are spread is counted anew: their gaps are
         met as those of the fitted people were. ``loss_`` is what is expected if p(label given prediction, group) has
@@ -495,7 +500,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         """
         check_is_fitted(self, "policy_")
         table = X_new if is_frame(X_new) else self._intake.check(self, X_new, reset=False)
-        people = self._people(X_new, sensitive_features, today=self._amounts_today(table))
+        people = self._people(X_new, sensitive_features, baseline=self._amounts_baseline(table))
         fresh = copy(self)
         fresh.__dict__.pop("_certificate", None)
         fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
@@ -504,7 +509,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         return fresh
 
     def _people(
-        self, X: Table, sensitive_features: Any, y: Any = None, today: Any = None, weight: Any = None
+        self, X: Table, sensitive_features: Any, y: Any = None, baseline: Any = None, weight: Any = None
     ) -> AmountPeople:
         """People of a table after the fit."""
         x, prediction, group = self._looked_at(X, sensitive_features, always=True)
@@ -514,7 +519,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             y=y,
             group=group,
             weight=weight,
-            today=today,
+            baseline=baseline,
             groups=self.groups_,
             attributes=self.policy_.attributes,
             unknown=self.missing_group,
@@ -533,7 +538,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         sample_weight: Any = None,
         weight_kind: WeightKind = None,
         cluster: Any = None,
-        today: Any = None,
+        baseline: Any = None,
         unit: str = "",
         period: str | None = None,
         date: str | None = None,
@@ -553,8 +558,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             Weight 2 is the row twice.
         weight_kind, cluster : optional
             As for :func:`felicific.audit`.
-        today : array of shape (n,) or column name, optional
-            The amounts of today; by default those that the constructor names, else what the model predicts.
+        baseline : array of shape (n,) or column name, optional
+            The amounts of the baseline; by default those that the constructor names, else what the model predicts.
         unit : str, optional
             What amounts are counted in, such as "hours"; a happiness that is the amount itself says it by its own unit.
         period, date, title, command : str, optional
@@ -569,8 +574,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             ``.to_dict()``.
         """
         check_is_fitted(self, "policy_")
-        module = import_module("felicific.report")
-        tried = self._tryout(X, y, sensitive_features, sample_weight, today, unit, weight_kind, cluster)
+        module = import_module("felicific._report.document")
+        tried = self._tryout(X, y, sensitive_features, sample_weight, baseline, unit, weight_kind, cluster)
         people = tried.people
         shares = self._shares_fitted(people.x)
         notes = fitted_notes(*shares, self.policy_.out_of_fold)
@@ -593,7 +598,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         y: Any,
         sensitive_features: Any,
         sample_weight: Any,
-        today: Any,
+        baseline: Any,
         unit: str,
         weight_kind: WeightKind,
         cluster: Any,
@@ -605,9 +610,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
         n = count_rows(X)
         labels, weight = Columns(y=y).column(X, "y"), check_weights(sample_weight, n)
-        said = Columns(today=self._today_in(X, today), cluster=cluster)
-        now, alike = said.column(X, "today"), said.column(X, "cluster")
-        for column, what in ((labels, "labels"), (now, "amounts of today"), (alike, "clusters")):
+        said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster)
+        now, alike = said.column(X, "baseline"), said.column(X, "cluster")
+        for column, what in ((labels, "labels"), (now, "amounts of the baseline"), (alike, "clusters")):
             refuse_length(column, n, what)
         people = self._people(X, sensitive_features, labels, now, weight)
         named = self.key is not None and self.key in column_names(people.x)
@@ -658,9 +663,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         if isinstance(self.policy_, IndividualAmountPolicy):
             chances = self._chances(x, self.groups_) if self.policy_.infers_group else None
             now = None
-            if self.policy_.looks_at_today:
-                said = self._amounts_today(X if is_frame(X) else x)
-                now = None if said is None else as_amounts(said, "amount of today", n=len(prediction))
+            if self.policy_.looks_at_baseline:
+                said = self._amounts_baseline(X if is_frame(X) else x)
+                now = None if said is None else as_amounts(said, "amount of the baseline", n=len(prediction))
             return self.policy_.decided(prediction, codes, x, chances, now)
         keys = self._intake.keys(X if is_frame(X) else x, key)
 

@@ -130,7 +130,7 @@ def hashed_orders(x: Floats) -> Codes:
     """Orders of numbers that depend on which there are and not on their places; of shape (orders, n).
 
     The key of a value is a mix of its leading 30 bits and of how many with the same bits come before it in sorted
-    order: equal values are told apart, and so each order is as good as drawn by lot.
+    order: equal values are told apart, and so each order is as good as drawn at random.
     """
     sorted_rows = np.argsort(x, kind="stable")
     return np.array([sorted_rows[np.argsort(keys, kind="stable")] for keys in _keys(x[sorted_rows])])

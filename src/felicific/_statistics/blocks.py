@@ -28,7 +28,7 @@ def bets_of(skew: float = 0.0) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How the values of a component are read, and what is bet on them.
+    """How the values of a measure are read, and what is bet on them.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class BurnIn:
-    """What was seen of a component without known bounds before anything is bet on it.
+    """What was seen of a measure without known bounds before anything is bet on it.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ def pairs_of(groups: int) -> tuple[Codes, Codes]:
 
 
 class Tally(NamedTuple):
-    """Sums by block and group of one component, of shape (blocks, groups)."""
+    """Sums by block and group of one measure, of shape (blocks, groups)."""
 
     n: Floats
     total: Floats
@@ -191,7 +191,7 @@ def centres(sums: Tally, before: Floats, *, bounded: bool) -> tuple[Floats, Floa
 
 
 def block_terms(place: Codes, values: Floats, sums: Tally, centre: Floats, scale: Scale) -> Terms:
-    """What one component of some blocks adds: of shape (blocks, P), and (blocks, P, 2, K)."""
+    """What one measure of some blocks adds: of shape (blocks, P), and (blocks, P, 2, K)."""
     first, second = pairs_of(sums.n.shape[1])
     n_a, n_b = sums.n[:, first], sums.n[:, second]
     both = (n_a > 0) & (n_b > 0)

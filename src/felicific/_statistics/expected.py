@@ -24,7 +24,7 @@ def _draws(n_groups: int) -> Floats:
 
 
 def pooled_variance(variance: Floats, n: Floats) -> Floats:
-    """Variances of shape (groups, components), each drawn a little towards that of all groups together.
+    """Variances of shape (groups, measures), each drawn a little towards that of all groups together.
 
     A small group may show no variance at all, and has some.
     """
@@ -37,7 +37,7 @@ def expected_range(means: Floats, error: Floats) -> Floats:
 
     Parameters
     ----------
-    means, error : array of shape (groups, components)
+    means, error : array of shape (groups, measures)
         The means, and the standard deviations of their errors. A group of which nobody is counted, so that its mean is
         not a number, is compared with none.
     """
@@ -64,7 +64,7 @@ EXPECTED: dict[str, Callable[[Floats, Floats], Floats]] = {"gap": expected_range
 
 
 def _drawn(means: Floats, error: Floats, made: Callable[[Floats], Floats], nobody: float) -> Floats:
-    """Mean of what is made of means that are off, for every component; ``nobody`` where no group is counted."""
+    """Mean of what is made of means that are off, for every measure; ``nobody`` where no group is counted."""
     draws, found = _draws(len(error)), np.full(error.shape[1], nobody)
     for j, (mean, off) in enumerate(zip(means.T, error.T, strict=True)):
         known = ~np.isnan(mean)

@@ -71,7 +71,7 @@ COCHRAN = 25.0
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What large-sample intervals need to know of some values: arrays of shape (groups, components).
+    """What large-sample intervals need to know of some values: arrays of shape (groups, measures).
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Sample:
         return Sample(n, mean, sd, skewness, df, ties)
 
     def take(self, j: int | Codes) -> Sample:
-        """One component alone, of shape (groups,); or some, of shape (groups, components)."""
+        """One measure alone, of shape (groups,); or some, of shape (groups, measures)."""
         numbers = (self.n, self.mean, self.sd, self.skewness)
         n, mean, sd, skewness = (array[:, j] for array in numbers)
         df = None if self.df is None or np.isnan(self.df[:, j]).all() else self.df[:, j]
@@ -133,7 +133,7 @@ class Ties(NamedTuple):
     r"""How the errors of group means go together, where clusters hold people of several groups.
 
     With :math:`u_{ca}` what cluster c adds to the error of the mean of group a, and all sums over clusters: arrays of
-    shape (groups, groups), or (groups, groups, components).
+    shape (groups, groups), or (groups, groups, measures).
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ def summarise(
     inside: NDArray[np.bool_] | None = None,
     weight: Floats | None = None,
 ) -> Sample:
-    r"""Sum up values of shape (n, components) by group; weights are frequencies, and n is their sum.
+    r"""Sum up values of shape (n, measures) by group; weights are frequencies, and n is their sum.
 
     Second and third moments are taken around each group's own mean, so a large constant costs no digits.
     """
@@ -169,7 +169,7 @@ def summarise(
 
 
 def _central(v: Floats, z: Codes, n_groups: int, w: Floats | None) -> Floats:
-    """n, mean, standard deviation and skewness of one component, of shape (4, groups)."""
+    """n, mean, standard deviation and skewness of one measure, of shape (4, groups)."""
 
     def total(numbers: Floats | None) -> Floats:
         parts = w if numbers is None else numbers if w is None else numbers * w
@@ -313,7 +313,7 @@ def mean_limits(
     bounds: tuple[float, float] | None = None,
     bets: Callable[[int], Betting] | None = None,
 ) -> Limits:
-    """Limits of every group's mean of one component, by one of the ``METHODS``.
+    """Limits of every group's mean of one measure, by one of the ``METHODS``.
 
     Parameters
     ----------

@@ -30,9 +30,9 @@ PULL = 1.0
 STEPS, ARRIVED = 100, 1e-13
 
 
-def log_shares(proba: Floats) -> Floats:
+def log_shares(score: Floats) -> Floats:
     """Logarithms of probabilities, of shape (n, K)."""
-    return np.log(np.clip(proba, EDGE, 1.0 - EDGE))
+    return np.log(np.clip(score, EDGE, 1.0 - EDGE))
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,20 @@ class LabelCurve:
     shift: tuple[float, ...]
     slope: float
 
-    def chances(self, proba: Floats) -> Floats:
-        """Chances of every label, of the shape of ``proba``."""
-        return _softmax(np.array(self.shift) + self.slope * log_shares(proba))
+    def chances(self, score: Floats) -> Floats:
+        """Chances of every label, of the shape of ``score``."""
+        return _softmax(np.array(self.shift) + self.slope * log_shares(score))
 
 
-def fit_curve(proba: Floats, counts: Floats, effective: float) -> LabelCurve:
+def fit_curve(score: Floats, counts: Floats, effective: float) -> LabelCurve:
     """The curve of greatest likelihood, from weights of shape (n, K) that tell as much as ``effective`` people."""
     total = counts.sum(axis=0)
     held = np.flatnonzero(total > 0)
-    shift = np.full(proba.shape[1], -math.inf)
+    shift = np.full(score.shape[1], -math.inf)
     shift[held] = 0.0
     if len(held) < 2:
         return LabelCurve(tuple(shift.tolist()), 1.0)
-    logs, weights = log_shares(proba)[:, held], counts[:, held] * (effective / total.sum())
+    logs, weights = log_shares(score)[:, held], counts[:, held] * (effective / total.sum())
     n, k = logs.shape
     # The design: a shift for every label but the first, then the slope.
     design = np.zeros((n, k, k))
@@ -81,22 +81,22 @@ class LabelProbaCurve:
     shift: float
     slopes: tuple[float, ...]
 
-    def label_proba(self, proba: Floats) -> Floats:
+    def label_proba(self, score: Floats) -> Floats:
         """The chance of each of some people."""
         if math.isinf(self.shift):
-            return np.full(len(proba), 1.0 if self.shift > 0 else 0.0)
-        logs = log_shares(proba)
+            return np.full(len(score), 1.0 if self.shift > 0 else 0.0)
+        logs = log_shares(score)
         along = self.shift + (logs[:, 1:] - logs[:, :1]) @ np.array(self.slopes)
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(along, -700.0, 700.0))))
 
 
-def fit_label_curve(proba: Floats, labelled: Floats, unlabelled: Floats) -> LabelProbaCurve:
+def fit_label_curve(score: Floats, labelled: Floats, unlabelled: Floats) -> LabelProbaCurve:
     """The curve of greatest likelihood, from the weight of people with a label and without."""
-    k = proba.shape[1]
+    k = score.shape[1]
     if not labelled.sum() or not unlabelled.sum():
         return LabelProbaCurve(math.inf if labelled.sum() else -math.inf, (0.0,) * (k - 1))
-    logs = log_shares(proba)
-    design = np.zeros((len(proba), 2, k))
+    logs = log_shares(score)
+    design = np.zeros((len(score), 2, k))
     design[:, 1, 0] = 1.0
     design[:, 1, 1:] = logs[:, 1:] - logs[:, :1]
     pull = np.full(k, PULL)

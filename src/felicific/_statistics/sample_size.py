@@ -1,8 +1,8 @@
 r"""Bounds before any policy is chosen: how many rows make every policy's empirical means close to the true ones.
 
 A group mean is linear in the policy, so its error is largest at a deterministic map from signals to decisions. There
-the value of each row lies in a range of width C, and Hoeffding's inequality with a union over maps, groups, components
-and the loss gives, with M maps, G groups and n components, that all errors are at most :math:`\delta` with
+the value of each row lies in a range of width C, and Hoeffding's inequality with a union over maps, groups, measures
+and the loss gives, with M maps, G groups and n measures, that all errors are at most :math:`\delta` with
 probability :math:`1 - \gamma` from
 
 .. math:: N \ge \frac{C^2}{2 \delta^2} \left[ \log M + \log \frac{2 G (n + 1)}{\gamma} \right]
@@ -36,6 +36,9 @@ class SampleSize(int):
         Rows per group for one policy that was fixed before these rows were seen (an audit): no union over policies.
     fixed_policy_large_sample : int
         The same by the normal approximation, with the largest standard deviation a range allows or the one given.
+    margin_of_error : float
+        How close so many ``rows`` per group keep all group means; without ``rows``, these rows. Of several measures the
+        largest.
     loss_delta : float
         How close the loss is then known, relative to the width of its range: ``delta`` itself for a loss in [0, 1] and
         a span of 1.
@@ -46,6 +49,7 @@ class SampleSize(int):
     printed: int
     fixed_policy: int
     fixed_policy_large_sample: int
+    margin_of_error: float
     loss_delta: float
     note: str
 
@@ -59,23 +63,12 @@ class SampleSize(int):
             self.note,
         ]
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as plain data."""
-        return {
-            "rows": int(self),
-            "printed": self.printed,
-            "fixed_policy": self.fixed_policy,
-            "fixed_policy_large_sample": self.fixed_policy_large_sample,
-            "loss_delta": self.loss_delta,
-            "note": self.note,
-        }
-
 
 def sample_size(
     *,
     delta: NumberLike = 0.02,
     confidence: float = 0.99,
-    n_components: int | None = None,
+    n_measures: int | None = None,
     n_classes: int = 2,
     n_groups: int = 2,
     span: NumberLike = 1.0,
@@ -83,44 +76,49 @@ def sample_size(
     monotone: bool = False,
     among: NumberLike = 1.0,
     sd: NumberLike | None = None,
+    rows: float | None = None,
 ) -> SampleSize:
     r"""Rows per group that keep all group means of every policy within ``delta`` of the truth.
 
     Parameters
     ----------
-    delta : number, or sequence or dict of numbers by component
-        How far a group's mean may be off, in the component's unit. A gap is then off by at most twice that.
+    delta : number, or sequence or dict of numbers by measure
+        How far a group's mean may be off, in the measure's unit. A gap is then off by at most twice that.
     confidence : float
         Probability with which all of them are.
-    n_components : int, default=2
-        Number of components; taken from ``delta``, ``span`` or ``among`` where these list them.
+    n_measures : int, default=2
+        Number of measures; taken from ``delta``, ``span`` or ``among`` where these list them.
     n_classes, n_groups : int
         Number of decisions K and of groups G.
-    span : number, or sequence or dict of numbers by component
+    span : number, or sequence or dict of numbers by measure
         Width C of the range of happiness.
     signals : int, optional
         Number of signals S that the policy sees; by default the labels, S = K.
     monotone : bool, default=False
         Whether the signals are bins of a score along which a decision's probability may not fall. Their cuts must not
         come from the same rows.
-    among : number, or sequence or dict of numbers by component
-        Share of a group's rows that are counted by a component; the figures are rows of the whole group.
-    sd : number, or sequence or dict of numbers by component, optional
+    among : number, or sequence or dict of numbers by measure
+        Share of a group's rows that are counted by a measure; the figures are rows of the whole group.
+    sd : number, or sequence or dict of numbers by measure, optional
         Standard deviation of happiness, for the large-sample figure; by default half the range.
+    rows : number, optional
+        Rows per group that there are, for ``margin_of_error``.
 
     Returns
     -------
     SampleSize
-        A whole number, with ``printed``, ``fixed_policy`` and a ``note`` beside it.
+        A whole number, with ``printed``, ``fixed_policy``, ``margin_of_error`` and a ``note`` beside it.
 
     Examples
     --------
     >>> from felicific import sample_size
-    >>> sample_size(delta=0.02, confidence=0.99, n_components=2, n_classes=2, n_groups=2, span=1.0)
+    >>> sample_size(delta=0.02, confidence=0.99, n_measures=2, n_classes=2, n_groups=2, span=1.0)
     10596
+    >>> round(sample_size(rows=2_000, n_measures=2).margin_of_error, 4)
+    0.046
     """
     gamma = _failing(confidence)
-    names, count = _components(n_components, delta=delta, span=span, among=among, sd=sd)
+    names, count = _measures(n_measures, delta=delta, span=span, among=among, sd=sd)
     deltas = _each(delta, "delta", names, count, 0.0, math.inf)
     spans = _each(span, "span", names, count, 0.0, math.inf)
     shares = _each(among, "among", names, count, 0.0, 1.0, top=True)
@@ -129,15 +127,20 @@ def sample_size(
     signals = n_classes if signals is None else _whole(signals, "signals", 1)
     union = math.log(2.0 * n_groups * (count + 1) / gamma)
 
-    def rows(log: float, shares: Sequence[float] = shares) -> int:
+    def needed_for(log: float, shares: Sequence[float] = shares) -> int:
         needed = [
             c**2 / (2.0 * d**2) * log / share for c, d, share in zip(spans, deltas, shares, strict=True)
         ]
         return math.ceil(max(needed) * (1 - 1e-12))
 
-    found = SampleSize(rows(log_maps(signals, n_classes, monotone=monotone) + union))
-    found.printed = rows(math.log(4.0 * (count + 1) * n_classes**2 / gamma), [1.0] * count)
-    found.fixed_policy = rows(union)
+    log = log_maps(signals, n_classes, monotone=monotone) + union
+    found = SampleSize(needed_for(log))
+    found.printed = needed_for(math.log(4.0 * (count + 1) * n_classes**2 / gamma), [1.0] * count)
+    found.fixed_policy = needed_for(union)
+    there = int(found) if rows is None else _within(rows, "rows", 0.0, math.inf)
+    found.margin_of_error = max(
+        c * math.sqrt(log / (2.0 * there * share)) for c, share in zip(spans, shares, strict=True)
+    )
     z = _normal_quantile(1.0 - gamma / (2.0 * n_groups * (count + 1)))
     large = [(z * s / d) ** 2 / share for s, d, share in zip(spreads, deltas, shares, strict=True)]
     found.fixed_policy_large_sample = math.ceil(max(large) * (1 - 1e-12))
@@ -145,35 +148,6 @@ def sample_size(
     same = signals == n_classes and not monotone and n_groups == 2 and min(shares) == 1.0
     found.note = _note(int(found), found.printed, same)
     return found
-
-
-def margin_of_error(
-    rows: float,
-    *,
-    confidence: float = 0.99,
-    n_components: int = 2,
-    n_classes: int = 2,
-    n_groups: int = 2,
-    span: float = 1.0,
-    signals: int | None = None,
-    monotone: bool = False,
-    among: float = 1.0,
-) -> float:
-    """How close that many rows per group keep all group means: the inverse of :func:`sample_size`.
-
-    Examples
-    --------
-    >>> from felicific import margin_of_error
-    >>> round(margin_of_error(10596), 4)
-    0.02
-    """
-    gamma, rows = _failing(confidence), _within(rows, "rows", 0.0, math.inf)
-    span, among = _within(span, "span", 0.0, math.inf), _within(among, "among", 0.0, 1.0, top=True)
-    n_classes, n_groups = _whole(n_classes, "n_classes", 2), _whole(n_groups, "n_groups", 2)
-    signals = n_classes if signals is None else _whole(signals, "signals", 1)
-    union = math.log(2.0 * n_groups * (_whole(n_components, "n_components", 1) + 1) / gamma)
-    log = log_maps(signals, n_classes, monotone=monotone) + union
-    return span * math.sqrt(log / (2.0 * rows * among))
 
 
 def log_maps(signals: int, n_classes: int, *, monotone: bool = False) -> float:
@@ -217,29 +191,27 @@ def _note(rows: int, printed: int, same_question: bool) -> str:
 # What was written
 
 
-def _components(n_components: int | None, **listed: Any) -> tuple[list[Any] | None, int]:
-    """Names (if some argument gives them) and number of the components."""
+def _measures(n_measures: int | None, **listed: Any) -> tuple[list[Any] | None, int]:
+    """Names (if some argument gives them) and number of the measures."""
     names, count = None, None
     for what, value in listed.items():
         if isinstance(value, Mapping):
             if names is not None and list(value) != names:
                 raise DataError(
-                    f"{what} speaks of {list(value)}, not of {names}.", "Name the same components everywhere."
+                    f"{what} speaks of {list(value)}, not of {names}.", "Name the same measures everywhere."
                 )
             names = list(value)
         if isinstance(value, Mapping | Sequence) and not isinstance(value, str):
             if count is not None and len(value) != count:
                 raise DataError(
-                    f"{what} has {len(value)} numbers, not {count}.", "Give one for every component."
+                    f"{what} has {len(value)} numbers, not {count}.", "Give one for every measure."
                 )
             count = len(value)
-    if n_components is None:
+    if n_measures is None:
         return names, 2 if count is None else count
-    number = _whole(n_components, "n_components", 1)
+    number = _whole(n_measures, "n_measures", 1)
     if count is not None and count != number:
-        raise DataError(
-            f"n_components is {number}, and {count} components are listed.", "Leave n_components out."
-        )
+        raise DataError(f"n_measures is {number}, and {count} measures are listed.", "Leave n_measures out.")
     return names, number
 
 
@@ -251,7 +223,7 @@ def _each(
     elif isinstance(value, str) or not isinstance(value, Sequence):
         value = [value] * count
     if not value:
-        raise DataError(f"{what} lists no component.", "Give at least one number.")
+        raise DataError(f"{what} lists no measure.", "Give at least one number.")
     return [_within(item, what, low, high, top=top) for item in value]
 
 

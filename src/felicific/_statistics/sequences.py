@@ -42,7 +42,7 @@ PER_LEVEL = 5
 
 
 class Terms(NamedTuple):
-    """Sums by component and pair of groups; anything may come before these axes, as blocks or starts.
+    """Sums by measure and pair of groups; anything may come before these axes, as blocks or starts.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class Shown:
     terms : Terms
         From each start on; of shape (B, J, P).
     bets : array of shape (J, K)
-        Of components of which nothing was bet yet, any: their sums are 0.
+        Of measures of which nothing was bet yet, any: their sums are 0.
     groups : int
     """
 
@@ -216,7 +216,7 @@ class Shown:
 
     @cached_property
     def log_weights(self) -> Floats:
-        """Logarithm of what each start, ordered pair, component and bet counts; of shape (B, 1, 1, 1, 1)."""
+        """Logarithm of what each start, ordered pair, measure and bet counts; of shape (B, 1, 1, 1, 1)."""
         ways = BETS * self.groups * (self.groups - 1) * len(self.bets)
         return (np.log(start_weights(self.starts)) - math.log(ways))[:, None, None, None, None]
 
@@ -230,7 +230,7 @@ class Shown:
         return log_sum(self.exponents(gaps))
 
     def by_pair(self, gaps: Floats) -> Floats:
-        """Logarithm of the parts of every component, pair and direction; of shape (J, P, 2)."""
+        """Logarithm of the parts of every measure, pair and direction; of shape (J, P, 2)."""
         return log_sums(self.exponents(gaps), (0, 4))
 
     def best_start(self, gaps: Floats, j: int, p: int, s: int) -> int:
@@ -238,14 +238,14 @@ class Shown:
         return int(self.rows[log_sums(self.exponents(gaps)[:, j, p, s], (1,)).argmax()])
 
     def estimate(self) -> Floats:
-        """The largest difference between two groups over all rows, by component; not a number where there is none."""
+        """The largest difference between two groups over all rows, by measure; not a number where there is none."""
         c, x = self.terms.c[0], self.terms.x[0]
         with np.errstate(invalid="ignore", divide="ignore"):
             apart = np.abs(x / c)
         return np.where((c > 0).any(axis=1), np.nanmax(np.where(c > 0, apart, -np.inf), axis=1), np.nan)
 
     def low(self, line: float) -> Floats:
-        """The largest gap, by component, of whose being exceeded the evidence reaches e to the ``line``; 0 for none."""
+        """The largest gap, by measure, of whose being exceeded the evidence reaches e to the ``line``; 0 for none."""
         found = np.zeros(len(self.bets))
         for j in range(len(found)):
             shows = partial(self._exceeds, j, line)
@@ -258,12 +258,12 @@ class Shown:
         return found
 
     def _exceeds(self, j: int, line: float, gap: float) -> bool:
-        """Whether the evidence that the gap of one component is more than this reaches the line."""
+        """Whether the evidence that the gap of one measure is more than this reaches the line."""
         logs, allowed = self.terms.log[:, j], gap * self.terms.c[:, j]
         return log_sum(self.log_weights[:, 0] + logs - allowed[..., None, None] * self.bets[j]) >= line
 
     def high(self, line: float) -> Floats:
-        """The smallest gap, by component, that all pairs are shown to be below; infinite if some were never compared.
+        """The smallest gap, by measure, that all pairs are shown to be below; infinite if some were never compared.
 
         By bets from the first start alone that a difference is less. Which two groups are the furthest apart may change
         from time to time, so each bet has its share of the error.

@@ -28,7 +28,7 @@ class Rows(NamedTuple):
         Position of each one's group; -1 of those who are not compared.
     values : array of shape (n, J)
     inside : bool array of shape (n, J)
-        Who is counted by each component.
+        Who is counted by each measure.
     """
 
     codes: Codes
@@ -47,14 +47,14 @@ class Rows(NamedTuple):
         return Rows(*(np.concatenate(both) for both in zip(self, other, strict=True)))
 
     def of(self, j: int) -> tuple[Codes, Codes, Floats]:
-        """Positions, groups and values of those who are compared by a component."""
+        """Positions, groups and values of those who are compared by a measure."""
         rows = np.flatnonzero(self.inside[:, j] & (self.codes >= 0))
         return rows, self.codes[rows], self.values[rows, j]
 
     @classmethod
-    def none(cls, components: int) -> Rows:
+    def none(cls, measures: int) -> Rows:
         """Nobody."""
-        empty = np.zeros((0, components))
+        empty = np.zeros((0, measures))
         return cls(np.zeros(0, dtype=np.intp), empty, empty.astype(bool))
 
 
@@ -67,7 +67,7 @@ class Stream:
     groups : int
         How many groups are compared.
     scales : tuple of Scale or BurnIn
-        Of every component, or what was seen of it before anything is bet.
+        Of every measure, or what was seen of it before anything is bet.
     before : array of shape (J, 2, groups)
         Number and sum of the values so far, as they are read, for centres.
     buckets : Buckets
@@ -119,7 +119,7 @@ class Stream:
 
     @property
     def burning(self) -> list[int]:
-        """Components on which nothing is bet yet."""
+        """Measures on which nothing is bet yet."""
         return [j for j, scale in enumerate(self.scales) if isinstance(scale, BurnIn)]
 
     def closed(self) -> Stream:
@@ -180,7 +180,7 @@ class Stream:
         return replace(stream, scales=tuple(scales), before=before)._scaled(), crossed
 
     def _scaled(self) -> Stream:
-        """With scales of components of which enough was seen."""
+        """With scales of measures of which enough was seen."""
         scales, before = [*self.scales], self.before
         for j in self.burning:
             burn = self.scales[j]
@@ -219,12 +219,12 @@ class Stream:
 
     @property
     def bets(self) -> Floats:
-        """Of every component, of shape (J, K)."""
+        """Of every measure, of shape (J, K)."""
         return np.stack([one.bets if isinstance(one, Scale) else bets_of() for one in self.scales])
 
     @property
     def widths(self) -> Floats:
-        """What one is in the unit of each component."""
+        """What one is in the unit of each measure."""
         return np.array([one.width if isinstance(one, Scale) else 1.0 for one in self.scales])
 
     def scaled_gaps(self, gaps: Floats) -> Floats:

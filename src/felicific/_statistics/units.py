@@ -25,7 +25,7 @@ from felicific._typing import Codes, Floats, Truths
 
 @dataclass(frozen=True)
 class Spread:
-    """Sums over the rows of some groups, of shape (groups,) or (groups, components).
+    """Sums over the rows of some groups, of shape (groups,) or (groups, measures).
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Spread:
     variance: Floats
 
     def take(self, j: int) -> Spread:
-        """One component alone."""
+        """One measure alone."""
         return Spread(self.mass[:, j], self.squares[:, j], self.mean[:, j], self.variance[:, j])
 
 
@@ -69,7 +69,7 @@ def sample_of(
     sampling: bool = False,
     cluster: Codes | None = None,
 ) -> Sample:
-    """Sum up values of shape (n, components) by group.
+    """Sum up values of shape (n, measures) by group.
 
     Rows are people, as often as their frequency says; with ``sampling`` weights each is one person who stands for so
     many; with a ``cluster`` for every row, only clusters are independent of each other.
@@ -80,7 +80,7 @@ def sample_of(
     for j in range(values.shape[1]):
         rows = slice(None) if inside is None or inside[:, j].all() else np.flatnonzero(inside[:, j])
         c = None if cluster is None else cluster[rows]
-        parts.append(_component(values[rows, j], codes[rows], n_groups, w[rows], c))
+        parts.append(_measure(values[rows, j], codes[rows], n_groups, w[rows], c))
     return side_by_side(parts)
 
 
@@ -95,7 +95,7 @@ def of_few(
     sampling: bool = False,
     cluster: Codes | None = None,
 ) -> Sample:
-    r"""The same where the error of some components rests on few people who weigh much.
+    r"""The same where the error of some measures rests on few people who weigh much.
 
     Of those that are ``uneven`` the degrees of freedom are those of :math:`(\sum_c u_c^2)^2 / \sum_c u_c^4` over what
     units add to the error of the mean, and never more than without that.
@@ -117,8 +117,8 @@ def of_few(
     return replace(sample, df=df)
 
 
-def _component(v: Floats, z: Codes, n_groups: int, w: Floats, cluster: Codes | None) -> Sample:
-    """One component, of shape (groups,)."""
+def _measure(v: Floats, z: Codes, n_groups: int, w: Floats, cluster: Codes | None) -> Sample:
+    """One measure, of shape (groups,)."""
 
     def total(numbers: Floats) -> Floats:
         return np.asarray(np.bincount(z, numbers, minlength=n_groups), dtype=np.float64)
@@ -142,8 +142,8 @@ def powers_of(z: Codes, n_groups: int, size: Floats, added: Floats) -> Powers:
 
 
 def clustered(spread: Spread, cluster: Codes, z: Codes, size: Floats, added: Floats) -> Sample:
-    """One component, of shape (groups,), from the sums of every cluster and group that meet."""
-    n_groups, held = len(spread.mass), size > 0  # others are not counted by this component
+    """One measure, of shape (groups,), from the sums of every cluster and group that meet."""
+    n_groups, held = len(spread.mass), size > 0  # others are not counted by this measure
     cluster, z, size, added = cluster[held], z[held], size[held], added[held]
     powers = powers_of(z, n_groups, size, added)
     return linearised(spread, powers, _ties(cluster, z, n_groups, added, np.sqrt(powers.added2)))
@@ -184,7 +184,7 @@ def _ties(cluster: Codes, z: Codes, n_groups: int, added: Floats, size: Floats) 
 
 
 def side_by_side(parts: list[Sample]) -> Sample:
-    """Samples of several components as one of shape (groups, components)."""
+    """Samples of several measures as one of shape (groups, measures)."""
     n, mean, sd, skewness, df = (
         np.stack([getattr(part, name) for part in parts], axis=1)
         for name in ("n", "mean", "sd", "skewness", "freedom")

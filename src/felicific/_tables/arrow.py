@@ -20,7 +20,7 @@ from felicific.exceptions import DataError
 
 
 class ArrowEngine(BatchEngine):
-    """An Arrow dataset; DuckDB decides about its rows, as it computes nothing itself."""
+    """An Arrow dataset; DuckDB decides on its rows, as it computes nothing itself."""
 
     label = "PyArrow"
     ignores_case = True
@@ -50,7 +50,7 @@ class ArrowEngine(BatchEngine):
         changed = [name for name, other in zip(self.names, duck.names, strict=True) if name != other]
         if changed:
             raise DataError(
-                f"DuckDB decides about Arrow datasets, and cannot have a column {', '.join(map(repr, changed))} "
+                f"DuckDB decides on Arrow datasets, and cannot have a column {', '.join(map(repr, changed))} "
                 "beside the others.",
                 "Rename columns whose names are empty, or the same but for capital letters.",
             )

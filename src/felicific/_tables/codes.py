@@ -62,8 +62,8 @@ class Coded:
         return iter(self.tolist())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        found = self._table[self.codes]
-        return found if dtype is None else found.astype(dtype, copy=False)
+        values = self._table[self.codes]
+        return values if dtype is None else values.astype(dtype, copy=False)
 
     def __eq__(self, other: object) -> Truths:  # type: ignore[override]  # row by row, as arrays do it
         return np.asarray(self.places([other]) == 0 if isinstance(other, str) else np.asarray(self) == other)
@@ -85,23 +85,23 @@ class Coded:
 
     def used(self) -> set[Any]:
         """The values that some row has."""
-        held = np.zeros(len(self.names) + 1, dtype=bool)
+        present = np.zeros(len(self.names) + 1, dtype=bool)
         for start in range(0, len(self), CHUNK):
-            held |= (
-                np.bincount(self.codes[start : start + CHUNK].astype(np.intp) + 1, minlength=len(held)) > 0
+            present |= (
+                np.bincount(self.codes[start : start + CHUNK].astype(np.intp) + 1, minlength=len(present)) > 0
             )
         values = [self.null, *self.names]
-        return {values[i] for i in np.flatnonzero(held).tolist()}
+        return {values[i] for i in np.flatnonzero(present).tolist()}
 
-    def places(self, known: Sequence[Any]) -> Codes:
-        """Position of every value in ``known``; -1 where it is not known."""
-        index = {value: position for position, value in enumerate(known)}
+    def places(self, levels: Sequence[Any]) -> Codes:
+        """Position of every value in ``levels``; -1 where it is not known."""
+        index = {value: position for position, value in enumerate(levels)}
         place = np.array([*(index.get(name, -1) for name in self.names), -1], dtype=np.intp)
-        found = np.empty(len(self), dtype=np.intp)
+        positions = np.empty(len(self), dtype=np.intp)
         for start in range(0, len(self), CHUNK):
             part = slice(start, start + CHUNK)
-            place.take(self.codes[part], out=found[part], mode="wrap")
-        return found
+            place.take(self.codes[part], out=positions[part], mode="wrap")
+        return positions
 
     @property
     def _table(self) -> Array:
@@ -188,10 +188,10 @@ def _of_letters(column: Array) -> Coded | None:
         return None
     width = (letters + 1) // 2
     factors = _FACTORS[:width]
-    known = np.full(2**BITS, -1, dtype=np.int16)
+    by_hash = np.full(2**BITS, -1, dtype=np.int16)
     codes = np.empty(len(column), dtype=np.int16)
     rows: list[int] = []
-    held = np.empty((0, width), dtype=np.uint64)
+    seen = np.empty((0, width), dtype=np.uint64)
     padded = np.zeros((LETTERS_CHUNK, 2 * width), dtype=np.uint32)
     for start in range(0, len(column), LETTERS_CHUNK):
         part = np.ascontiguousarray(column[start : start + LETTERS_CHUNK])
@@ -201,19 +201,19 @@ def _of_letters(column: Array) -> Coded | None:
         else:
             numbers = part.view(np.uint64).reshape(len(part), width)
         place = _hashed(numbers, factors)
-        found = known.take(place)
-        new = np.flatnonzero(found < 0)
+        code = by_hash.take(place)
+        new = np.flatnonzero(code < 0)
         if len(new):
             places, firsts = np.unique(place[new], return_index=True)
             if len(rows) + len(places) > TEXTS:
                 return None
-            known[places] = np.arange(len(rows), len(rows) + len(places))
+            by_hash[places] = np.arange(len(rows), len(rows) + len(places))
             rows += (start + new[firsts]).tolist()
-            held = np.concatenate([held, numbers[new[firsts]]])
-            found = known.take(place)
-        if any((held[:, j].take(found) != numbers[:, j]).any() for j in range(width)):
+            seen = np.concatenate([seen, numbers[new[firsts]]])
+            code = by_hash.take(place)
+        if any((seen[:, j].take(code) != numbers[:, j]).any() for j in range(width)):
             return None
-        codes[start : start + len(part)] = found
+        codes[start : start + len(part)] = code
     return Coded(codes, tuple(column[rows].tolist()))
 
 
@@ -259,15 +259,15 @@ def _of_polars(column: Any) -> Coded | None:
     few = _of_few(column) if column.dtype == pl.String else None
     if few is not None:
         return few
-    held = column.unique().drop_nulls()
+    distinct = column.unique().drop_nulls()
     if column.dtype == pl.String:
-        held = held.sort()
-        names, codes = held.to_list(), column.cast(pl.Enum(held)).to_physical()
+        distinct = distinct.sort()
+        names, codes = distinct.to_list(), column.cast(pl.Enum(distinct)).to_physical()
     else:
         # The numbers of a category may be those of all columns of the process.
-        numbers, codes = held.to_physical().to_list(), column.to_physical()
+        numbers, codes = distinct.to_physical().to_list(), column.to_physical()
         names = [""] * (max(numbers, default=-1) + 1)
-        for number, name in zip(numbers, held.cast(pl.String).to_list(), strict=True):
+        for number, name in zip(numbers, distinct.cast(pl.String).to_list(), strict=True):
             names[number] = name
     codes = codes.cast(pl.Int64).fill_null(-1) if codes.null_count() else codes
     return Coded(codes.to_numpy(), tuple(names))
@@ -287,8 +287,8 @@ def _of_few(column: Any) -> Coded | None:
     codes: Any = pl
     for position, name in enumerate(names):
         codes = codes.when(pl.nth(0) == pl.lit(name)).then(pl.lit(position, dtype=pl.Int8))
-    found = column.to_frame().select(codes).to_series()
-    return None if found.null_count() else Coded(found.to_numpy(), tuple(names))
+    series = column.to_frame().select(codes).to_series()
+    return None if series.null_count() else Coded(series.to_numpy(), tuple(names))
 
 
 def _of_arrow(column: Any) -> Coded | None:
@@ -297,12 +297,12 @@ def _of_arrow(column: Any) -> Coded | None:
     if not isinstance(column, pa.ChunkedArray | pa.Array):
         return None
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    known = pa.types.is_dictionary(chunked.type)
-    kind = chunked.type.value_type if known else chunked.type
+    coded = pa.types.is_dictionary(chunked.type)
+    kind = chunked.type.value_type if coded else chunked.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
     # Two chunks may have two dictionaries.
-    chunks = (chunked if known else chunked.dictionary_encode()).unify_dictionaries().chunks
+    chunks = (chunked if coded else chunked.dictionary_encode()).unify_dictionaries().chunks
     if not chunks or any(chunk.dictionary.null_count for chunk in chunks):
         return None
     indices = [chunk.indices for chunk in chunks]

@@ -362,13 +362,13 @@ def _not(value: Any) -> Column:
 def _isin(column: Any, values: Iterable[Any], **options: Any) -> Column:
     if options or isinstance(values, Column | str) or not isinstance(column, Column):
         raise NotAColumn("isin takes a column and a list of values")
-    found = literal(False, "isin")
+    test = literal(False, "isin")
     for value in values.tolist() if isinstance(values, np.ndarray) else values:
         kinds = {"number" if kind in NUMERIC else kind for kind in (column.kind, literal(value, "isin").kind)}
         if len(kinds) > 1:
             raise NotAColumn("isin with values of different types")
-        found = found | (column == value)
-    return Column(found.expr, "bool", f"isin({column.name})")
+        test = test | (column == value)
+    return Column(test.expr, "bool", f"isin({column.name})")
 
 
 def _numpy_isin(column: Any, values: Any, **options: Any) -> Column:
@@ -400,10 +400,10 @@ def _where(condition: Any, then: Any = None, otherwise: Any = None) -> Column:
 
 
 def _select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) -> Any:
-    found = default
+    chosen = default
     for condition, choice in reversed(list(zip(conditions, choices, strict=True))):
-        found = _where(condition, choice, found)
-    return found
+        chosen = _where(condition, choice, chosen)
+    return chosen
 
 
 def _clip(column: Any, least: Any = None, largest: Any = None, **named: Any) -> Any:
@@ -412,8 +412,8 @@ def _clip(column: Any, least: Any = None, largest: Any = None, **named: Any) -> 
     }
     if set(limits) - {"min", "max"}:
         raise NotAColumn("clip takes a least and a largest value")
-    found = column if limits["min"] is None else UFUNCS["maximum"](column, limits["min"])
-    return found if limits["max"] is None else UFUNCS["minimum"](found, limits["max"])
+    clipped = column if limits["min"] is None else UFUNCS["maximum"](column, limits["min"])
+    return clipped if limits["max"] is None else UFUNCS["minimum"](clipped, limits["max"])
 
 
 def _like(number: float) -> Callable[..., Column]:
@@ -539,16 +539,16 @@ def lookup(column: Any, numbers: Mapping[Any, float], default: float | None = No
         if len(numbers) > LONGEST_LOOKUP:
             raise NotAColumn(f"lookup with {len(numbers)} values")
         # A value without a number becomes NaN, which the sums refuse; the rows are then gone through one by one.
-        found: Any = literal(math.nan if default is None else float(default), "lookup")
+        result: Any = literal(math.nan if default is None else float(default), "lookup")
         for value, number in reversed(list(numbers.items())):
-            found = _where(column == value, float(number), found)
-        return found
+            result = _where(column == value, float(number), result)
+        return result
     values = as_vector(column, "column of lookup")
-    found = [numbers.get(value, default) for value in values.tolist()]
-    if default is None and None in found:
-        row = found.index(None)
+    result = [numbers.get(value, default) for value in values.tolist()]
+    if default is None and None in result:
+        row = result.index(None)
         raise HappinessError(
             f"lookup has no number for {values.tolist()[row]!r} (row {row} of the column it was given).",
             "Add it to the mapping, or give lookup a default as third argument.",
         )
-    return np.array(found, dtype=np.float64)
+    return np.array(result, dtype=np.float64)

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from felicific._tables.engine import (
+    BatchPlace,
     Combine,
     Decisions,
     Engine,
-    Place,
     Step,
     combine_all,
     in_partition,
@@ -18,7 +18,7 @@ from felicific._tables.engine import (
     or_raise,
 )
 from felicific._tables.memory import add_column
-from felicific._tables.progress import attend, shown
+from felicific._tables.progress import attend, progress_line
 from felicific._typing import Table
 from felicific.exceptions import DataError, EngineError, FelicificError
 
@@ -47,7 +47,7 @@ class DaskEngine(Engine):
 
         parts = self.table[list(names)].to_delayed()
         work = dask.delayed(on_worker, pure=False)
-        results = leaves = [work(step, part, Place(0, i)) for i, part in enumerate(parts)]
+        results = leaves = [work(step, part, BatchPlace(0, i)) for i, part in enumerate(parts)]
         join = dask.delayed(combine_all, pure=False)
         while len(results) > 1:
             results = [join(combine, results[i : i + _FAN_IN]) for i in range(0, len(results), _FAN_IN)]
@@ -70,8 +70,8 @@ class DaskEngine(Engine):
             return self.failure(error)
         import dask
 
-        known = dask.compute(*[dask.delayed(_names_of)(part) for part in self.table.to_delayed()])
-        for i, columns in enumerate(known):
+        schemas = dask.compute(*[dask.delayed(_names_of)(part) for part in self.table.to_delayed()])
+        for i, columns in enumerate(schemas):
             _refuse_lacking(i, columns, names)
         return self.failure(error)
 
@@ -153,7 +153,7 @@ def _compute_locally(result: Any, parts: Sequence[Any]) -> Any:
     from dask.callbacks import Callback
 
     keys, count = {part.key for part in parts}, _Count(len(parts))
-    with shown() as line:
+    with progress_line() as line:
 
         def counted(key: Any, *rest: Any) -> None:
             if key in keys:
@@ -167,7 +167,7 @@ def _compute_locally(result: Any, parts: Sequence[Any]) -> Any:
 def _compute_by(client: Any, result: Any, parts: Sequence[Any]) -> Any:
     """By a cluster. What the partitions give stays there; a done one is let go, so that no worker keeps it for us."""
     count = _Count(len(parts))
-    with shown() as line:
+    with progress_line() as line:
         # Nobody counts where nobody reads.
         root, *leaves = client.compute([result, *(parts if line.stream is not None else ())])
 

@@ -1,7 +1,7 @@
 """Dialects: what databases that speak SQL write differently. Each is one entry of one table, :data:`DIALECTS`.
 
-An engine points to its entry; a warehouse that is no engine here, because rows are only decided about there, is an
-entry and nothing else. Nothing heavy is imported here: the help of the shell reads the table.
+An engine points to its entry; a warehouse that is no engine here, because rows are only decided on there, is an
+entry and nothing else. Nothing heavy is imported here: the help of the command line reads the table.
 """
 
 from __future__ import annotations
@@ -367,7 +367,7 @@ def dialect_of(name: str) -> Dialect:
 
     if isinstance(name, str) and name in DIALECTS:
         return DIALECTS[name]
-    known = ", ".join(map(repr, DIALECTS))
+    names = ", ".join(map(repr, DIALECTS))
     near = nearest(name.lower(), DIALECTS)[:1] if isinstance(name, str) else []
-    meant = f"Did you mean {near[0]!r}? There are {known}." if near else f"Choose one of {known}."
+    meant = f"Did you mean {near[0]!r}? There are {names}." if near else f"Choose one of {names}."
     raise DataError(f"There is no dialect {name!r}.", meant)

@@ -49,8 +49,8 @@ class DuckEngine(QueryEngine, BatchEngine):
     @property
     def ordered(self) -> bool:
         """Whether rows keep their order, which DuckDB can be told not to care about."""
-        asked = self.table.query("people", "SELECT current_setting('preserve_insertion_order')")
-        return bool(asked.fetchall()[0][0])
+        setting = self.table.query("people", "SELECT current_setting('preserve_insertion_order')")
+        return bool(setting.fetchall()[0][0])
 
     def wait_for(self, work: Callable[[], T]) -> T:
         """Wait for the query; without its connection Ctrl-C is heard, but DuckDB may finish what it has begun."""
@@ -121,8 +121,8 @@ class DuckEngine(QueryEngine, BatchEngine):
 
 def _further(names: Sequence[str], count: int) -> list[str]:
     """Names of further columns, none of them one of these."""
-    known, start = {name.lower() for name in names}, 0
-    while any(f"share {start + i}" in known for i in range(count)):
+    taken, start = {name.lower() for name in names}, 0
+    while any(f"share {start + i}" in taken for i in range(count)):
         start += count
     return [f"share {start + i}" for i in range(count)]
 

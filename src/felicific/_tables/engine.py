@@ -25,7 +25,7 @@ import numpy as np
 from felicific._tables.column import Column
 from felicific._tables.dialect import Dialect, kind_of
 from felicific._tables.memory import count_rows, in_utc, refuse_missing_columns, take_column
-from felicific._tables.progress import attend, shown
+from felicific._tables.progress import attend, progress_line
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError, EngineError, FelicificError
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Place:
+class BatchPlace:
     """Where some rows come from: the number of the first of them, and the partition if they are numbered within one."""
 
     start: int = 0
@@ -45,14 +45,14 @@ class Place:
 
 
 #: What is done with some rows in memory.
-Step: TypeAlias = Callable[[Table, Place], T]
+Step: TypeAlias = Callable[[Table, BatchPlace], T]
 
 #: How two results of it become one.
 Combine: TypeAlias = Callable[[T, T], T]
 
 
 class Decisions(ABC):
-    """What is decided about the rows of a table, as an engine must know it to add the decisions as a column."""
+    """What is decided on the rows of a table, as an engine must know it to add the decisions as a column."""
 
     @property
     @abstractmethod
@@ -61,7 +61,7 @@ class Decisions(ABC):
 
     @abstractmethod
     def decide(self, rows: Table, group: Codes | None = None) -> Array:
-        """Decide about rows in memory; positions of their ``group`` may be known, see :meth:`groups_of`."""
+        """Decide on rows in memory; positions of their ``group`` may be known, see :meth:`groups_of`."""
 
     def groups_of(self, engine: Engine) -> tuple[str, tuple[str, ...]] | None:
         """The one column of text that holds the group, and all groups there are; None where it is not so simple."""
@@ -96,7 +96,7 @@ class Decisions(ABC):
         return kind_of(self.classes.tolist())
 
     def decide_batch(self, rows: Table, group: Codes | None = None) -> Array:
-        """Decide about some rows; engines make an exception of their own out of the text of what is raised."""
+        """Decide on some rows; engines make an exception of their own out of the text of what is raised."""
         try:
             return self.decide(rows, group)
         except FelicificError as error:
@@ -227,9 +227,9 @@ class BatchEngine(Engine):
     def fold(self, step: Step[T], combine: Combine[T], names: Sequence[Hashable]) -> T | None:
         """Apply ``step`` to every batch of rows and combine what it returns; None when there are no batches."""
         total, start = None, 0
-        with shown() as line, closing(self._readable(names)) as tables:
+        with progress_line() as line, closing(self._readable(names)) as tables:
             for table in tables:
-                result = step(table, Place(start))
+                result = step(table, BatchPlace(start))
                 total = result if total is None else combine(total, result)
                 start += count_rows(table)
                 line.say(f"{start:,} rows summed".__str__)
@@ -321,7 +321,7 @@ def in_partition(error: FelicificError, partition: int | None) -> FelicificError
     return type(error)(f"{error.problem.rstrip('.')} (in partition {partition}).", error.remedy)
 
 
-def on_worker(step: Step[T], part: Table, place: Place) -> T | FelicificError:
+def on_worker(step: Step[T], part: Table, place: BatchPlace) -> T | FelicificError:
     """Run a step on a worker; an error of ours travels back as a value, with the partition it arose in."""
     try:
         return step(part, place)
@@ -346,7 +346,7 @@ def or_raise(result: Any) -> Any:
 # Which engine
 
 
-class _Known(NamedTuple):
+class _EngineEntry(NamedTuple):
     """A library's class of tables, and our file and class for it."""
 
     table: str
@@ -361,12 +361,12 @@ class _Known(NamedTuple):
 
 #: Every engine, by the library of its tables: a new one is a file beside this one, and a line here.
 _ENGINES = {
-    "polars": _Known("LazyFrame", "polars", "PolarsEngine"),
-    "duckdb": _Known("DuckDBPyRelation", "duckdb", "DuckEngine"),
-    "_duckdb": _Known("DuckDBPyRelation", "duckdb", "DuckEngine"),
-    "dask": _Known("DataFrame", "dask", "DaskEngine"),
-    "pyspark": _Known("DataFrame", "spark", "SparkEngine"),
-    "pyarrow": _Known("Dataset", "arrow", "ArrowEngine"),
+    "polars": _EngineEntry("LazyFrame", "polars", "PolarsEngine"),
+    "duckdb": _EngineEntry("DuckDBPyRelation", "duckdb", "DuckEngine"),
+    "_duckdb": _EngineEntry("DuckDBPyRelation", "duckdb", "DuckEngine"),
+    "dask": _EngineEntry("DataFrame", "dask", "DaskEngine"),
+    "pyspark": _EngineEntry("DataFrame", "spark", "SparkEngine"),
+    "pyarrow": _EngineEntry("Dataset", "arrow", "ArrowEngine"),
 }
 
 #: Files whose ``open_parquet`` reads Parquet, the best first.
@@ -381,10 +381,10 @@ def find_engine(table: Table) -> Engine | None:
     """The engine of a table that is not in memory; None for one that is."""
     if isinstance(table, str | os.PathLike):
         return _open_parquet(table)
-    known = _ENGINES.get(type(table).__module__.split(".")[0])
-    if known is None or all(base.__name__ != known.table for base in type(table).__mro__):
+    entry = _ENGINES.get(type(table).__module__.split(".")[0])
+    if entry is None or all(base.__name__ != entry.table for base in type(table).__mro__):
         return None
-    return known.load()(table)
+    return entry.load()(table)
 
 
 def _open_parquet(path: str | os.PathLike[str]) -> Engine:

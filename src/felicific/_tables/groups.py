@@ -110,8 +110,8 @@ def _readers(
 
 def _dimensions(values: Any) -> int:
     """How many dimensions values have, without making an array of a column of some library."""
-    known = getattr(values, "ndim", None)
-    return known if isinstance(known, int) else 1 if hasattr(values, "to_numpy") else int(np.ndim(values))
+    ndim = getattr(values, "ndim", None)
+    return ndim if isinstance(ndim, int) else 1 if hasattr(values, "to_numpy") else int(np.ndim(values))
 
 
 def groups_of_present(
@@ -140,15 +140,15 @@ def groups_of_present(
     if weight is None or weight.all():
         return resolve()
     present = np.flatnonzero(weight)
-    found = resolve(rows=present)
-    if isinstance(found, Coded):
-        codes = np.zeros(len(weight), dtype=found.codes.dtype)
-        codes[present] = found.codes
-        return replace(found, codes=codes)
-    group = np.empty(len(weight), dtype=found.dtype)
-    if len(found):
-        group[:] = found[0]
-    group[present] = found
+    groups = resolve(rows=present)
+    if isinstance(groups, Coded):
+        codes = np.zeros(len(weight), dtype=groups.codes.dtype)
+        codes[present] = groups.codes
+        return replace(groups, codes=codes)
+    group = np.empty(len(weight), dtype=groups.dtype)
+    if len(groups):
+        group[:] = groups[0]
+    group[present] = groups
     return group
 
 
@@ -158,12 +158,12 @@ def named_columns(table: Table, named: Any) -> list[Any] | None:
         return [named]
     if not isinstance(named, list | tuple) or not len(named):
         return None
-    known, as_many_as_rows = column_names(table), len(named) == count_rows(table)
+    names, as_many_as_rows = column_names(table), len(named) == count_rows(table)
     if all(isinstance(name, str) for name in named):
         # Columns, some perhaps misspelt; as many as rows, or more than columns, they are groups.
-        columns = all(name in known for name in named) or (not as_many_as_rows and len(named) <= len(known))
+        columns = all(name in names for name in named) or (not as_many_as_rows and len(named) <= len(names))
     else:
-        columns = not as_many_as_rows and all(isinstance(name, Hashable) and name in known for name in named)
+        columns = not as_many_as_rows and all(isinstance(name, Hashable) and name in names for name in named)
     return list(named) if columns else None
 
 
@@ -217,9 +217,9 @@ def name_groups(columns: Sequence[Entries]) -> Entries:
     if len(columns) == 1:
         return columns[0]
     coded = [_coded_texts(column) for column in columns]
-    known = [column for column in coded if column is not None]
-    if len(known) == len(columns) and math.prod(len(column.names) for column in known) <= COMBINED:
-        return reduce(_combined, known)
+    texts = [column for column in coded if column is not None]
+    if len(texts) == len(columns) and math.prod(len(column.names) for column in texts) <= COMBINED:
+        return reduce(_combined, texts)
     parts = [[_text(value) for value in column.tolist()] for column in columns]
     return np.array([" & ".join(row) for row in zip(*parts, strict=True)], dtype=object)
 
@@ -269,32 +269,32 @@ def refuse_identifiers(groups: Sequence[Any], rows: int, weight: float | None = 
     """Refuse groups of so many rows (of this total weight) that are people, not groups of them."""
     people = rows if weight is None else max(float(rows), weight)
     if len(groups) >= MANY and people < FEW * len(groups):
-        shown = ", ".join(repr(group) for group in groups[:3])
+        examples = ", ".join(repr(group) for group in groups[:3])
         raise GroupError(
-            f"There are {len(groups):,} groups ({shown}, ...) of {people:,.0f} people: that is no group, but who "
+            f"There are {len(groups):,} groups ({examples}, ...) of {people:,.0f} people: that is no group, but who "
             "somebody is.",
             "Name a column whose values many people share; ages and amounts are cut into a few classes first.",
         )
 
 
 def encode_groups(
-    group: Entries, known: Sequence[Any], rows: NDArray[np.intp] | None = None
+    group: Entries, groups: Sequence[Any], rows: NDArray[np.intp] | None = None
 ) -> NDArray[np.intp]:
-    """Position of every row's group in ``known``; a group that is not known is an error.
+    """Position of every row's group in ``groups``; a group that is not known is an error.
 
     ``rows`` are the numbers of the rows in the user's table, for messages.
     """
-    codes = encode(group, known)
+    codes = encode(group, groups)
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         names = distinct(group[unknown])
-        shown = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+        listed = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
         subject, verb = ("groups", "were") if len(names) > 1 else ("group", "was")
         first = unknown[0] if rows is None else rows[unknown[0]]
         raise GroupError(
-            f"The {subject} {shown} ({len(unknown)} rows, first row {first}) {verb} never fitted; "
-            f"known are {', '.join(repr(name) for name in known[:20])}.",
-            "Fit on data that holds every group, or decide those people otherwise.",
+            f"The {subject} {listed} ({len(unknown)} rows, first row {first}) {verb} never fitted; "
+            f"known are {', '.join(repr(name) for name in groups[:20])}.",
+            "Fit on data that holds every group, or decide on those people in another way.",
         )
     return codes
 

@@ -289,13 +289,13 @@ def numeric_names(table: Table, most: int, without: Hashable = None) -> list[Any
     names = [name for name in column_names(table) if name != without]
     if is_frame(table) and not is_mapping(table):
         frame = _eager(table)
-        found: Iterable[Any] = (name for name in names if frame.get_column(name).dtype.is_numeric())
+        numeric: Iterable[Any] = (name for name in names if frame.get_column(name).dtype.is_numeric())
     elif hasattr(table, "tocsr"):
-        found = names
+        numeric = names
     else:
         columns = table if is_mapping(table) else np.asarray(table).T
-        found = (name for name in names if as_numbers(as_vector(columns[name], "x")).dtype.kind in "iuf")
-    return list(islice(found, most))
+        numeric = (name for name in names if as_numbers(as_vector(columns[name], "x")).dtype.kind in "iuf")
+    return list(islice(numeric, most))
 
 
 def as_numbers(values: Array) -> Array:
@@ -310,21 +310,21 @@ def check_columns(table: Table, names: Iterable[Hashable], purpose: str) -> None
     refuse_missing_columns(column_names(table), names, purpose)
 
 
-def refuse_missing_columns(known: list[Any], names: Iterable[Hashable], purpose: str) -> None:
+def refuse_missing_columns(columns: list[Any], names: Iterable[Hashable], purpose: str) -> None:
     """Raise if some names are not known, naming them and the nearest ones that are."""
-    held = set(known)
-    missing: list[Any] = [name for name in names if name not in held]
+    existing = set(columns)
+    missing: list[Any] = [name for name in names if name not in existing]
     if not missing:
         return
-    near = nearest(str(missing[0]), [name for name in known if isinstance(name, str)])
-    if not known:
+    near = nearest(str(missing[0]), [name for name in columns if isinstance(name, str)])
+    if not columns:
         remedy = "Pass a table with named columns."
     else:
-        remedy = f"Did you mean {_listed(near)}?" if near else f"The table has {_listed(known[:12])}."
+        remedy = f"Did you mean {_listed(near)}?" if near else f"The table has {_listed(columns[:12])}."
     raise DataError(f"The table has no column {_listed(missing)}, needed for {purpose}.", remedy)
 
 
-def nearest(word: str, known: Iterable[str], cutoff: float = 0.5) -> list[str]:
+def nearest(word: str, choices: Iterable[str], cutoff: float = 0.5) -> list[str]:
     """The names that a misspelt one may mean: those that hold it as a word or as a word's beginning come first.
 
     Examples
@@ -332,7 +332,7 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.5) -> list[str]:
     >>> nearest("race", ["age", "Race/Ethnicity (self-reported)"])
     ['Race/Ethnicity (self-reported)', 'age']
     """
-    names = list(known)
+    names = list(choices)
     begins = re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)
     holding = [name for name in names if word.strip() and begins.search(name)]
     close = difflib.get_close_matches(word, names, n=3, cutoff=cutoff)
@@ -429,11 +429,11 @@ def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Tab
     if is_mapping(table):
         return {name: table[name] for name in names}
     if is_frame(table):
-        known = column_names(table)
-        if list(names) == known:
+        columns = column_names(table)
+        if list(names) == columns:
             return table
         if is_quick(table) and hasattr(table, "take"):  # of pandas, where it is the quickest way
-            return table.take([known.index(name) for name in names], axis=1)
+            return table.take([columns.index(name) for name in names], axis=1)
         return table[list(names)] if hasattr(table, "iloc") else _eager(table).select(list(names)).to_native()
     return table[:, list(names)]
 
@@ -512,13 +512,13 @@ def as_entries(values: Any, what: str) -> Entries:
 def _plain_objects(values: Array) -> Array:
     """Decimal numbers as floats, or whole ones that floats do not tell apart; times of a zone as those of UTC."""
     if _holds_decimals(values):
-        known = [value for value in values.tolist() if not is_null(value)]
-        if any(abs(value) > EXACT for value in known) and all(value == int(value) for value in known):
+        present = [value for value in values.tolist() if not is_null(value)]
+        if any(abs(value) > EXACT for value in present) and all(value == int(value) for value in present):
             return np.array([*(None if is_null(v) else int(v) for v in values.tolist()), None], dtype=object)[
                 :-1
             ]
         return np.array([math.nan if is_null(value) else float(value) for value in values.tolist()])
-    if isinstance(_first_known(values), datetime):
+    if isinstance(_first_value(values), datetime):
         # As libraries do whose columns are arrays: NumPy knows no zones.
         plain = [None if is_null(value) else in_utc(value) for value in values.tolist()]
         return np.array([*plain, None], dtype=object)[:-1]
@@ -532,13 +532,13 @@ def in_utc(time: Any) -> Any:
     return time.astimezone(UTC).replace(tzinfo=None)
 
 
-def _first_known(values: Array) -> Any:
+def _first_value(values: Array) -> Any:
     return next((value for value in values if not is_null(value)), None)
 
 
 def _holds_decimals(values: Array) -> bool:
     """Whether these are decimal numbers, some perhaps missing; what is not missing first of all decides quickly."""
-    return isinstance(_first_known(values), Decimal) and all(
+    return isinstance(_first_value(values), Decimal) and all(
         isinstance(value, Decimal) or is_null(value) for value in values.tolist()
     )
 
@@ -567,14 +567,14 @@ def is_null(value: Any) -> bool:
     return bool(different) if isinstance(different, bool | np.bool_) else type(value).__name__ == "NAType"
 
 
-def encode(values: Entries, known: Sequence[Any]) -> NDArray[np.intp]:
-    """Position of every value in ``known``; -1 where it is not known."""
+def encode(values: Entries, levels: Sequence[Any]) -> NDArray[np.intp]:
+    """Position of every value in ``levels``; -1 where it is not known."""
     if isinstance(values, Coded):
-        return values.places(known)
+        return values.places(levels)
     few = len(values) <= FEW and values.dtype.kind in "biufU"
-    one_type = not few and len({type(value) for value in known}) == 1
-    if one_type and values.dtype.kind in "biufU" and values.dtype.kind == np.asarray(known).dtype.kind:
-        table = np.asarray(known)
+    one_type = not few and len({type(value) for value in levels}) == 1
+    if one_type and values.dtype.kind in "biufU" and values.dtype.kind == np.asarray(levels).dtype.kind:
+        table = np.asarray(levels)
         if values.dtype.kind in "iu" and len(values):
             places = _places(values, table)
             if places is not None:
@@ -588,7 +588,7 @@ def encode(values: Entries, known: Sequence[Any]) -> NDArray[np.intp]:
         place = np.searchsorted(table, values, sorter=order).clip(max=len(table) - 1)
         codes = order[place]
         return np.where(table[codes] == values, codes, -1).astype(np.intp)
-    index = {value: position for position, value in enumerate(known)}
+    index = {value: position for position, value in enumerate(levels)}
     return np.fromiter(map(index.get, values.tolist(), repeat(-1)), np.intp, count=len(values))
 
 
@@ -627,17 +627,17 @@ def distinct(values: Entries) -> list[Any]:
         least = values.min()
         above = np.subtract(values, least, dtype=np.int64 if values.dtype.kind == "i" else values.dtype)
         return [
-            int(least) + found
-            for found in np.flatnonzero(np.bincount(above.astype(np.intp, copy=False))).tolist()
+            int(least) + number
+            for number in np.flatnonzero(np.bincount(above.astype(np.intp, copy=False))).tolist()
         ]
     return _sorted(set(values.tolist()) if values.dtype.kind == "O" else set(np.unique(values).tolist()))
 
 
-def _sorted(found: set[Any]) -> list[Any]:
+def _sorted(values: set[Any]) -> list[Any]:
     try:
-        return sorted(found)
+        return sorted(values)
     except TypeError:
-        return sorted(found, key=lambda value: (type(value).__name__, str(value)))
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
 def table_maker(as_frame: Form) -> Callable[[Columns], Any]:

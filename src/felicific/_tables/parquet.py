@@ -35,26 +35,26 @@ def common_types(schemas: Mapping[str, Schema], largest: Callable[[str, str], in
         Given a file and a column of whole numbers, the largest size of these; None if it is not known.
     """
     first, *others = schemas
-    found: dict[str, str] = {}
+    common: dict[str, str] = {}
     for name, written in schemas[first].items():
         types = {first: written} | {file: _type_in(schemas, file, name) for file in others}
         if len(set(types.values())) == 1:
             continue
-        held = {file: _plain(written) for file, written in types.items()}
-        kind = held[first]
+        kinds = {file: _plain(written) for file, written in types.items()}
+        kind = kinds[first]
         for file in others:
-            wider = widened(kind, held[file])
+            wider = widened(kind, kinds[file])
             if wider is None:
-                raise _different(name, first, kind, file, held[file])
+                raise _different(name, first, kind, file, kinds[file])
             kind = wider
-        found[name] = kind
-        for file in held if kind.startswith("float") else ():
-            if _WHOLE.fullmatch(held[file]) and int(held[file].strip("uint")) > 32:
+        common[name] = kind
+        for file in kinds if kind.startswith("float") else ():
+            if _WHOLE.fullmatch(kinds[file]) and int(kinds[file].strip("uint")) > 32:
                 size = largest(file, name)
                 if size is None or size > EXACT:
-                    float_file = next(other for other in held if held[other].startswith("float"))
-                    raise _different(name, float_file, held[float_file], file, held[file])
-    return found
+                    float_file = next(other for other in kinds if kinds[other].startswith("float"))
+                    raise _different(name, float_file, kinds[float_file], file, kinds[file])
+    return common
 
 
 def _type_in(schemas: Mapping[str, Schema], file: str, name: str) -> str:
@@ -122,23 +122,23 @@ def holder(schemas: Mapping[str, Schema], name: str, kind: str) -> str:
 
 def digits_of(kind: str) -> tuple[int, int] | None:
     """Digits of a decimal type, and those behind the point; None for any other."""
-    found = _DECIMAL.search(kind)
-    return None if found is None else (int(found[1]), int(found[2]))
+    match = _DECIMAL.search(kind)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def arrow_schemas(files: Sequence[str]) -> dict[str, dict[str, str]]:
     """The types of every file, by PyArrow."""
     from pyarrow import parquet
 
-    found = {}
+    schemas = {}
     for file in files:
         try:
-            found[file] = {field.name: str(field.type) for field in parquet.read_schema(file)}
+            schemas[file] = {field.name: str(field.type) for field in parquet.read_schema(file)}
         except ValueError as error:  # PyArrow's errors of files that are none
             raise EngineError(
                 f"{file} cannot be read as Parquet: {error}", "Is it cut? Write it again."
             ) from error
-    return found
+    return schemas
 
 
 def refuse_casts(dataset: Any) -> None:
@@ -146,11 +146,11 @@ def refuse_casts(dataset: Any) -> None:
     wanted = {field.name: str(field.type) for field in dataset.schema}
     for fragment in dataset.get_fragments():
         for field in fragment.physical_schema:
-            held, kind = _plain(str(field.type)), _plain(wanted.get(field.name, str(field.type)))
+            stored, kind = _plain(str(field.type)), _plain(wanted.get(field.name, str(field.type)))
             # PyArrow itself refuses to round.
-            if widened(held, kind) != kind:
+            if widened(stored, kind) != kind:
                 where = str(getattr(fragment, "path", "a fragment"))
-                raise _different(field.name, "the dataset", kind, where, held)
+                raise _different(field.name, "the dataset", kind, where, stored)
 
 
 def arrow_largest(file: str, name: str) -> int | None:
@@ -161,8 +161,8 @@ def arrow_largest(file: str, name: str) -> int | None:
     place = described.schema.names.index(name)
     sizes = [0]
     for i in range(described.num_row_groups):
-        known: Any = described.row_group(i).column(place).statistics
-        if known is None or not (known.has_min_max or known.null_count == described.row_group(i).num_rows):
+        stats: Any = described.row_group(i).column(place).statistics
+        if stats is None or not (stats.has_min_max or stats.null_count == described.row_group(i).num_rows):
             return None
-        sizes += [abs(known.min), abs(known.max)] if known.has_min_max else []
+        sizes += [abs(stats.min), abs(stats.max)] if stats.has_min_max else []
     return max(sizes)

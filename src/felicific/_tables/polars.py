@@ -83,10 +83,10 @@ class PolarsEngine(QueryEngine, BatchEngine):
         """The position of the group as one more field, where Polars can tell; null where it is none of them."""
         import polars as pl
 
-        known = decisions.groups_of(self)
-        if known is None or self.table.collect_schema()[known[0]] != pl.String:
+        pair = decisions.groups_of(self)
+        if pair is None or self.table.collect_schema()[pair[0]] != pl.String:
             return []
-        column, groups = pl.nth(self.names.index(known[0])), known[1]
+        column, groups = pl.nth(self.names.index(pair[0])), pair[1]
         if len(groups) > FEW:
             return [column.cast(pl.Enum(groups), strict=False).to_physical().alias("group")]
         codes: Any = pl
@@ -115,7 +115,7 @@ def open_parquet(files: list[str]) -> Engine:
     import polars as pl
 
     types = {file: pl.read_parquet_schema(file) for file in files}
-    schemas = {file: {name: str(dtype) for name, dtype in known.items()} for file, known in types.items()}
+    schemas = {file: {name: str(dtype) for name, dtype in schema.items()} for file, schema in types.items()}
     changed = common_types(schemas, _largest)
     if not changed:
         return PolarsEngine(pl.scan_parquet(files, glob=False))
@@ -141,5 +141,5 @@ def _largest(file: str, name: str) -> int | None:
     import polars as pl
 
     column = pl.col(name)
-    found = pl.scan_parquet(file, glob=False).select(low=column.min(), high=column.max()).collect().row(0)
-    return max((abs(value) for value in found if value is not None), default=0)
+    ends = pl.scan_parquet(file, glob=False).select(low=column.min(), high=column.max()).collect().row(0)
+    return max((abs(value) for value in ends if value is not None), default=0)

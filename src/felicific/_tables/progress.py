@@ -21,7 +21,7 @@ T = TypeVar("T")
 DELAY, INTERVAL = 2.0, 0.2
 
 
-class Line:
+class ProgressLine:
     """One line on a terminal, rewritten in place.
 
     Parameters
@@ -66,18 +66,18 @@ class Line:
         self._width = len(text)
 
 
-_current: ContextVar[Line | None] = ContextVar("felicific_progress", default=None)
+_current: ContextVar[ProgressLine | None] = ContextVar("felicific_progress", default=None)
 
 #: Held while a line is on the terminal: calls in other threads are silent meanwhile.
 _taken = threading.Lock()
 
 
 @contextlib.contextmanager
-def shown(stage: str | None = None) -> Iterator[Line]:
+def progress_line(stage: str | None = None) -> Iterator[ProgressLine]:
     """The line of the work inside. Inner work shares the line of the outer one; ``stage`` then stands before it."""
     line = _current.get()
     if line is None:
-        with _new_line() as line, shown(stage):
+        with _new_line() as line, progress_line(stage):
             yield line
         return
     if stage is None:
@@ -91,11 +91,11 @@ def shown(stage: str | None = None) -> Iterator[Line]:
 
 
 @contextlib.contextmanager
-def _new_line() -> Iterator[Line]:
+def _new_line() -> Iterator[ProgressLine]:
     stream = _terminal()
     if stream is not None and not _taken.acquire(blocking=False):
         stream = None
-    line = Line(stream)
+    line = ProgressLine(stream)
     token = _current.set(line)
     try:
         yield line
@@ -140,7 +140,7 @@ def attend(work: Callable[[], T], tell: Callable[[], str], cancel: Callable[[], 
         finally:
             done.set()
 
-    with shown() as line:
+    with progress_line() as line:
         thread = threading.Thread(target=copy_context().run, args=(run,), name="felicific")
         try:
             thread.start()

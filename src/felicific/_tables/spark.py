@@ -13,9 +13,9 @@ from typing import Any, Generic, TypeVar
 
 from felicific._tables.dialect import DIALECTS
 from felicific._tables.engine import (
+    BatchPlace,
     Combine,
     Decisions,
-    Place,
     QueryEngine,
     Step,
     combine_all,
@@ -168,7 +168,7 @@ class _Work(Generic[T]):
         total: Any = None  # a result, or an error of ours
         start = 0
         for batch in batches:
-            result = on_worker(self.step, in_memory(batch, self.names), Place(start, partition))
+            result = on_worker(self.step, in_memory(batch, self.names), BatchPlace(start, partition))
             total = result if total is None else combine_all(self.combine, [total, result])
             start += batch.num_rows
         if total is not None:
@@ -177,7 +177,7 @@ class _Work(Generic[T]):
 
 @dataclass(frozen=True)
 class _Deciding:
-    """What a worker does with batches of people who are decided about."""
+    """What a worker does with batches of people who are decided on."""
 
     decisions: Decisions
     names: tuple[str, ...]
@@ -219,10 +219,10 @@ class _Tasks:
             stages = [
                 tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds
             ]
-            known = [stage for stage in stages if stage is not None]
+            infos = [stage for stage in stages if stage is not None]
             done, total = (
-                sum(stage.numCompletedTasks for stage in known),
-                sum(stage.numTasks for stage in known),
+                sum(stage.numCompletedTasks for stage in infos),
+                sum(stage.numTasks for stage in infos),
             )
             if total:
                 self.text = f"{self.words}, {done:,} of {total:,} tasks"

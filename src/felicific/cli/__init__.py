@@ -27,7 +27,6 @@ from felicific.cli.merge import merge
 from felicific.cli.monitor import monitor
 from felicific.cli.recalibrate import recalibrate
 from felicific.cli.report import report
-from felicific.cli.sample_size import sample_size
 from felicific.cli.show import show
 from felicific.cli.sql import sql
 
@@ -64,7 +63,6 @@ for command in (
     alternatives,
     aggregate,
     merge,
-    sample_size,
 ):
     register(app, command)
 
@@ -85,14 +83,19 @@ CALLED = {
 RENAMED = {
     "watch": "monitor",
     "moments": "aggregate",
+    "sample-size": "felicific.sample_size(...) in Python",
+    "--components": "--measures",
     "--hidden": "--max-odds-ratio",
     "--losers": "--worse-off",
     "--no-group-at-predict": "--without-group",
     "--odds": "--label-proba, or --with-proba where decisions are written",
+    "--prediction": "--predicted",
+    "--proba": "--score",
+    "--today": "--baseline",
 }
 
 #: An option with its value, which stays; or an argument as messages name it: ``gap=``, ``method='t'``, ``min_people``,
-#: ``proba={class: column}``.
+#: ``score={class: column}``.
 ARGUMENT = re.compile(
     r"--[\w-]+ (?:'[^']*'|\S+)"
     r"|(?<![\w'\"])(?P<of>(?:missing_labels=)?MissingLabels\()?(?P<name>[a-z_]+)"

@@ -15,6 +15,7 @@ from felicific.cli.options import (
     ASKED,
     OUTPUT,
     Answer,
+    Baseline,
     Bounded,
     Classes,
     GroupName,
@@ -24,15 +25,14 @@ from felicific.cli.options import (
     Measures,
     PartlyLabelled,
     PolicyKind,
-    Prediction,
     Scores,
-    Today,
     WeightMeaning,
     WorseOff,
+    decides_amounts,
 )
 
 if TYPE_CHECKING:
-    from felicific import Aggregates
+    from felicific._program.aggregates import Aggregates
     from felicific.cli.people import People
 
 
@@ -47,9 +47,8 @@ class AggregateOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
             help="CSV, Parquet or DuckDB files; a pattern such as 'part-*.parquet' names many.",
         ),
     ]
-    prediction: Prediction = None
     label: Label = None
-    today: Today = None
+    baseline: Baseline = None
     decisions: Listed = None
     classes: Classes = None
     group_name: GroupName = None
@@ -60,7 +59,7 @@ class AggregateOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="Merge every cell of fewer people into a neighbour, so that what leaves a site speaks of no fewer.",
+            help="Merge every score bin of fewer people into a neighbour: what leaves a site speaks of no fewer.",
             rich_help_panel=ASKED,
         ),
     ] = None
@@ -78,7 +77,7 @@ class AggregateOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
 def aggregate(options: AggregateOptions) -> None:
     """Sum up the people of files, for `felicific merge`, `fit` and `frontier`: no row is in the sums.
 
-    Example: felicific aggregate part-*.parquet --proba score --label repaid --group sex --happiness "decision * loan"
+    Example: felicific aggregate part-*.parquet --score score --label repaid --group sex --happiness "decision * loan"
     --out sums
     """
     from felicific.cli.merge import summary, told
@@ -132,7 +131,7 @@ class Asked:
                 "An individual policy needs the people themselves, and sums hold none.",
                 "Use `felicific fit FILE --policy individual`, or leave --policy out.",
             )
-        if options.prediction is not None:
+        if decides_amounts(options):
             from felicific.cli.amounts import check_sites
 
             check_sites(options, files)
@@ -141,12 +140,12 @@ class Asked:
             source = open_source(file, options.table)
             source.check_rows()
             rows += source.relation.count("*").fetchall()[0][0]
-            named = {"label": options.label, "predicted": options.predicted, "today": options.today}
+            named = {"label": options.label, "predicted": options.predicted, "baseline": options.baseline}
             source.check(**named)
-            if options.prediction is not None:  # labels are numbers, and no classes
+            if decides_amounts(options):  # labels are numbers, and no classes
                 continue
             if options.decisions is not None:  # what is decided says nothing of the classes
-                del named["today"]
+                del named["baseline"]
             classes += [
                 str(one) for name in named.values() if name is not None for one in source.distinct(name)
             ]
@@ -188,14 +187,14 @@ class Asked:
         from felicific._problem.worse_off import WorseOff as Limit
         from felicific.cli.fit import sums
 
-        if self.options.prediction is not None:
+        if decides_amounts(self.options):
             from felicific.cli.amounts import summed
 
             return summed(self.options, file, self.groups)
         people = self.people(file)
         kind: PolicyKind = self.options.kind
         if kind == "auto":
-            kind = "label" if people.proba is None else "score"
+            kind = "label" if people.score is None else "score"
         asked = [] if self.options.worse_off is None else [Limit(self.options.worse_off)]
         return sums(people, kind, asked, groups=self.groups)
 

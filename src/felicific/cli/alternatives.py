@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 class AlternativesOptions(Measured, Evidence, Bounded, Answer):
     """What ``felicific alternatives`` is told."""
 
-    proba: Annotated[
+    score: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=COLUMN",
             help="A candidate: the column of its probability of the favourable class. Once for each; the first is what "
-            "is done today.",
+            "is done at present.",
             rich_help_panel=PEOPLE,
         ),
     ] = None
@@ -34,7 +34,7 @@ class AlternativesOptions(Measured, Evidence, Bounded, Answer):
         float,
         typer.Option(
             metavar="NUMBER",
-            help="By how much the loss per person may exceed today's, in the unit of the loss.",
+            help="By how much the loss per person may exceed the baseline's, in the unit of the loss.",
             rich_help_panel=ASKED,
         ),
     ] = 0.0
@@ -64,9 +64,9 @@ class AlternativesOptions(Measured, Evidence, Bounded, Answer):
 
 
 def alternatives(options: AlternativesOptions) -> None:
-    """Search for a smaller gap at no more loss than today's: half of the rows fit, the other half judges.
+    """Search for a smaller gap at no more loss than the baseline's: half of the rows fit, the other half judges.
 
-    Example: felicific alternatives scores.csv --proba today=score --proba new=score2 --label repaid --group sex
+    Example: felicific alternatives scores.csv --score baseline=score --score new=score2 --label repaid --group sex
     --happiness decision
     """
     from felicific._files import write_whole
@@ -109,12 +109,12 @@ def _search(options: AlternativesOptions) -> Alternatives:
         raise DataError(
             "There are no labels, by which policies are judged.", "Name their column with --label."
         )
-    named = _candidates(options.proba)
+    named = _candidates(options.score)
     # What is named here are candidates, not classes; every column, because the rows' contents say who judges.
-    people = People.find(replace(options, proba=None), every_column=True)
+    people = People.find(replace(options, score=None), every_column=True)
     for column in named.values():
-        people.source.check(proba=column)
-        people.source.check_number(column, "proba")
+        people.source.check(score=column)
+        people.source.check_number(column, "score")
     rows = people.rows()
     return search(
         {name: _score(people, rows, column) for name, column in named.items()},
@@ -141,12 +141,12 @@ def _candidates(texts: list[str] | None) -> dict[str, str]:
     for text in texts or ():
         name, sign, column = text.partition("=")
         if not sign or not name or not column:
-            raise DataError(f"--proba {text} does not name a candidate.", "Write --proba NAME=COLUMN.")
+            raise DataError(f"--score {text} does not name a candidate.", "Write --score NAME=COLUMN.")
         if name in found:
             raise DataError(f"Two candidates are called {name!r}.", "Give each a name of its own.")
         found[name] = column
     if not found:
-        raise DataError("There are no candidates.", "Name what is done today: --proba today=COLUMN.")
+        raise DataError("There are no candidates.", "Name what is done at present: --score baseline=COLUMN.")
     return found
 
 
@@ -161,7 +161,7 @@ def _score(people: People, rows: Any, column: str) -> dict[Any, str] | Any:
             f"There are {len(classes)} classes ({', '.join(map(str, classes[:10]))}) and one column of probabilities.",
             "Use felicific.alternatives in Python, with a column for each class.",
         )
-    score = take_column(rows, column, "--proba")
+    score = take_column(rows, column, "--score")
     return score if people.favourable in (None, classes[1]) else 1.0 - score
 
 

@@ -1,4 +1,4 @@
-"""Amounts in the shell: fit, sum up, trace and apply where ``--prediction`` names what a model predicts."""
+"""Amounts on the command line: fit, sum up, trace and apply where ``--predicted`` names amounts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from felicific._amounts.aggregates import AmountAggregates
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.doors import aggregates_of_amounts, fitted_amounts
+from felicific._documents import POLICY, format_of
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
-from felicific._policy.policy import among_classes
-from felicific.cli.documents import POLICY, format_of, read_any_policy
+from felicific.cli.documents import read_any_policy
 from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness
 from felicific.cli.options import Measures, Roles, Scores, Seen, Traced
@@ -23,19 +23,17 @@ from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
     from felicific._amounts.fit import FittedAmounts
-    from felicific._policy.policy import Policy
 
-#: Options that speak of classes, or of what amounts do not have in the shell, and what to do instead.
+#: Options that speak of classes, or of what amounts do not have on the command line, and what to do instead.
 _REFUSED = {
-    "proba": "Probabilities are of classes, a prediction is a number: give one of them.",
-    "predicted": "Leave it out: a predicted label is of classes.",
+    "score": "Scores are of classes, a predicted amount is a number: give one of them.",
     "group_proba": "Leave it out.",
     "favourable": "Leave it out: amounts have no favourable class.",
     "classes": "Leave it out: amounts have no classes.",
     "missing_labels": "Leave it out, and the rows without a label.",
     "label_proba": "Leave it out.",
     "max_odds_ratio": "Leave it out.",
-    "worse_off": "Leave it out; --floor 'decision=today' keeps every group's mean amount.",
+    "worse_off": "Leave it out; --floor 'decision=baseline' keeps every group's mean amount.",
     "explore": "Leave it out.",
     "blind": "Use FairRegressor(sees_group=False) in Python, or leave it out.",
     "change_cost": "Leave it out: a change of an amount costs what the loss says.",
@@ -55,7 +53,7 @@ _CALLED = {"blind": "without-group", "with_proba": "with-proba", "classes": "cla
 
 
 def refuse_classes(options: object) -> None:
-    """Refuse options that have no use beside ``--prediction``, or beside a policy of amounts."""
+    """Refuse options that have no use where amounts are predicted, or beside a policy of amounts."""
     for field in fields(options):  # type: ignore[arg-type]  # options are dataclasses
         value = getattr(options, field.name)
         if field.name in _REFUSED and value != field.default:
@@ -92,9 +90,9 @@ def read_allowed(text: str | None) -> Any:
 
 def opened(options: Scores | Measures, file: str, *, every_group: bool = True) -> tuple[Source, Roles]:
     """The file with the columns that the options name; nothing is read."""
-    roles, prediction = Roles.of(options, file), getattr(options, "prediction", None)  # type: ignore[arg-type]  # both
+    roles, prediction = Roles.of(options, file), getattr(options, "predicted", None)  # type: ignore[arg-type]  # both
     source = open_source(file, roles.table, [])
-    source.check(prediction=prediction, **roles.columns())
+    source.check(**{"predicted": prediction} | roles.columns())
     return join_groups(source, roles, every_group=every_group)
 
 
@@ -102,13 +100,13 @@ def said_of(options: Any, roles: Roles) -> dict[str, Any]:
     """What the options say of people, as the library takes it."""
     group = roles.group or []
     return {
-        "prediction": options.prediction,
+        "predicted": options.predicted,
         "y": roles.label,
         "sensitive_features": group[0] if len(group) == 1 else group,
         "happiness": read_happiness(roles),
         "loss": read_function(roles.loss, "loss"),
         "decisions": read_allowed(roles.decisions),
-        "today": roles.today,
+        "baseline": roles.baseline,
         "sample_weight": roles.weight,
         "missing_group": roles.missing_group,
     }
@@ -120,7 +118,7 @@ def fitted(options: Traced, gap: Sequence[str] | None, seed: int | None) -> Fitt
     source, roles = opened(options, options.file)
     said = said_of(options, roles)
     width, constraints = read_asked(options, said["happiness"], gap)
-    used = [options.prediction, roles.label, *(roles.group or ()), roles.today, roles.weight]  # type: ignore[attr-defined]
+    used = [options.predicted, roles.label, *(roles.group or ()), roles.baseline, roles.weight]
     rows = source.select([name for name in dict.fromkeys(used) if name is not None]).read(pandas=True)
     return fitted_amounts(rows, gap=width, constraints=constraints, random_state=seed, **said)
 
@@ -173,8 +171,8 @@ def summary(policy: AmountPolicy) -> dict[str, Any]:
                 [group, mean] for group, mean in zip(policy.groups, reached.amounts.tolist(), strict=True)
             ],
             "means": [
-                {"component": component.name, "group": group, "mean": means[z][j]}
-                for j, component in enumerate(policy.components)
+                {"measure": measure.name, "group": group, "mean": means[z][j]}
+                for j, measure in enumerate(policy.measures)
                 for z, group in enumerate(policy.groups)
             ],
         }
@@ -184,7 +182,7 @@ def summary(policy: AmountPolicy) -> dict[str, Any]:
         "sentences": policy.sentences(),
         "decisions": list(policy.bounds if policy.listed is None else policy.listed),
         "fitted": outcome(policy.outcome),
-        "today": outcome(policy.today),
+        "baseline": outcome(policy.baseline),
         "unconstrained": outcome(policy.unconstrained),
         "asked": policy.asked,
         "prices": policy.prices,
@@ -222,26 +220,16 @@ def amounts_of(path: Path, prediction: str | None) -> AmountPolicy | None:
             )
         if prediction is None:
             raise DataError(
-                "This policy gives amounts by what a model predicts.", "Name the column with --prediction."
+                "This policy gives amounts by what a model predicts.", "Name the column with --predicted."
             )
         return policy
-    if prediction is not None:
-        _of_classes(read_any_policy(path))
     return None
-
-
-def _of_classes(policy: Policy | AmountPolicy) -> None:
-    known = among_classes(policy, "this command")
-    raise DataError(
-        "This policy decides among classes, and --prediction is of amounts.",
-        f"It looks at {known.applied_to}: name their column(s) with --proba or --predicted.",
-    )
 
 
 def open_people(options: Seen, file: str, table: str | None, policy: AmountPolicy, prediction: str) -> Source:
     """The people of a file that a policy of amounts is applied to; what has no role stays as a CSV has it."""
     group = options.group or []
     known = open_source(file, table, [])
-    known.check(prediction=prediction, group=group, key=options.key)
+    known.check(predicted=prediction, group=group, key=options.key)
     typed = {prediction, *([] if all(isinstance(name, str) for name in policy.groups) else group)}
     return open_source(file, table, [name for name in known.columns if name not in typed])

@@ -1,4 +1,4 @@
-"""``felicific report --prediction``: the page of amounts, on people that the policy was not fitted on."""
+"""``felicific report --predicted``: the page of amounts, on people that the policy was not fitted on."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
     from felicific._policy.amounts import AmountPolicy
+    from felicific._report.document import Report
     from felicific._typing import Table
     from felicific.cli.report import ReportOptions
-    from felicific.report.document import Report
 
 #: Options of a page of decisions that a page of amounts has no use for, and why.
 _USELESS = {
@@ -53,7 +53,7 @@ def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
     fitting, tried = _people(rows, said), _people(others, said, fitted.policy.groups)
     share = RowSketch.of(fitting.x).share(tried.x)
     notes = fitted_notes(share, 0.0, fitted.policy.out_of_fold)
-    report = import_module("felicific.report")
+    report = import_module("felicific._report")
     told = report.Told(
         period=options.period,
         title=options.title,
@@ -71,7 +71,7 @@ def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
 def _read(options: ReportOptions, file: str) -> tuple[Table, dict[str, Any]]:
     """The rows of a file with the columns that are named, and what the options say of them."""
     source, roles = opened(options, file)
-    used = [options.prediction, roles.label, *(roles.group or ()), roles.today, roles.weight]
+    used = [options.predicted, roles.label, *(roles.group or ()), roles.baseline, roles.weight]
     rows = source.select([name for name in dict.fromkeys(used) if name is not None]).read(pandas=True)
     return rows.reset_index(drop=True), said_of(options, roles)
 
@@ -79,11 +79,11 @@ def _read(options: ReportOptions, file: str) -> tuple[Table, dict[str, Any]]:
 def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None = None) -> AmountPeople:
     """People of a table, whose columns are a part of their fingerprint."""
     columns = AmountColumns(
-        said["prediction"],
+        said["predicted"],
         said["y"],
         said["sensitive_features"],
         said["sample_weight"],
-        said["today"],
+        said["baseline"],
         said["missing_group"],
     )
     people = columns.people(table, groups)

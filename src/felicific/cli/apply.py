@@ -19,7 +19,6 @@ from felicific.cli.options import (
     Decided,
     Join,
     Loss,
-    Prediction,
     Scored,
     SignedFile,
 )
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from felicific._typing import Array, Table
     from felicific.cli.people import People
 
-#: Rows that are decided about at a time.
+#: Rows that are decided on at a time.
 BATCH = 65_536
 
 
@@ -38,7 +37,6 @@ BATCH = 65_536
 class ApplyOptions(Scored, Decided, Steer, Answer):
     """What ``felicific apply`` is told."""
 
-    prediction: Prediction = None
     join: Join = None
     happiness: Annotated[
         list[str] | None,
@@ -62,9 +60,9 @@ class ApplyOptions(Scored, Decided, Steer, Answer):
 
 
 def apply(options: ApplyOptions) -> None:
-    """Decide about the people of a file; all columns are kept, the decision is added, and its probabilities if wanted.
+    """Decide on the people of a file; all columns are kept, the decision is added, and its probabilities if wanted.
 
-    Example: felicific apply policy.json next-month.csv --proba score --group sex --key id --out decided.csv
+    Example: felicific apply policy.json next-month.csv --score score --group sex --key id --out decided.csv
     """
     from felicific._policy.apply import proba_columns
     from felicific._policy.signed import Signed
@@ -76,7 +74,7 @@ def apply(options: ApplyOptions) -> None:
     out, column = options.out, options.column
     check_alone(options)
     check_target(out, [".csv", ".parquet"], force=options.force)
-    amounts = amounts_of(options.policy, options.prediction)
+    amounts = amounts_of(options.policy, options.predicted)
     if amounts is not None:
         _give(amounts, options)
         return
@@ -123,12 +121,12 @@ def _give(policy: AmountPolicy, options: ApplyOptions) -> None:
     from felicific.exceptions import DataError
 
     refuse_classes(options)
-    out, column, prediction = options.out, options.column, str(options.prediction)
+    out, column, prediction = options.out, options.column, str(options.predicted)
     source = open_people(options, options.file, options.table, policy, prediction)
     if column in source.columns:
         raise DataError(f"The file has a column {column!r} already.", "Name the new one with --column.")
     total = source.relation.count("*").fetchall()[0][0]
-    roles = {"prediction": prediction, "sensitive_features": options.group, "key": options.key}
+    roles = {"predicted": prediction, "sensitive_features": options.group, "key": options.key}
     given = []
     with whole_file(out) as path, _bar(total) as advance, contextlib.ExitStack() as stack:
         write = None

@@ -15,6 +15,7 @@ from felicific.cli.options import (
     PEOPLE,
     Amounts,
     Answer,
+    Baseline,
     Between,
     Classes,
     Confidence,
@@ -26,11 +27,10 @@ from felicific.cli.options import (
     Method,
     MinPeople,
     PartlyLabelled,
-    Today,
 )
 
 if TYPE_CHECKING:
-    from felicific import Audit
+    from felicific._audit.result import Audit
     from felicific.cli.people import People
 
 
@@ -52,7 +52,7 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
         str | None,
         typer.Option(metavar="COLUMN", help="Column of the truth, if it is known.", rich_help_panel=PEOPLE),
     ] = None
-    today: Today = None
+    baseline: Baseline = None
     classes: Classes = None
     amounts: Amounts = False
     ratios: Annotated[
@@ -121,20 +121,20 @@ def audit(options: AuditOptions) -> None:
     if out is not None:
         write_whole(out, _as_file(result, out.suffix.lower()))
     print_json(result.to_dict()) if options.as_json else print(result)
-    tests = [part.test for part in result.components]
+    tests = [part.test for part in result.measures]
     if options.require and any(test is None or test.verdict != "at most" for test in tests):
         raise typer.Exit(4)
 
 
 def _measure(options: AuditOptions) -> Audit:
-    from felicific._audit.audit import audit as measure
+    from felicific._audit.audit import audit as audit_people
     from felicific.cli.inputs import read_gap
     from felicific.cli.people import People
 
     people = People.find(options)
     people.check_audited()
     read = people.in_memory if _needs_rows(people, options.method, options.out) else people.in_the_file
-    return measure(
+    return audit_people(
         **read(),
         happiness=people.happiness,
         sensitive_features=people.sensitive_features,
@@ -143,7 +143,7 @@ def _measure(options: AuditOptions) -> Audit:
         classes=people.classes,
         amounts=options.amounts or None,
         favourable=people.favourable,
-        today=people.today,
+        baseline=people.baseline,
         weight_kind=people.weight_kind,
         missing_group=people.missing_group,
         missing_labels=people.missing_labels,

@@ -1,4 +1,4 @@
-"""How a function of one options object becomes a command of the shell."""
+"""How a function of one options object becomes a command of the command line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _nothing(ctx: Any) -> None:
 
 
 def _plainly(parameters: list[Any]) -> list[Any]:
-    """Help names no type: a flag takes no value, and every other word of the shell says itself what it is."""
+    """Help names no type: a flag takes no value, and every other word of the command line says itself what it is."""
     for parameter in parameters:
         if getattr(parameter, "is_flag", False) and parameter.metavar is None:
             parameter.metavar = ""

@@ -13,17 +13,19 @@ from felicific.cli.options import (
     OUTPUT,
     PEOPLE,
     Answer,
+    Baseline,
     Bounded,
     Classes,
     Confidence,
     Evidence,
     Label,
     Measured,
-    Today,
 )
 
 if TYPE_CHECKING:
-    from felicific import Audit, Comparison, Policy
+    from felicific import Policy
+    from felicific._audit.comparison import Comparison
+    from felicific._audit.result import Audit
     from felicific._typing import Floats
     from felicific.cli.people import People
 
@@ -37,7 +39,7 @@ class CompareOptions(Measured, Evidence, Bounded, Answer):
         typer.Option(
             metavar="WAY",
             help="How is decided before: a column of decisions, or the file of a policy. Default: what the model "
-            "predicts, by --proba.",
+            "predicts, by --score.",
             rich_help_panel=PEOPLE,
         ),
     ] = None
@@ -50,7 +52,7 @@ class CompareOptions(Measured, Evidence, Bounded, Answer):
         ),
     ]
     label: Label = None
-    today: Today = None
+    baseline: Baseline = None
     classes: Classes = None
     confidence: Confidence = 0.95
     out: Annotated[
@@ -62,9 +64,9 @@ class CompareOptions(Measured, Evidence, Bounded, Answer):
 
 
 def compare(options: CompareOptions) -> None:
-    """Compare two ways of deciding about the same people: gaps, means, loss, who gains and who loses.
+    """Compare two ways of deciding on the same people: gaps, means, loss, who gains and who loses.
 
-    Example: felicific compare later.csv --before approved --after policy.json --proba score --label repaid --group sex
+    Example: felicific compare later.csv --before approved --after policy.json --score score --label repaid --group sex
     --happiness "decision * loan"
     """
     from felicific._audit.comparison import compare as paired
@@ -99,9 +101,9 @@ class _Way(NamedTuple):
 
 
 class _Flows(NamedTuple):
-    """Shares of every group: decided about otherwise, and who get more and less of each component; None of fractions.
+    """Shares of every group: who get another decision, and who get more and less of each measure; None of fractions.
 
-    ``independent`` says whether both ways draw lots of their own, taken for independent of each other.
+    ``independent`` says whether both ways randomize of their own, taken for independent of each other.
     """
 
     groups: tuple[Any, ...]
@@ -112,10 +114,11 @@ class _Flows(NamedTuple):
 
 
 class _Pair:
-    """A file of people, and two ways of deciding about them."""
+    """A file of people, and two ways of deciding on them."""
 
     def __init__(self, options: CompareOptions) -> None:
-        from felicific.cli.documents import format_of, read_policy
+        from felicific._documents import format_of
+        from felicific.cli.documents import read_policy
         from felicific.cli.files import open_source
         from felicific.cli.inputs import read_classes, read_function
         from felicific.cli.options import Roles
@@ -185,7 +188,7 @@ class _Pair:
         return list(known)
 
     def people(self, name: str) -> People:
-        """The people with one way of deciding about them."""
+        """The people with one way of deciding on them."""
         from felicific.cli.people import People
 
         if name in self.files:
@@ -222,14 +225,14 @@ class _Pair:
             classes=people.classes if people.policy is None else None,
             amounts=True if self.amounts else None,
             favourable=people.favourable,
-            today=people.today,
+            baseline=people.baseline,
             weight_kind=people.weight_kind,
             missing_group=people.missing_group,
             confidence=self.options.confidence,
         )
 
     def flows(self, before: _Way, after: _Way) -> _Flows:
-        """Who is decided about otherwise, gains and loses, by what every decision would be worth to each person."""
+        """Whose decision changes, who gains and who loses, by what every decision would be worth to each person."""
         import warnings
 
         import numpy as np
@@ -250,13 +253,13 @@ class _Pair:
                 column = np.full(len(before.probabilities), decision, dtype=object)
                 one: Any = self.audited(replace(people, policy=None), decisions=column, **named).persons
             values.append(one.values + one.origin)
-        worth = np.stack(values, axis=1)  # person, decision, component
+        worth = np.stack(values, axis=1)  # person, decision, measure
         size = np.abs(worth).max(axis=(0, 1), initial=0.0)
         up = worth[:, None, :, :] > worth[:, :, None, :] + 1e-12 * size  # from which decision, to which
         was, then = before.probabilities[present], after.probabilities[present]
         salts = {self.policies[name].salt for name in self.policies}
-        same_lots = len(self.policies) == 2 and len(salts) == 1
-        moves = moves_between(was, then, same_lots=same_lots)
+        same_draws = len(self.policies) == 2 and len(salts) == 1
+        moves = moves_between(was, then, same_draws=same_draws)
 
         def shares(amounts: Floats) -> Floats:
             """Of everybody of each group."""
@@ -267,17 +270,17 @@ class _Pair:
         def moved(sides: Any) -> dict[str, Floats | None]:
             inside = persons.inside
             return {
-                component.name: None
-                if component.over
+                measure.name: None
+                if measure.over
                 else shares(
                     (moves * sides[..., j]).sum(axis=(1, 2)) * (1.0 if inside is None else inside[:, j])
                 )
-                for j, component in enumerate(persons.components)
+                for j, measure in enumerate(persons.measures)
             }
 
         drawn = [bool(((probabilities > 0) & (probabilities < 1)).any()) for probabilities in (was, then)]
         changed = shares((1.0 - np.trace(moves, axis1=1, axis2=2)).clip(min=0.0))
-        independent = all(drawn) and not same_lots
+        independent = all(drawn) and not same_draws
         return _Flows(persons.groups, changed, moved(up), moved(up.swapaxes(1, 2)), independent)
 
 
@@ -293,8 +296,8 @@ def _flows_of_amounts(found: Comparison, before: _Way, after: _Way) -> _Flows:
     def shares(known: dict[Any, Any]) -> Floats | None:
         return np.array([known[group].estimate for group in one.groups]) if known else None
 
-    gain = {part.component.name: shares(part.gains) for part in found.components}
-    lose = {part.component.name: shares(part.loses) for part in found.components}
+    gain = {part.measure.name: shares(part.gains) for part in found.measures}
+    lose = {part.measure.name: shares(part.loses) for part in found.measures}
     return _Flows(one.groups, changed, gain, lose, independent=False)
 
 
@@ -305,7 +308,7 @@ def _content(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> dic
     groups = list(flows.groups)
     who = [
         {
-            "component": name,
+            "measure": name,
             "group": group,
             "gain": None if gain is None else float(gain[z]),
             "lose": None if lose is None else float(lose[z]),
@@ -326,7 +329,7 @@ def _as_csv(found: Comparison, flows: _Flows) -> str:
 
     def column(shares: dict[str, Floats | None] | None) -> list[Any]:
         numbers = []
-        for what, name, group in zip(frame["what"], frame["component"], frame["group"], strict=True):
+        for what, name, group in zip(frame["what"], frame["measure"], frame["group"], strict=True):
             known = flows.changed if shares is None else shares.get(name)
             numbers.append(None if what != "mean" or known is None else float(known[places[group]]))
         return numbers
@@ -341,30 +344,30 @@ def _lines(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> list[
     from felicific.cli.outputs import columns_within
 
     lines = [f"Before: {short(before.name)}. Afterwards: {short(after.name)}."]
-    for one, other in zip(before.audit.components, after.audit.components, strict=True):
+    for one, other in zip(before.audit.measures, after.audit.measures, strict=True):
         if one.gap is None or other.gap is None:
             continue
         was, then = (
-            f"{one.component.quantity(gap.estimate)} ({one.component.cell(gap.low)} to {one.component.cell(gap.high)})"
+            f"{one.measure.quantity(gap.estimate)} ({one.measure.cell(gap.low)} to {one.measure.cell(gap.high)})"
             for gap in (one.gap, other.gap)
         )
-        lines.append(f"The gap of {short(one.component.name)!r} is {was} before and {then} afterwards.")
-    lines += ["", str(found), "", "Who is decided about otherwise, and who gains and loses by it"]
+        lines.append(f"The gap of {short(one.measure.name)!r} is {was} before and {then} afterwards.")
+    lines += ["", str(found), "", "Whose decision changes, and who gains and loses by it"]
     header, columns = (
         ["group", "changed"],
         [[*map(str, flows.groups)], [f"{share:.2%}" for share in flows.changed]],
     )
     single = len(flows.gain) == 1
-    for part in found.components:
-        name = part.component.name
+    for part in found.measures:
+        name = part.measure.name
         for word, shares in (("gain", flows.gain[name]), ("lose", flows.lose[name])):
-            if shares is not None and not part.component.aside:
-                header.append(word if single else f"{word} {short(titled(part.component), 24)}")
+            if shares is not None and not part.measure.aside:
+                header.append(word if single else f"{word} {short(titled(part.measure), 24)}")
                 columns.append([f"{share:.2%}" for share in shares])
     columns[0] = [short(text, 24) for text in columns[0]]
     lines += columns_within(tuple(header), list(zip(*columns, strict=True)))
     if flows.independent:
         lines.append(
-            "Both ways draw lots; these shares are as if the lots of one told nothing of those of the other."
+            "Both ways randomize; these shares are as if the draws of one told nothing of those of the other."
         )
     return lines

@@ -15,8 +15,8 @@ from felicific.cli.options import OUTPUT, Forced
 if TYPE_CHECKING:
     from felicific import FairClassifier, Happiness
     from felicific._audit.result import Interval
+    from felicific._report.document import Report
     from felicific._typing import Array
-    from felicific.report import Report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ def demo(options: DemoOptions) -> None:
 class _Loans:
     """Everything the demonstration shows: the classifier, the people it has never seen, and what is done to them.
 
-    ``giving`` is the same classifier that takes from nobody, ``again`` that which is recalibrated.
+    ``giving`` is the same classifier that makes nobody worse off, ``again`` that which is recalibrated.
     """
 
     rows: int
@@ -93,13 +93,13 @@ def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Loans:
     giving = clone(fair).set_params(constraints=[WorseOff(0)]).fit(X_val, y_val)
     say(f"Recalibrating on {len(y_test):,} people without their labels ...")
     again = fair.recalibrate(X_test)
-    say(f"Steering while {len(y_test):,} people are decided about, one after another ...")
+    say(f"Steering while {len(y_test):,} people are decided on, one after another ...")
     steered = _steer(fair, data.happiness, X_test, y_test)
     say("Auditing ...")
     audits = {
-        "today": audit(model.predict(X_test), X_test, y_test, **asked),
+        "baseline": audit(model.predict(X_test), X_test, y_test, **asked),
         "repaired": audit(fair, X_test, y_test),
-        "taking from nobody": audit(giving, X_test, y_test),
+        "nobody worse off": audit(giving, X_test, y_test),
         "recalibrated": audit(again, X_test, y_test),
     }
     return _Loans(rows, fair, giving, again, X_test, y_test, audits, steered)
@@ -169,7 +169,7 @@ def _introduction(loans: _Loans) -> Any:
 
     return Text(
         f"{loans.rows:,} simulated loan applications. Women ask for $50,000 more than men who are as creditworthy. "
-        "Happiness is the dollars a person is lent. A random forest decides today; felicific changes its "
+        "Happiness is the dollars a person is lent. A random forest decides; felicific changes its "
         "decisions as little as needed to bring the groups together.\n"
     )
 
@@ -178,8 +178,8 @@ def _before_after(loans: _Loans) -> Any:
     """One column per way of deciding, one row per number with its interval."""
     from rich.table import Table
 
-    part = loans.audits["today"].components[0]
-    dollars = part.component
+    part = loans.audits["baseline"].measures[0]
+    dollars = part.measure
     title = f"{len(loans.y):,} people whom the repaired policy has not seen, with 95 % intervals"
     table = Table("", title=title, title_justify="left", title_style="bold")
     for way in loans.audits:
@@ -191,7 +191,7 @@ def _before_after(loans: _Loans) -> Any:
         )
         return f"{estimate}\n({low} to {high})"
 
-    parts = [audit.components[0] for audit in loans.audits.values()]
+    parts = [audit.measures[0] for audit in loans.audits.values()]
     for group in part.means:
         table.add_row(f"mean {dollars.name}, {group}", *(interval(p.means[group]) for p in parts))
     table.add_section()
@@ -201,13 +201,13 @@ def _before_after(loans: _Loans) -> Any:
 
 
 def _points(loans: _Loans) -> Any:
-    """Three points: today, tuned without requirements, and with them; beside them the policy that takes from nobody."""
+    """Three points: the baseline, tuned, and with requirements; beside them the policy that makes nobody worse off."""
     from rich.table import Table
 
-    fair, dollars = loans.fair, loans.fair.policy_.components[0]
+    fair, dollars = loans.fair, loans.fair.policy_.measures[0]
     title = "What tuning does and what fairness does,\non the fitted people"
     table = Table("", title=title, title_justify="left", title_style="bold")
-    points = {**fair.outcomes_, "taking from nobody": loans.giving.outcomes_["proposed"]}
+    points = {**fair.outcomes_, "nobody worse off": loans.giving.outcomes_["proposed"]}
     for name in points:
         table.add_column(name, justify="right")
     table.add_row("accuracy", *(f"{1 - point.loss:.2%}" for point in points.values()))
@@ -220,13 +220,13 @@ def _points(loans: _Loans) -> Any:
 
 
 def _who(loans: _Loans) -> Any:
-    """Whether the policy only takes, in words; and what it costs to take from nobody."""
+    """Whether the policy levels down, in words; and what it costs to make nobody worse off."""
     from rich.text import Text
 
     fair, giving = loans.fair, loans.giving
-    today, proposed = fair.outcomes_["today"], fair.outcomes_["proposed"]
-    dollars, groups = fair.policy_.components[0], fair.policy_.groups
-    change = (proposed.means - today.means)[:, 0].round().tolist()
+    baseline, proposed = fair.outcomes_["baseline"], fair.outcomes_["proposed"]
+    dollars, groups = fair.policy_.measures[0], fair.policy_.groups
+    change = (proposed.means - baseline.means)[:, 0].round().tolist()
     each = ", ".join(
         f"{dollars.cell(abs(by))} {'more' if by > 0 else 'less'} for {group}"
         if by
@@ -236,8 +236,9 @@ def _who(loans: _Loans) -> Any:
     gives = any(by > 0 for by in change)
     price = 100 * (giving.loss_ - fair.loss_)
     words = (
-        f"The repair {'gives and takes' if gives else 'only takes'}: on average {each}, compared with today. Beside it "
-        "stands the policy that closes the gap and takes from nobody, WorseOff(0): on the fitted people it costs "
+        f"The repair {'gives and takes' if gives else 'levels down'}: on average {each}, compared with the model's "
+        "decisions. Beside it "
+        "stands the policy that closes the gap and makes nobody worse off, WorseOff(0): on the fitted people it costs "
         + (
             f"{price:.2f} points of accuracy more.\n"
             if price >= 0
@@ -252,7 +253,7 @@ def _trade_off(loans: _Loans) -> Any:
     from rich.table import Table
 
     line = loans.fair.frontier_
-    largest, dollars = float(line.gaps[-1, 0]), line.components[0]
+    largest, dollars = float(line.gaps[-1, 0]), line.measures[0]
     table = Table(
         "allowed gap", title="What closing the gap costs,\non the fitted people", title_justify="left",
         title_style="bold",
@@ -271,8 +272,8 @@ def _reading(loans: _Loans) -> Any:
     from rich.text import Text
 
     fair, again = loans.fair, loans.again
-    parts = {way: audit.components[0] for way, audit in loans.audits.items()}
-    gap = {way: part.component.cell(round(part.gap.estimate)) for way, part in parts.items()}
+    parts = {way: audit.measures[0] for way, audit in loans.audits.items()}
+    gap = {way: part.measure.cell(round(part.gap.estimate)) for way, part in parts.items()}
     lines = ["The policy, as fitted:", *(f"- {sentence}" for sentence in fair.policy_.sentences(digits=4))]
     lines.append(f"- Decided by lottery: {fair.share_randomized_:.2%} of these people.")
     lines.append("")
@@ -285,7 +286,7 @@ def _reading(loans: _Loans) -> Any:
     )
     left, right = loans.steered
     lines.append(
-        "Steered while they are decided about, one after another and without knowing who comes next, it would have "
-        f"been {parts['today'].component.cell(round(left))}, at an accuracy of {right:.2%} (policy.steer).\n"
+        "Steered while they are decided on, one after another and without knowing who comes next, it would have "
+        f"been {parts['baseline'].measure.cell(round(left))}, at an accuracy of {right:.2%} (policy.steer).\n"
     )
     return Text("\n".join(lines))

@@ -1,4 +1,4 @@
-"""``felicific explain``: why a policy decides about one person of a file as it does."""
+"""``felicific explain``: why a policy decides on one person of a file as it does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific.cli.options import PEOPLE, Join, Json, Loss, PolicyFunction, Scored, Seen, Today
+from felicific.cli.options import PEOPLE, Baseline, Join, Json, Loss, PolicyFunction, Scored, Seen
 
 if TYPE_CHECKING:
     from felicific.cli.people import People
@@ -36,19 +36,19 @@ class ExplainOptions(Scored, Seen):
         ),
     ] = None
     join: Join = None
-    today: Today = None
+    baseline: Baseline = None
     happiness: PolicyFunction = None
     loss: Loss = "error"
     as_json: Json = False
 
 
 def explain(options: ExplainOptions) -> None:
-    """Why a policy decides about one person so: the score, the cut, the lot, the group and what is required.
+    """Why a policy decides on one person so: the score, the cut, the draw, the group and what is required.
 
     These are not the legal reasons for a refusal, as the answer says: they tell how a score became a decision, and not
     why the model gave that score.
 
-    Example: felicific explain policy.json next.csv --proba score --group sex --key id --id 045017
+    Example: felicific explain policy.json next.csv --score score --group sex --key id --id 045017
     """
     from felicific._tables.memory import is_null, take_column
     from felicific.cli.outputs import print_json, printable
@@ -66,15 +66,15 @@ def explain(options: ExplainOptions) -> None:
     assert people.policy is not None, "a policy file is required"
     key, now = (
         None if name is None else take_column(rows, name, option)
-        for name, option in ((people.key, "--key"), (people.today, "--today"))
+        for name, option in ((people.key, "--key"), (people.baseline, "--baseline"))
     )
     if key is not None and is_null(key.tolist()[0]):
         raise DataError(
             f"The key of that row is missing in the column {people.key!r}.",
-            "Leave --key out: no lot is drawn then.",
+            "Leave --key out: nothing is drawn then.",
         )
     found = people.policy.explain(
-        scores, group, key, rows, chances, today=None if now is None else now.tolist()[0]
+        scores, group, key, rows, chances, baseline=None if now is None else now.tolist()[0]
     )
     if options.as_json:
         print_json(found.to_dict())

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from felicific.cli.options import OUTPUT, PEOPLE, Answer, Fitted, Group, HappinessText, PolicyKind, Prediction
+from felicific.cli.options import (
+    OUTPUT,
+    PEOPLE,
+    Answer,
+    Fitted,
+    Group,
+    HappinessText,
+    PolicyKind,
+    decides_amounts,
+)
 
 if TYPE_CHECKING:
-    from felicific import Aggregates, FairClassifier, Policy
+    from felicific import FairClassifier, Policy
     from felicific._audit.verdict import Verdict
     from felicific._fit.certificate import Certificate
     from felicific._policy.amounts import AmountPolicy
-    from felicific._program.aggregates import Outcome
+    from felicific._program.aggregates import Aggregates, Outcome
     from felicific.cli.people import People
 
 
@@ -25,7 +34,6 @@ class FitOptions(Fitted, Answer):
 
     group: Group = None  # which a file of sums knows
     happiness: HappinessText = None
-    prediction: Prediction = None
     test: Annotated[
         str | None,
         typer.Option(
@@ -44,12 +52,13 @@ def fit(options: FitOptions) -> None:
 
     FILE may also hold sums that `felicific aggregate` or `merge` wrote, which know groups and happiness.
 
-    With --prediction it is a policy of amounts: fit p.csv --prediction f --label hours --group sex --happiness
-    distributional_parity --gap .05
+    With --predicted and --loss squared it is a policy of amounts: fit p.csv --predicted f --loss squared --label hours
+    --group sex --happiness distributional_parity --gap .05
 
-    Example: felicific fit scores.csv --proba score --label repaid --group sex --happiness "decision * loan" --gap 500
+    Example: felicific fit scores.csv --score score --label repaid --group sex --happiness "decision * loan" --gap 500
     --confidence 0.95
     """
+    from felicific._problem.change import baseline_words
     from felicific._problem.loss import loss_text, loss_words
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.cli.people import People
@@ -77,11 +86,12 @@ def fit(options: FitOptions) -> None:
     for sentence in result.policy.sentences(digits=4):
         print(sentence)
     name = result.policy.basis.loss_name
-    if result.today is not None:
-        print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
-        for component, gap in zip(result.policy.components, result.today.gaps.tolist(), strict=True):
-            if not component.aside:
-                print(f"Today the gap of {component.name!r} is {component.quantity(gap)}.")
+    if result.baseline is not None:
+        words = baseline_words(result.policy.basis.baseline_given)
+        print(f"{words.begins(loss_words(name))} is {loss_text(name, result.baseline.loss, 6)}.")
+        for measure, gap in zip(result.policy.measures, result.baseline.gaps.tolist(), strict=True):
+            if not measure.aside:
+                print(f"{words.begins('gap')} of {measure.name!r} is {measure.quantity(gap)}.")
     print("\n".join(result.policy.impact()))
     if result.certificate is not None:
         print(result.certificate)
@@ -92,7 +102,7 @@ def _amounts(summed: Any, options: FitOptions) -> AmountPolicy | None:
     """A policy of amounts, where a number is predicted, or sums are of such people."""
     from felicific._policy.solve import is_of_amounts
 
-    if options.prediction is None and not is_of_amounts(summed):
+    if not decides_amounts(options) and not is_of_amounts(summed):
         return None
     from felicific.cli.amounts import fitted, fitted_to
 
@@ -115,7 +125,7 @@ class _Result(NamedTuple):
     """A policy, what is decided without it, what can be promised of it, why it is of its kind, what it comes to."""
 
     policy: Policy
-    today: Outcome | None
+    baseline: Outcome | None
     certificate: Certificate | None = None
     chosen: str | None = None
     verdict: Verdict | None = None
@@ -139,7 +149,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
         if people.favourable is not None:  # which sums do not say
             best = resolve_favourable(people.favourable, policy.classes.tolist())
             policy = replace(policy, favourable=best)
-        return _Result(policy, aggregates.today_if_known, chosen=chosen)
+        return _Result(policy, aggregates.baseline_or_none, chosen=chosen)
     from felicific.cli.model import classifier
 
     rows = people.source.read(pandas=True)
@@ -148,7 +158,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     shown = None if options.confidence is None else fair.certificate_
     verdict = None if options.confidence is None else fair.verdict_
     verdict = verdict if options.test is None else _verdict_on(options, fair)
-    return _Result(fair.policy_, fair.frontier_.today, shown, chosen, verdict)
+    return _Result(fair.policy_, fair.frontier_.baseline, shown, chosen, verdict)
 
 
 def _fitted_to(sums: Aggregates, options: FitOptions) -> _Result:
@@ -169,7 +179,7 @@ def _fitted_to(sums: Aggregates, options: FitOptions) -> _Result:
         random_state=options.seed,
     )
     policy = policy if best is None else replace(policy, favourable=best)
-    return _Result(policy, sums.today_if_known)
+    return _Result(policy, sums.baseline_or_none)
 
 
 def _verdict_on(options: FitOptions, fair: FairClassifier) -> Verdict:
@@ -180,7 +190,7 @@ def _verdict_on(options: FitOptions, fair: FairClassifier) -> Verdict:
     people = People.find(replace(options, file=str(options.test)))
     others = people.source.read(pandas=True)
     labels = take_column(others, str(options.label), "--label")
-    said = people.evidence(others) | {"weight_kind": people.weight_kind, "today": options.today}
+    said = people.evidence(others) | {"weight_kind": people.weight_kind, "baseline": options.baseline}
     return fair.report(others, labels, **said).verdict
 
 
@@ -197,9 +207,9 @@ def sums(
     people.check_signal()
     return aggregate(
         people.source.relation,
-        proba=people.proba,
+        score=people.score,
         predicted=people.predicted,
-        today=people.today,
+        baseline=people.baseline,
         y=people.label,
         sensitive_features=people.sensitive_features,
         happiness=people.happiness,
@@ -221,10 +231,10 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
     from felicific._policy.basis import SHARES, write_outcome
 
     policy = result.policy
-    names = [component.name for component in policy.components]
+    names = [measure.name for measure in policy.measures]
 
     def shares(reached: Outcome) -> dict[str, Any]:
-        """Who is decided about otherwise than today, gains and loses, by group as ``policy.groups`` lists them."""
+        """Whose decision changes, who gains and loses, by group as ``policy.groups`` lists them."""
         written = write_outcome(reached)
         return {name: written[name] for name in SHARES}
 
@@ -233,7 +243,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
             "loss": reached.loss,
             "gaps": dict(zip(names, reached.gaps.tolist(), strict=True)),
             "means": [
-                {"component": name, "group": group, "mean": float(reached.means[z, j])}
+                {"measure": name, "group": group, "mean": float(reached.means[z, j])}
                 for j, name in enumerate(names)
                 for z, group in enumerate(policy.groups)
             ],
@@ -247,7 +257,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
         "sentences": policy.sentences(),
         "fitted": outcome(policy.outcome),
         "expected_gaps": policy.expected_gaps(),
-        "today": None if result.today is None else outcome(result.today),
+        "baseline": None if result.baseline is None else outcome(result.baseline),
         "requirements": [
             {
                 "asked": words,

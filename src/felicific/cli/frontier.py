@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific.cli.options import OUTPUT, Answer, Chart, Group, HappinessText, Prediction, Traced
+from felicific.cli.options import OUTPUT, Answer, Chart, Group, HappinessText, Traced, decides_amounts
 
 if TYPE_CHECKING:
-    from felicific import Aggregates, Frontier
     from felicific._amounts.frontier import AmountFrontier
+    from felicific._frontier.frontier import Frontier
+    from felicific._program.aggregates import Aggregates
     from felicific.cli.people import People
 
 
@@ -25,7 +26,6 @@ class FrontierOptions(Traced, Answer):
 
     group: Group = None  # which a file of sums knows
     happiness: HappinessText = None
-    prediction: Prediction = None
     out: Annotated[
         Path | None,
         typer.Option(
@@ -40,7 +40,7 @@ def frontier(options: FrontierOptions) -> None:
 
     FILE may also hold sums that `felicific aggregate` or `merge` wrote, which know groups and happiness.
 
-    Example: felicific frontier scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
+    Example: felicific frontier scores.csv --score score --label repaid --group sex --happiness "decision * loan"
     --out frontier.csv --chart frontier.svg
     """
     from felicific._files import write_whole
@@ -76,7 +76,7 @@ def _amounts(sums: Any, options: FrontierOptions) -> AmountFrontier | None:
     """The frontier of amounts, where a number is predicted, or sums are of such people."""
     from felicific._policy.solve import is_of_amounts
 
-    if options.prediction is None and not is_of_amounts(sums):
+    if not decides_amounts(options) and not is_of_amounts(sums):
         return None
     from felicific._amounts.frontier import AmountFrontier
     from felicific.cli.amounts import fitted, fitted_to
@@ -91,7 +91,7 @@ def _say_amounts(line: AmountFrontier, options: FrontierOptions) -> None:
     from felicific.cli.outputs import print_json
 
     gaps = {f"gap of {name}": reached.tolist() for name, reached in line.gaps.items()}
-    units = {component.name: component.unit for component in line.fitted.policy.components}
+    units = {measure.name: measure.unit for measure in line.fitted.policy.measures}
     content = {
         "breakpoints": {"tau": line.places.tolist(), **gaps, "loss": line.loss.tolist()},
         "units": units,
@@ -112,12 +112,12 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
     kind, _ = people.kind(options)
     if kind == "individual":
         people.check_signal()
-        asked = ("proba", "predicted", "sensitive_features", "happiness", "loss", "classes", "favourable")
+        asked = ("score", "predicted", "sensitive_features", "happiness", "loss", "classes", "favourable")
         named = {name: getattr(people, name) for name in (*asked, "missing_group", "missing_labels")}
         named |= {
             "decisions": people.listed,
             "y": people.label,
-            "today": people.today,
+            "baseline": people.baseline,
             "sample_weight": people.weight,
         }
         return trace(people.rows(), policy=kind, constraints=constraints, **named, **seen)
@@ -140,7 +140,7 @@ def _trace_sums(sums: Aggregates, options: FrontierOptions) -> Frontier:
 
 
 def _content(line: Frontier) -> dict[str, Any]:
-    """Breakpoints and today as plain data; an infinite price is None."""
+    """Breakpoints and the baseline as plain data; an infinite price is None."""
     columns = line.to_dict()
     shares = [point.outcome.changed for point in line.points]
     if line.changed is not None:
@@ -151,19 +151,19 @@ def _content(line: Frontier) -> dict[str, Any]:
         name: [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
         for name, values in columns.items()
     }
-    names = [component.name for component in line.components]
-    today = None
-    if line.today is not None:
+    names = [measure.name for measure in line.measures]
+    baseline = None
+    if line.baseline is not None:
         means = {
             name: {group: plain(mean) for group, mean in zip(_groups(line), column, strict=True)}
-            for name, column in zip(names, line.today.means.T.tolist(), strict=True)
+            for name, column in zip(names, line.baseline.means.T.tolist(), strict=True)
         }
-        gaps = dict(zip(names, line.today.gaps.tolist(), strict=True))
-        today = {"loss": line.today.loss, "gaps": gaps, "means": means}
+        gaps = dict(zip(names, line.baseline.gaps.tolist(), strict=True))
+        baseline = {"loss": line.baseline.loss, "gaps": gaps, "means": means}
     return {
-        "units": {component.name: component.unit for component in line.components},
+        "units": {measure.name: measure.unit for measure in line.measures},
         "loss": line.loss_name,
-        "today": today,
+        "baseline": baseline,
         "breakpoints": columns,
     }
 
@@ -212,8 +212,8 @@ def _lines(line: Frontier) -> list[str]:
     count = f"{last + 1} {line.places}" + (f", {len(shown)} of them shown" if len(shown) <= last else "")
     lines = [f"From {line.course}: {count}"]
     prices = _prices(line)
-    now = [] if line.today is None else [line.today]
-    # What belongs to a place, and to no component, stands in the first table.
+    now = [] if line.baseline is None else [line.baseline]
+    # What belongs to a place, and to no measure, stands in the first table.
     first: dict[str, list[str]] = {
         loss_words(line.loss_name): [
             loss_text(line.loss_name, loss) for loss in (*(one.loss for one in now), *losses[shown])
@@ -223,21 +223,21 @@ def _lines(line: Frontier) -> list[str]:
         else [],
         "price": [*("" for _ in now), *(prices[i] for i in shown)],
     }
-    places = [*("today" for _ in now), *(line.place(i) for i in shown)]
-    for j, component in enumerate(line.components):
-        if component.aside:
+    places = [*("baseline" for _ in now), *(line.place(i) for i in shown)]
+    for j, measure in enumerate(line.measures):
+        if measure.aside:
             continue
         # What is left of an exact zero after rounding is zero to a reader.
         gaps = [gap if gap > tiny[j] else 0.0 for gap in (*(one.gaps[j] for one in now), *all_gaps[shown, j])]
         columns = {name: values for name, values in first.items() if values}
-        columns["gap"] = [component.cell(gap) for gap in gaps]
+        columns["gap"] = [measure.cell(gap) for gap in gaps]
         for z, group in enumerate(_groups(line)):
             means = (*(one.means[z, j] for one in now), *all_means[shown, z, j])
-            columns[short(group, 24)] = [component.cell(mean) for mean in means]
+            columns[short(group, 24)] = [measure.cell(mean) for mean in means]
         rows = list(zip(places, *columns.values(), strict=True))
         lines += [
             "",
-            f"{titled(component)}: gap, and mean of every group",
+            f"{titled(measure)}: gap, and mean of every group",
             *columns_within(("", *columns), rows),
         ]
         first = {}
@@ -254,7 +254,7 @@ def _legend(line: Frontier) -> list[str]:
     from felicific._problem.loss import CHANGES, is_accuracy
 
     moving = list(line.widths)
-    by_name = {component.name: component for component in line.components}
+    by_name = {measure.name: measure for measure in line.measures}
     if len(moving) == 1 and moving[0] in by_name:
         what = f"a gap smaller by {by_name[moving[0]].quantity(1.0)}"
     else:
@@ -263,5 +263,5 @@ def _legend(line: Frontier) -> list[str]:
     cost = ", with what changed decisions cost" if line.change_cost else ""
     found = [f"price: what {what} would add to the loss{errors}{cost}."]
     if line.changed is not None and line.loss_name != CHANGES:
-        found.append("changed: people about whom something else is decided than today.")
+        found.append("changed: people whose decision is not the baseline's.")
     return [wrapped for text in found for wrapped in textwrap.wrap(text, 80)]

@@ -86,8 +86,8 @@ def read_happiness(options: Roles) -> Any:
         return found if len(found) > 1 else found[0]
     if len(found) > 1 or found[0] in CRITERIA:
         raise HappinessError(
-            f"--{next(iter(details))} belongs to one happiness, and there are several components.",
-            "Write them as Happiness(...) in a file, and name it: --happiness module.py:components.",
+            f"--{next(iter(details))} belongs to one happiness, and there are several measures.",
+            "Write them as Happiness(...) in a file, and name it: --happiness module.py:measures.",
         )
     if isinstance(found[0], Happiness):
         return replace(found[0], **details)
@@ -117,13 +117,13 @@ def needed_columns(*objects: Any) -> set[str] | None:
 
 
 def read_missing_labels(roles: Roles) -> MissingLabels | None:
-    """What is known of missing labels; --label-proba and --max-label_proba-ratio say that some may be missing, too."""
+    """What is known of missing labels; --label-proba and --max-odds-ratio say that some may be missing, too."""
     said = roles.missing_labels
     if said is None and not roles.label_proba and roles.max_odds_ratio == 1.0:
         return None
     if said == "unknown" and (roles.label_proba or roles.max_odds_ratio != 1.0):
         raise DataError(
-            "--missing-labels unknown assumes nothing, and --label-proba or --max-label_proba-ratio does.",
+            "--missing-labels unknown assumes nothing, and --label-proba or --max-odds-ratio does.",
             "Leave one of them out.",
         )
     max_odds_ratio = math.inf if said == "unknown" else roles.max_odds_ratio
@@ -131,7 +131,7 @@ def read_missing_labels(roles: Roles) -> MissingLabels | None:
 
 
 def read_gap(texts: Sequence[str] | None) -> Any:
-    """A number for all components, or one by name."""
+    """A number for all measures, or one by name."""
     return _by_name(texts, "gap", _number)
 
 
@@ -196,7 +196,7 @@ def read_join(texts: Sequence[str] | None, group: Sequence[str]) -> dict[str, di
 
 
 def _every_name(happiness: Any) -> list[str]:
-    """Names of all that is measured: components, or criteria."""
+    """Names of all that is measured: measures, or criteria."""
     parts = happiness if isinstance(happiness, list | tuple) else [happiness]
     return [
         part if isinstance(part, str) and part in CRITERIA else _only_name(part, "between") for part in parts
@@ -224,7 +224,7 @@ def read_constraints(options: Traced, happiness: Any, favourable: Any = None) ->
     """Floors, budgets and WorseOff, without a name of the only happiness; and the chance of the favourable decision."""
 
     def level(text: str, option: str) -> Any:
-        return "today" if text == "today" and option == "floor" else _number(text, option)
+        return "baseline" if text == "baseline" and option == "floor" else _number(text, option)
 
     found: list[Any] = []
     for texts, option, make in (
@@ -377,17 +377,17 @@ def read_proba(
         return source, None
     if of_values:
         refuse_several(texts)
-        source.check(proba=texts)
-        source.check_number(texts[0], "proba")
+        source.check(score=texts)
+        source.check_number(texts[0], "score")
         return source, {classes[-1]: texts[0]}
     if len(texts) == 1 and (texts[0] in source.columns or "=" not in texts[0]):
-        source.check(proba=texts)
-        source.check_number(texts[0], "proba")
+        source.check(score=texts)
+        source.check_number(texts[0], "score")
         if len(classes) != 2:
             raise DataError(
                 f"There are {len(classes)} classes ({', '.join(map(str, classes[:10]))}) and one column of "
                 "probabilities.",
-                "Name one for each: --proba CLASS=COLUMN.",
+                "Name one for each: --score CLASS=COLUMN.",
             )
         best = classes[-1] if favourable is None else favourable
         other = next(value for value in classes if value != best)
@@ -395,8 +395,8 @@ def read_proba(
         return source, {value: texts[0] if value == best else complement for value in (other, best)}
     found = proba_by_class(texts, classes)
     for column in found.values():
-        source.check(proba=column)
-        source.check_number(column, "proba")
+        source.check(score=column)
+        source.check_number(column, "score")
     return source, found
 
 
@@ -406,11 +406,11 @@ def proba_by_class(texts: Sequence[str], classes: Sequence[Any]) -> dict[Any, st
     for text in texts:
         name, sign, column = text.partition("=")
         if not sign:
-            raise DataError(f"--proba {text} does not say of which class.", "Write --proba CLASS=COLUMN.")
-        found[read_class(name, classes, "proba")] = column
+            raise DataError(f"--score {text} does not say of which class.", "Write --score CLASS=COLUMN.")
+        found[read_class(name, classes, "score")] = column
     missing = [value for value in classes if value not in found]
     if missing:
         raise DataError(
-            f"There is no column for the class {missing[0]!s}.", f"Add --proba {missing[0]!s}=COLUMN."
+            f"There is no column for the class {missing[0]!s}.", f"Add --score {missing[0]!s}=COLUMN."
         )
     return {value: found[value] for value in classes}

@@ -11,8 +11,8 @@ import typer
 from felicific.cli.options import OUTPUT, Answer
 
 if TYPE_CHECKING:
-    from felicific import Aggregates
     from felicific._amounts.aggregates import AmountAggregates
+    from felicific._program.aggregates import Aggregates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ def summary(sums: Aggregates | Any, out: Path) -> dict[str, Any]:
         "rows": int(sums.rows.sum()),
         "groups": [{"group": group, "people": weight, "rows": rows} for group, weight, rows in people],
         "decisions": sums.decisions.tolist(),
-        "happiness": [{"name": one.name, "unit": one.unit} for one in sums.components if not one.aside],
+        "happiness": [{"name": one.name, "unit": one.unit} for one in sums.measures if not one.aside],
         "loss": sums.loss_name,
         "smallest_cell": smallest_cell(sums),
     }
@@ -145,5 +145,5 @@ def told(sums: Aggregates | Any, out: Path) -> list[str]:
     groups = ", ".join(f"{group!r} {people:,.6g}" for group, people in sizes[:SHOWN])
     groups += f" and {len(sizes) - SHOWN} groups more" if len(sizes) > SHOWN else ""
     least = smallest_cell(sums)
-    few = "" if least is None else f" The smallest cell speaks of {least:,.6g}."
+    few = "" if least is None else f" The smallest score bin speaks of {least:,.6g}."
     return [f"People: {groups}, in {int(sums.rows.sum()):,} rows.{few}", f"Written to {out}."]

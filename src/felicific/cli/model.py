@@ -29,7 +29,7 @@ class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
     ----------
     classes : list
         The decisions.
-    proba : dict of class to column, optional
+    score : dict of class to column, optional
     predicted : str, optional
         Column of the labels that it predicts; by default the most probable class.
     """
@@ -37,21 +37,21 @@ class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
     #: Nothing, about who has a label either.
     learns = False
 
-    def __init__(self, classes: list[Any], proba: dict[Any, str] | None = None, predicted: str | None = None):
+    def __init__(self, classes: list[Any], score: dict[Any, str] | None = None, predicted: str | None = None):
         self.classes = classes
-        self.proba = proba
+        self.score = score
         self.predicted = predicted
         self.classes_ = np.array(classes)
-        self.feature_names_in_ = [*(proba or {}).values(), *([] if predicted is None else [predicted])]
+        self.feature_names_in_ = [*(score or {}).values(), *([] if predicted is None else [predicted])]
 
     def fit(self, X: Table, y: Any = None) -> Self:
         """Nothing is learnt."""
         return self
 
-    @available_if(lambda self: self.proba is not None)  # type: ignore[untyped-decorator]  # of scikit-learn
+    @available_if(lambda self: self.score is not None)  # type: ignore[untyped-decorator]  # of scikit-learn
     def predict_proba(self, X: Table) -> Array:
         """The columns of probabilities."""
-        return np.column_stack([take_column(X, self.proba[value], "--proba") for value in self.classes])  # type: ignore[index]
+        return np.column_stack([take_column(X, self.score[value], "--score") for value in self.classes])  # type: ignore[index]
 
     def predict(self, X: Table) -> Array:
         """The column of labels, or the most probable class."""
@@ -65,7 +65,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
     people.check_signal()
     labels = None if people.label is None else take_column(rows, people.label, "--label")
     held = take_column(rows, people.predicted, "--predicted") if labels is None else labels
-    model = ColumnModel(people.classes or distinct(held), people.proba, people.predicted)
+    model = ColumnModel(people.classes or distinct(held), people.score, people.predicted)
     fair = FairClassifier(
         FrozenEstimator(model),
         happiness=people.happiness,
@@ -82,7 +82,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
     with warnings.catch_warnings():
         # Who people are is said where the policy is applied.
         warnings.filterwarnings("ignore", re.escape(PROBA_REPEAT), LotteryWarning)
-        return fair.fit(rows, labels, weight_kind=people.weight_kind, today=people.today, **said)
+        return fair.fit(rows, labels, weight_kind=people.weight_kind, baseline=people.baseline, **said)
 
 
 def halves(
@@ -96,8 +96,8 @@ def halves(
     found = resolve_groups(rows, group, columns_only=True, missing_group=missing_group)
     refuse_identifiers(find_groups(found), len(rows))
     if cluster is not None:
-        by_lot = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
-        first, second = next(by_lot.split(rows, groups=rows[cluster]))
+        by_draw = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
+        first, second = next(by_draw.split(rows, groups=rows[cluster]))
         return rows.iloc[first], rows.iloc[second]
     try:
         first, second = train_test_split(rows, test_size=0.5, random_state=seed, stratify=found)

@@ -12,6 +12,7 @@ from felicific.cli.options import (
     ASKED,
     OUTPUT,
     PEOPLE,
+    Baseline,
     Classes,
     Compared,
     Decision,
@@ -20,11 +21,10 @@ from felicific.cli.options import (
     Json,
     Limited,
     Scored,
-    Today,
 )
 
 if TYPE_CHECKING:
-    from felicific import Monitor
+    from felicific._audit.monitored import Monitor
     from felicific.cli.people import People
 
 
@@ -40,7 +40,7 @@ class MonitorOptions(Compared, Scored, Limited):
             "--policy-file",
             metavar="FILE",
             help="A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here; and its "
-            "happiness, if it keeps it and none is said. Given what it decides by (--proba), and no column of "
+            "happiness, if it keeps it and none is said. Given what it decides by (--score), and no column of "
             "decisions, its expected happiness is monitored, without the luck of the draw.",
             rich_help_panel=PEOPLE,
         ),
@@ -54,7 +54,7 @@ class MonitorOptions(Compared, Scored, Limited):
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    today: Today = None
+    baseline: Baseline = None
     classes: Classes = None
     group_name: GroupName = None
     confidence: Annotated[
@@ -141,17 +141,17 @@ def _monitored(options: MonitorOptions) -> Monitor:
     people = People.find(options, a_part=True)
     happiness = _happiness(people, options)
     if people.decision is None and (
-        people.policy is None or (people.proba is None and people.predicted is None)
+        people.policy is None or (people.score is None and people.predicted is None)
     ):
         raise DataError(
             "Nobody said which decisions are monitored.",
-            "Name their column, --decision, or a policy and what it decides by, --policy-file and --proba.",
+            "Name their column, --decision, or a policy and what it decides by, --policy-file and --score.",
         )
     # What was decided counts, and not what a policy would decide.
     whose = people if people.decision is None else replace(people, policy=None)
     rows = whose.in_memory() if whose.pandas else whose.in_the_file()
     rows = {name: value for name, value in rows.items() if name not in ("cluster", "sample_weight")}
-    rows |= {"sensitive_features": people.sensitive_features, "today": people.today}
+    rows |= {"sensitive_features": people.sensitive_features, "baseline": people.baseline}
     settings = _settings(people, options, happiness)
     if options.state is None or not options.state.exists():
         return begin(**rows, **settings)
@@ -170,7 +170,7 @@ def _settings(people: People, options: MonitorOptions, happiness: Any) -> dict[s
         groups = tuple(sorted(read_classes(named, people.held_groups(), "group-name")))
     return {
         "happiness": happiness,
-        "gap": policy.basis.asked if gap is None and policy is not None else gap,
+        "gap": policy.basis.allowed if gap is None and policy is not None else gap,
         "classes": people.classes if policy is None else policy.classes.tolist(),
         "groups": groups,
         "favourable": people.favourable,
@@ -190,14 +190,14 @@ def _happiness(people: People, options: MonitorOptions) -> Any:
         if not said:
             raise HappinessError("Nobody said what makes a person happy.", "Say it: --happiness.")
         return said
-    own = [policy.components[j] for j in measured(policy.components)]
+    own = [policy.measures[j] for j in measured(policy.measures)]
     stored: Any = getattr(policy, "happiness", ())
     if not said:
         if not stored:
             raise HappinessError(
                 "The policy does not keep what makes a person happy.", "Say it again: --happiness."
             )
-        return [part for part in stored if part.name in {component.name for component in own}]
+        return [part for part in stored if part.name in {measure.name for measure in own}]
     if len(own) != 1 or isinstance(said, list) or (isinstance(said, str) and said in CRITERIA):
         return said
     part = said if isinstance(said, Happiness) else Happiness(said)
@@ -223,7 +223,7 @@ def _check_same(known: Monitor, settings: dict[str, Any], state: Path) -> None:
     )
     pairs: dict[str, list[Any]] = {
         "--happiness": [
-            [(part.component, function_to_json(part)) for part in own_happiness(one)]
+            [(part.measure, function_to_json(part)) for part in own_happiness(one)]
             for one in (monitored, asked)
         ],
         "--gap": [monitored.gaps, asked.gaps],

@@ -49,20 +49,12 @@ Proba = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
-Prediction = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Instead of --proba: column of the number that the model predicts, such as hours or dollars; people are "
-        "then given amounts.",
-        rich_help_panel=PEOPLE,
-    ),
-]
 Predicted = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of the label that the model predicts; a policy of kind label reads it.",
+        help="Column of the label that the model predicts, which a policy of kind label reads; with --loss squared or "
+        "--decisions LOW:HIGH, of the amount that it predicts: people are then given amounts.",
         rich_help_panel=PEOPLE,
     ),
 ]
@@ -81,11 +73,11 @@ WeightMeaning = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
-Today = Annotated[
+Baseline = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of what is decided today, the baseline, which a happiness may ask for; by default what the model "
+        help="Column of the baseline: the present decisions, which a happiness may name; by default what the model "
         "predicts.",
         rich_help_panel=PEOPLE,
     ),
@@ -111,8 +103,8 @@ Loss = Annotated[
     str,
     typer.Option(
         metavar="LOSS",
-        help="What a decision costs the decision maker: error, changes (decisions that are not today's, and nothing "
-        "else), squared, absolute or quantile:.9 of numbers, a cost matrix of labels and decisions such as "
+        help="What a decision costs the decision maker: error, changes (changed decisions, and nothing else), "
+        "squared, absolute or quantile:.9 of numbers, a cost matrix of labels and decisions such as "
         "'[[0,.2,1],[.6,.2,0]]', an expression or module.py:function.",
         rich_help_panel=MEASURED,
     ),
@@ -123,7 +115,7 @@ Listed = Annotated[
         "--decisions",
         metavar="LIST",
         help="What may be decided, where that is not the classes, from the worst to the best for the person: "
-        "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. With --prediction also the bounds of "
+        "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. With --predicted also the bounds of "
         "amounts, 0:80, or a number of levels, 65.",
         rich_help_panel=MEASURED,
     ),
@@ -226,7 +218,7 @@ WorseOff = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE",
-        help="At most this share of the people get less than from today's decision: .02; 0 takes from nobody.",
+        help="At most this share of the people get less than from the baseline: .02; with 0 nobody is worse off.",
         rich_help_panel=ASKED,
     ),
 ]
@@ -261,7 +253,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 class Scores:
     """What a model says about people."""
 
-    proba: Proba = None
+    score: Proba = None
     predicted: Predicted = None
     group_proba: Annotated[
         list[str] | None,
@@ -382,13 +374,13 @@ class Traced(Measured, PartlyLabelled):
     """What a policy is fitted to, and what it must keep to at every gap."""
 
     label: Label = None
-    today: Today = None
+    baseline: Baseline = None
     decisions: Listed = None
     floor: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LEVEL",
-            help="No group's mean below this: a number or 'today'; of one of several, NAME=LEVEL.",
+            help="No group's mean below this: a number or 'baseline'; of one of several, NAME=LEVEL.",
             rich_help_panel=ASKED,
         ),
     ] = None
@@ -426,7 +418,7 @@ class Traced(Measured, PartlyLabelled):
         bool,
         typer.Option(
             "--without-group",
-            help="The group is not known where people are decided about: fit a policy that decides without.",
+            help="The group is not known where people are decided on: fit a policy that decides without.",
             rich_help_panel=ASKED,
         ),
     ] = False
@@ -476,7 +468,7 @@ class Fitted(Traced, Evidence, Limited):
         str,
         typer.Option(
             metavar="COST",
-            help="What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. auto: "
+            help="What a changed decision costs beside the loss, in its unit; 0 makes changes free. auto: "
             "0.1 for the score of two classes and the error rate, else 0.",
             rich_help_panel=ASKED,
         ),
@@ -526,7 +518,7 @@ class Seen:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column that identifies a person: the same person always draws the same lot.",
+            help="Column that identifies a person: the same person always draws the same number.",
             rich_help_panel=PEOPLE,
         ),
     ] = None
@@ -581,7 +573,7 @@ class Roles:
         Where the people are.
     join : list of str
         Groups that are taken as one.
-    group, label, proba, group_proba, predicted, today, decision, weight, cluster, key : str or list of str
+    group, label, score, group_proba, predicted, baseline, decision, weight, cluster, key : str or list of str
         Columns.
     weight_kind : str
         What weights are.
@@ -602,10 +594,10 @@ class Roles:
     group: list[str] | None = None
     join: list[str] | None = None
     label: str | None = None
-    proba: list[str] | None = None
+    score: list[str] | None = None
     group_proba: list[str] | None = None
     predicted: str | None = None
-    today: str | None = None
+    baseline: str | None = None
     decision: str | None = None
     weight: str | None = None
     cluster: str | None = None
@@ -639,7 +631,7 @@ class Roles:
             "group",
             "label",
             "predicted",
-            "today",
+            "baseline",
             "decision",
             "weight",
             "cluster",
@@ -647,3 +639,14 @@ class Roles:
             "label_proba",
         )
         return {option: getattr(self, option) for option in named}
+
+
+def decides_amounts(options: object) -> bool:
+    """Whether ``--predicted`` names amounts."""
+    from felicific._problem.decisions import predicts_amounts
+
+    score, predicted, loss, kind = (
+        getattr(options, name, None) for name in ("score", "predicted", "loss", "kind")
+    )
+    ends = tuple((getattr(options, "decisions", None) or "").split(":"))
+    return predicts_amounts(score, predicted, loss, ends, kind)

@@ -53,9 +53,9 @@ class People:
         Columns of the group.
     classes : list or None
         The decisions there are, as far as they are known before the rows are read.
-    proba : dict of class to column, or None
+    score : dict of class to column, or None
     group_proba : dict of group to column, or None
-    label, predicted, today, decision, weight, cluster, key : str or None
+    label, predicted, baseline, decision, weight, cluster, key : str or None
         Columns.
     weight_kind : str or None
         What weights are.
@@ -76,11 +76,11 @@ class People:
     pandas: bool
     group: list[str]
     classes: list[Any] | None
-    proba: dict[Any, str] | None
+    score: dict[Any, str] | None
     group_proba: dict[Any, str] | None
     label: str | None
     predicted: str | None
-    today: str | None
+    baseline: str | None
     decision: str | None
     weight: str | None
     cluster: str | None
@@ -124,13 +124,13 @@ class People:
         known = list(classes) or _known_classes(roles, rule, source)
         best = None if roles.favourable is None else read_class(roles.favourable, known, "favourable")
         believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
-        source, proba = read_proba(
-            source, roles.proba, known, best, of_values=rule is not None and rule.of_values
+        source, score = read_proba(
+            source, roles.score, known, best, of_values=rule is not None and rule.of_values
         )
         if looked_at is not None:
             source.check(happiness=looked_at)
         if looked_at is not None and not every_column:
-            scores = [*(proba or {}).values(), *(believed or {}).values()]
+            scores = [*(score or {}).values(), *(believed or {}).values()]
             source = source.select([*_named(roles), *scores, *looked_at])
         return cls(
             source=source,
@@ -138,11 +138,11 @@ class People:
             pandas=looked_at is None,
             group=roles.group or [],
             classes=known or None,
-            proba=proba,
+            score=score,
             group_proba=believed,
             label=roles.label,
             predicted=roles.predicted,
-            today=roles.today,
+            baseline=roles.baseline,
             decision=roles.decision,
             weight=roles.weight,
             cluster=roles.cluster,
@@ -173,7 +173,7 @@ class People:
             raise DataError(
                 "An individual policy that decides without the group infers it, and nobody said how likely each is.",
                 "Name a column for every group, --group-proba GROUP=COLUMN; or use --policy score, which needs none "
-                "and may take from every group.",
+                "and may level every group down.",
             )
         check_inference(self.group_proba, sees_x=sees_x, sees_group=sees_group)
         return {"sees_group": sees_group, "group_proba": self.group_proba}
@@ -196,7 +196,7 @@ class People:
         """What the policy will see, and why if that was left to the library."""
         if options.kind != "auto":
             return options.kind, None
-        scored, classes = self.proba is not None, len(self.classes or ())
+        scored, classes = self.score is not None, len(self.classes or ())
         chosen, why = choose_policy(classes, sees_group=not options.blind, scored=scored)
         return cast("PolicyKind", chosen.kind), why
 
@@ -205,8 +205,8 @@ class People:
         self.check_scores()
         if self.reads_label:
             return take_column(rows, self.predicted, "--predicted")
-        assert self.proba is not None, "checked"
-        return np.column_stack([take_column(rows, name, "--proba") for name in self.proba.values()])
+        assert self.score is not None, "checked"
+        return np.column_stack([take_column(rows, name, "--score") for name in self.score.values()])
 
     @property
     def reads_label(self) -> bool:
@@ -215,18 +215,18 @@ class People:
 
     def check_scores(self) -> None:
         """Insist on what the policy, or the model, looks at."""
-        if self.policy is not None and self.policy.needs_proba and self.proba is None:
+        if self.policy is not None and self.policy.needs_proba and self.score is None:
             raise DataError(
-                f"This policy looks at {self.policy.applied_to}.", "Name their column(s) with --proba."
+                f"This policy looks at {self.policy.applied_to}.", "Name their column(s) with --score."
             )
         self.check_signal()
 
     def check_signal(self) -> None:
         """Insist on probabilities or predicted labels."""
-        if self.proba is None and self.predicted is None:
+        if self.score is None and self.predicted is None:
             raise DataError(
                 "Nobody said what the model thinks of a person.",
-                "Name the column(s) of its probabilities, --proba, or of the labels that it predicts, --predicted.",
+                "Name the column(s) of its probabilities, --score, or of the labels that it predicts, --predicted.",
             )
 
     def check_audited(self) -> None:
@@ -241,10 +241,10 @@ class People:
                 "--predicted is what a policy reads, and there is no --policy-file.",
                 "Name the decisions that are audited with --decision.",
             )
-        if self.policy is None and self.proba is None and self.decision is None:
+        if self.policy is None and self.score is None and self.decision is None:
             raise DataError(
                 "Nobody said which decisions are audited.",
-                "Name their column, --decision, or the model's probabilities, --proba.",
+                "Name their column, --decision, or the model's probabilities, --score.",
             )
 
     def chances(self, rows: Table) -> Array:
@@ -271,11 +271,11 @@ class People:
         return self.scores(rows), group, believed
 
     def decisions(self, rows: Table) -> Array:
-        """What is decided about some rows without a policy: in the file, or by the larger probability."""
+        """What is decided on some rows without a policy: in the file, or by the larger probability."""
         if self.decision is not None:
             return take_column(rows, self.decision, "--decision")
         likeliest = self.scores(rows).argmax(axis=1)
-        return np.asarray(np.array(list(self.proba or ()), dtype=object)[likeliest])
+        return np.asarray(np.array(list(self.score or ()), dtype=object)[likeliest])
 
     def in_memory(self) -> dict[str, Any]:
         """Decisions, rows, labels and weights, for an audit."""
@@ -301,7 +301,7 @@ class People:
     def _by_policy(self) -> dict[str, Any]:
         """The policy whose decisions are audited, and what it decides by."""
         self.check_scores()
-        scores = {"predicted": self.predicted} if self.reads_label else {"proba": self.proba}
+        scores = {"predicted": self.predicted} if self.reads_label else {"score": self.score}
         return {"decisions": self.policy, "group_proba": self.group_proba} | scores
 
 
@@ -337,7 +337,7 @@ def _open(roles: Roles, rule: Policy | None, looked_at: set[str] | None) -> Sour
     if looked_at is None:
         return source
     used = {*group, roles.predicted, *looked_at}
-    used |= {part for text in roles.proba or () for part in (text, text.partition("=")[2])}
+    used |= {part for text in roles.score or () for part in (text, text.partition("=")[2])}
     used |= {text.rpartition("=")[2] for text in roles.group_proba or ()}
     return open_source(
         roles.file, roles.table, [*as_text, *(name for name in source.columns if name not in used)]
@@ -347,22 +347,22 @@ def _open(roles: Roles, rule: Policy | None, looked_at: set[str] | None) -> Sour
 def _known_classes(roles: Roles, rule: Policy | None, source: Source) -> list[Any]:
     """The decisions that there are, as far as they must be known before the rows are read."""
     known = [] if rule is None else rule.classes.tolist()
-    if rule is None and (roles.proba or roles.classes or roles.favourable is not None):
-        now = (roles.today, roles.decision) if roles.decisions is None else ()
+    if rule is None and (roles.score or roles.classes or roles.favourable is not None):
+        now = (roles.baseline, roles.decision) if roles.decisions is None else ()
         named = (roles.label, roles.predicted, *now)
         held = {value for column in named if column is not None for value in source.distinct(column)}
-        known = sorted(held, key=_by_type) if any(named) else _spoken_of(roles.proba or ())
+        known = sorted(held, key=_by_type) if any(named) else _spoken_of(roles.score or ())
     return sorted(read_classes(roles.classes, known), key=_by_type) if roles.classes else known
 
 
-def _spoken_of(proba: Sequence[str]) -> list[Any]:
+def _spoken_of(score: Sequence[str]) -> list[Any]:
     """The classes that have a column of probabilities each, where no column holds classes."""
-    if not all("=" in text for text in proba):
+    if not all("=" in text for text in score):
         raise DataError(
             "There is no --label, so nothing says which classes there are.",
-            "Name what is decided today with --today, or every class: --proba CLASS=COLUMN; or --label.",
+            "Name the baseline with --baseline, or every class: --score CLASS=COLUMN; or --label.",
         )
-    texts = [text.partition("=")[0] for text in proba]
+    texts = [text.partition("=")[0] for text in score]
     return [int(text) for text in texts] if all(text.isdecimal() for text in texts) else texts
 
 

@@ -1,4 +1,4 @@
-"""``felicific recalibrate``: a policy fitted anew to the people it will decide about, who have no labels yet."""
+"""``felicific recalibrate``: a policy fitted anew to the people it will decide on, who have no labels yet."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import typer
 from felicific.cli.options import OUTPUT, PEOPLE, Answer, HappinessText, Limited, PolicyFile, Traced
 
 if TYPE_CHECKING:
-    from felicific import Aggregates, Policy
+    from felicific import Policy
     from felicific._fit.stored import Recalibrated
     from felicific._people.people import People as Known
     from felicific._problem.problem import Problem
-    from felicific._program.aggregates import Outcome
+    from felicific._program.aggregates import Aggregates, Outcome
     from felicific.cli.options import Roles
     from felicific.cli.people import People
 
@@ -48,9 +48,9 @@ class RecalibrateOptions(Traced, Limited, Answer):
 def recalibrate(options: RecalibrateOptions) -> None:
     """Fit a policy anew to people without labels, so that its gap is closed on them: it holds in expectation there.
 
-    What is not asked for is as it was: gaps, the cost of changes, and the lots that people draw.
+    What is not asked for is as it was: gaps, the cost of changes, and the draws that people draw.
 
-    Example: felicific recalibrate policy.json next.csv --labelled scores.csv --label repaid --proba score --group sex
+    Example: felicific recalibrate policy.json next.csv --labelled scores.csv --label repaid --score score --group sex
     --happiness "decision * loan" --out next.json
     """
     from felicific._fit.stored import recalibrate_stored
@@ -102,17 +102,17 @@ def _insist(options: RecalibrateOptions, policy: Policy) -> None:
 
 def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Problem:
     """What is asked: as it was, unless it is said anew."""
-    from felicific._problem.problem import asked_of
+    from felicific._problem.problem import problem_of
     from felicific.cli.inputs import read_asked
     from felicific.exceptions import DataError
 
     happiness = people.happiness or list(getattr(policy, "happiness", ()))
     listed = policy.decisions.tolist() if policy.listed else None
     loss = people.loss if listed is not None else "error"
-    called = asked_of(
+    called = problem_of(
         policy.classes, decisions=listed, happiness=happiness, loss=loss, favourable=policy.favourable
     ).closed
-    names = [one.name for one in policy.components if not one.aside]
+    names = [one.name for one in policy.measures if not one.aside]
     if list(called) != names:
         raise DataError(
             f"The policy is about {', '.join(map(repr, names))}, and --happiness about "
@@ -131,8 +131,8 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
         )
     gap, constraints = read_asked(options, happiness, options.gap, policy.favourable)
     if options.gap is None and not options.between:
-        gap = dict(policy.basis.asked) or None
-    return asked_of(
+        gap = dict(policy.basis.allowed) or None
+    return problem_of(
         policy.classes,
         decisions=listed,
         happiness=happiness,
@@ -155,9 +155,9 @@ def _known(people: People, policy: Policy, problem: Problem) -> Known:
     columns = Columns(
         people.sensitive_features,
         None,
-        people.proba,
+        people.score,
         people.predicted,
-        people.today,
+        people.baseline,
         weight=people.weight,
         group_proba=people.group_proba,
         missing_group=policy.name_of_unknown(people.missing_group),
@@ -197,7 +197,7 @@ def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem
 
 
 def _content(policy: Policy, found: Recalibrated, out: Path) -> dict[str, Any]:
-    names = [component.name for component in policy.components]
+    names = [measure.name for measure in policy.measures]
     before = None if found.before is None else dict(zip(names, found.before.gaps.tolist(), strict=True))
     moved = zip(policy.groups, found.moved.tolist(), strict=True)
     return {
@@ -217,20 +217,20 @@ def _lines(policy: Policy, found: Recalibrated) -> list[str]:
     """The new policy, and what changes from the old one to it."""
     after = found.policy
     lines = [*after.sentences(digits=4)]
-    for j, component in enumerate(after.components):
-        if component.aside:
+    for j, measure in enumerate(after.measures):
+        if measure.aside:
             continue
-        was = "not known" if found.before is None else component.quantity(_gap(found.before, j))
-        now = component.quantity(_gap(after.outcome, j))
+        was = "not known" if found.before is None else measure.quantity(_gap(found.before, j))
+        now = measure.quantity(_gap(after.outcome, j))
         lines.append(
-            f"The gap of {component.name!r} on these people: {was} by the policy before, {now} by this one; "
-            f"{found.how.get(component.name, '')}."
+            f"The gap of {measure.name!r} on these people: {was} by the policy before, {now} by this one; "
+            f"{found.how.get(measure.name, '')}."
         )
     moved = ", ".join(
         f"{share:.2%} of group {group!r}"
         for group, share in zip(policy.groups, found.moved.tolist(), strict=True)
     )
-    lines.append(f"Decided otherwise than by the policy before: {moved}.")
+    lines.append(f"Whose decision changes, compared with the policy before: {moved}.")
     return [*lines, *(f"No longer asked for: {words}." for words in _dropped(policy, after)), HOLDS]
 
 

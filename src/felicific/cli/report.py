@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Fitted, Forced, Prediction
+from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Fitted, Forced, decides_amounts
 
 if TYPE_CHECKING:
     from felicific import FairClassifier, Policy
     from felicific._policy.signed import Signed
+    from felicific._report.document import Report
     from felicific._typing import Table
-    from felicific.report.document import Report
 
-#: What is to be done where everybody can know the lots of a policy: one that is proposed, and one that was signed.
+#: What is to be done where everybody can know the draws of a policy: one that is proposed, and one that was signed.
 LEAVE_OUT = "Leave --seed out."
 AS_SIGNED = (
     "It is saved as it was signed. Where that matters, sign a page that was made without --seed, and keep the policy "
@@ -28,7 +28,6 @@ AS_SIGNED = (
 class ReportOptions(Fitted, Forced):
     """What ``felicific report`` is told."""
 
-    prediction: Prediction = None
     test: Annotated[
         str | None,
         typer.Option(
@@ -104,17 +103,17 @@ class _Others(NamedTuple):
 def report(options: ReportOptions) -> None:
     """Write one HTML page to sign: the verdict, who gains and who loses, the whole trade-off, what is promised.
 
-    With --prediction it is a page of amounts: report p.csv --prediction f --label hours --group sex --happiness
-    distributional_parity --gap .05
+    With --predicted and --loss squared it is a page of amounts: report p.csv --predicted f --loss squared --label hours
+    --group sex --happiness distributional_parity --gap .05
 
-    Example: felicific report scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
+    Example: felicific report scores.csv --score score --label repaid --group sex --happiness "decision * loan"
     --gap 500 --out report.html --policy-out policy.json
     """
     from felicific._files import write_together
     from felicific.cli.outputs import working
 
     signed = _checked(options)
-    if options.prediction is not None:
+    if decides_amounts(options):
         _report_amounts(options)
         return
     with working(f"Writing a report on {options.file} ..."):
@@ -122,7 +121,7 @@ def report(options: ReportOptions) -> None:
         written: dict[Path, str] = {}
         if options.policy_out is not None:
             policy = fair.policy_ if signed is None else _signed_policy(fair, signed)
-            policy.warn_of_lots(LEAVE_OUT if signed is None else AS_SIGNED)
+            policy.warn_of_lottery(LEAVE_OUT if signed is None else AS_SIGNED)
             written[options.policy_out] = policy.to_json()
         if signed is None:
             page = _page(fair, others, options)
@@ -168,10 +167,10 @@ def _checked(options: ReportOptions) -> Signed | None:
         raise DataError(
             "--signed writes the policy that was signed, and no page.", "Say where: --policy-out FILE."
         )
-    if options.proba is None and options.prediction is None:
+    if options.score is None and options.predicted is None:
         raise DataError(
             "A report needs what a model says about people.",
-            "Name the column of scores with --proba, or of predicted numbers with --prediction.",
+            "Name the column of scores with --score, or of predicted numbers with --predicted.",
         )
     if options.label is None:
         raise DataError(
@@ -224,7 +223,7 @@ def _signed_policy(fair: FairClassifier, signed: Signed) -> Policy:
     raise SignedError(
         f"The policy that was signed in {signed.path!r} does not come out of this command{why}.",
         "Use the file, the options and the felicific by which the page was made, --seed among them: without it the "
-        "lots, and the half that is fitted on, are drawn afresh; then sign the page whose --policy-out you keep.",
+        "draws, and the half that is fitted on, are drawn afresh; then sign the page whose --policy-out you keep.",
     )
 
 
@@ -236,7 +235,7 @@ def _page(fair: FairClassifier, others: _Others, options: ReportOptions) -> Repo
     return fair.report(
         others.rows,
         labels,
-        today=options.today,
+        baseline=options.baseline,
         also=dict(_named(options.also, "--also")) or None,
         names=_names(options.decision_name, fair.classes_.tolist()),
         labels=options.labels,

@@ -23,7 +23,7 @@ from felicific._files import write_whole
 from felicific.exceptions import DataError, FelicificError
 
 if TYPE_CHECKING:
-    from felicific import Aggregates
+    from felicific._program.aggregates import Aggregates
 
 FORMAT = "felicific progress"
 

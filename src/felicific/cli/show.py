@@ -25,9 +25,9 @@ class ShowOptions:
 
 
 def show(options: ShowOptions) -> None:
-    """Say what a policy file holds: whom it decides about how, what it was fitted on, its checksum.
+    """Say what a policy file holds: whom it decides on how, what it was fitted on, its checksum.
 
-    The salt of its lottery is never shown: who knows it knows everybody's lot.
+    The salt of its lottery is never shown: who knows it knows everybody's draw.
 
     Example: felicific show policy.json
     """
@@ -67,7 +67,7 @@ def _show_amounts(options: ShowOptions) -> None:
             summary(policy)
             | {
                 "sees_group": policy.sees_group,
-                "draws_lots": policy.draws_lots,
+                "randomized": policy.is_randomized,
                 "lots_from_a_seed": _seeded(policy),
             }
         )
@@ -75,7 +75,7 @@ def _show_amounts(options: ShowOptions) -> None:
     rules = policy.rules(4)
     others = [sentence for sentence in policy.sentences(4) if sentence not in rules]
     parts = {
-        "What it gives": [*rules, _lots(policy)],
+        "What it gives": [*rules, _randomized(policy)],
         "What it was fitted on": [f"Groups: {', '.join(map(repr, policy.groups))}."],
         "What was asked, and what it does to these people": [
             *(f"Asked for: a gap of {name!r} of at most {width:g}." for name, width in policy.asked.items()),
@@ -102,15 +102,15 @@ def _content(policy: Policy, signed: Signed | None) -> dict[str, Any]:
         "favourable": policy.decisions.tolist()[policy.best],
         "sentences": policy.sentences(),
         "sees_group": policy.sees_group,
-        "draws_lots": policy.draws_lots,
+        "randomized": policy.is_randomized,
         "lots_from_a_seed": _seeded(policy),
         "groups": [{"group": z, "people": None if people is None else people[z]} for z in policy.groups],
         "group_columns": list(policy.attributes),
         "recalibrated": policy.expected,
         "loss": basis.loss_name,
         "change_cost": policy.change_cost,
-        "asked": {"gaps": basis.asked, "others": [asked.words for asked in basis.requirements]},
-        "units": {component.name: component.unit for component in policy.components},
+        "asked": {"gaps": basis.allowed, "others": [asked.words for asked in basis.requirements]},
+        "units": {measure.name: measure.unit for measure in policy.measures},
         "sha256": policy.sha256,
         "signed": None if signed is None else signed.to_dict(),
     }
@@ -121,7 +121,7 @@ def _lines(policy: Policy, signed: Signed | None) -> list[str]:
     rules = policy.rules(4)
     achieved = [sentence for sentence in policy.sentences(4) if sentence not in rules]
     parts = {
-        "What it decides": [*rules, _lots(policy)],
+        "What it decides": [*rules, _randomized(policy)],
         "What it was fitted on": _fitted_on(policy),
         "What was asked, and what it does to these people": [
             *_asked(policy),
@@ -141,16 +141,16 @@ def _seeded(policy: Policy | AmountPolicy) -> bool:
     return policy.salt.startswith(SEEDED)
 
 
-def _lots(policy: Policy | AmountPolicy) -> str:
+def _randomized(policy: Policy | AmountPolicy) -> str:
     sees = "It looks at the group." if policy.sees_group else "It decides without the group."
-    if not policy.draws_lots:
-        return f"{sees} It draws no lots."
+    if not policy.is_randomized:
+        return f"{sees} It does not randomize."
     known = (
         " Its salt comes from a seed: anybody who tries some seeds can compute them."
         if _seeded(policy)
         else ""
     )
-    return f"{sees} It draws lots, whose salt is in the file and is not shown.{known}"
+    return f"{sees} It randomizes; the salt is in the file and is not shown.{known}"
 
 
 def _fitted_on(policy: Policy) -> list[str]:
@@ -170,15 +170,15 @@ def _fitted_on(policy: Policy) -> list[str]:
 
 
 def _asked(policy: Policy) -> list[str]:
-    names = {component.name: component for component in policy.components}
+    names = {measure.name: measure for measure in policy.measures}
     gaps = [
         f"Asked for: a gap of {name!r} of at most {names[name].quantity(width)}."
-        for name, width in policy.basis.asked.items()
+        for name, width in policy.basis.allowed.items()
         if name in names
     ]
     # What compares people is said with what it comes to.
-    others = [asked for asked in policy.basis.requirements if asked.measure == "mean"]
-    return gaps + [f"Asked for: {asked.words}." for asked in others if not policy.components[asked.j].aside]
+    others = [asked for asked in policy.basis.requirements if asked.statistic == "mean"]
+    return gaps + [f"Asked for: {asked.words}." for asked in others if not policy.measures[asked.j].aside]
 
 
 def _identity(policy: Policy, signed: Signed | None) -> list[str]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicific._tables.dialect import DIALECTS, dialect_of
-from felicific.cli.options import OUTPUT, PEOPLE, Decided, Forced, Predicted, Prediction, Proba
+from felicific.cli.options import OUTPUT, PEOPLE, Decided, Forced, Predicted, Proba
 
 if TYPE_CHECKING:
-    from felicific import Policy
     from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.policy import Policy
     from felicific._tables.dialect import Dialect
 
 
@@ -29,9 +29,8 @@ class SqlOptions(Decided, Forced):
             rich_help_panel=OUTPUT,
         ),
     ]
-    proba: Proba = None
+    score: Proba = None
     predicted: Predicted = None
-    prediction: Prediction = None
     people: Annotated[
         str | None,
         typer.Option(
@@ -52,9 +51,9 @@ class SqlOptions(Decided, Forced):
 
 
 def sql(options: SqlOptions) -> None:
-    """Write a policy as one SQL expression, or a query, that decides what `felicific apply` decides, lots included.
+    """Write a policy as one SQL expression, or a query, that decides what `felicific apply` decides, draws included.
 
-    Example: felicific sql policy.json --dialect postgres --proba score --group sex --key id --from people
+    Example: felicific sql policy.json --dialect postgres --score score --group sex --key id --from people
     """
     import sys
 
@@ -69,7 +68,7 @@ def sql(options: SqlOptions) -> None:
         written = f"SELECT *,\n{listed}\nFROM {options.people};"
     else:
         written = listed if options.with_proba else columns[options.column]
-    policy.warn_of_lots("Leave --seed out when fitting.")
+    policy.warn_of_lottery("Leave --seed out when fitting.")
     text = f"{_heading(policy, dialect.label)}\n{written}\n"
     if options.out is None:
         print(text, end="")
@@ -82,10 +81,10 @@ def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPoli
     """The policy, and its expressions by the name of their columns."""
     from felicific.cli.amounts import amounts_of, refuse_classes
 
-    amounts = amounts_of(options.policy, options.prediction)
+    amounts = amounts_of(options.policy, options.predicted)
     if amounts is not None:
         refuse_classes(options)
-        text = amounts.sql_of(dialect, options.prediction, options.group or None, options.key)
+        text = amounts.sql_of(dialect, options.predicted, options.group or None, options.key)
         return amounts, {options.column: text}
     policy = _load(options.policy)
     named = (_proba(options, policy), options.predicted, options.group or None, options.key)
@@ -93,12 +92,12 @@ def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPoli
 
 
 def _load(path: Path) -> Policy:
-    from felicific import Policy
+    from felicific import load
     from felicific._policy.policy import among_classes, no_sql
     from felicific.exceptions import PolicyFileError
 
     try:
-        return among_classes(Policy.load(path), "this command")
+        return among_classes(load(path), "this command")
     except PolicyFileError as error:
         if error.remedy.startswith("Pass "):  # only an individual policy asks for functions
             raise no_sql() from error
@@ -109,7 +108,7 @@ def _proba(options: SqlOptions, policy: Policy) -> str | dict[Any, str] | None:
     """One column of two classes, or one of each."""
     from felicific.cli.inputs import proba_by_class
 
-    named, classes = options.proba or [], policy.classes.tolist()
+    named, classes = options.score or [], policy.classes.tolist()
     if len(named) == 1 and "=" not in named[0] and len(classes) == 2:
         return named[0]
     return proba_by_class(named, classes) if named else None
@@ -120,6 +119,6 @@ def _heading(policy: Policy | AmountPolicy, label: str) -> str:
     from felicific import __version__
 
     lines = [f"-- Policy {policy.sha256} (SHA-256) for {label}, written by felicific {__version__}."]
-    if policy.draws_lots:
-        lines.append("-- It holds the salt of the lottery: whoever reads it can compute everybody's lot.")
+    if policy.is_randomized:
+        lines.append("-- It holds the salt of the lottery: whoever reads it can compute everybody's draw.")
     return "\n".join(lines)

@@ -14,7 +14,8 @@ import typer
 from felicific.cli.options import ASKED, OUTPUT, Gap, Name
 
 if TYPE_CHECKING:
-    from felicific import Policy, Steering
+    from felicific import Policy
+    from felicific._policy.steering import Steering
     from felicific._typing import Array, Table
     from felicific.cli.apply import ApplyOptions
     from felicific.cli.people import People
@@ -51,7 +52,7 @@ class Steer:
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="With --steer: the share of a group that may be decided otherwise than the policy alone would; 0.25.",
+            help="With --steer: the share of a group that may get another decision than by the policy alone; 0.25.",
             rich_help_panel=ASKED,
         ),
     ] = None
@@ -70,7 +71,7 @@ def check_alone(options: ApplyOptions) -> None:
         return
     if options.key is None:
         raise DataError(
-            "A steered policy has to know whom it decided about.",
+            "A steered policy has to know whom it decided on.",
             "Name the column that identifies people: --key COLUMN.",
         )
     if options.with_proba:
@@ -85,7 +86,7 @@ def check_alone(options: ApplyOptions) -> None:
 
 
 class SteeredPeople:
-    """The people of a file, and the steering that decides about them."""
+    """The people of a file, and the steering that decides on them."""
 
     def __init__(self, people: People, options: ApplyOptions) -> None:
         assert options.steer is not None, "it is steered"
@@ -199,7 +200,7 @@ def _continued(people: People, options: ApplyOptions) -> Steering:
     }
     if options.gap is not None:
         j, aim = find_aim(policy, read_gap(options.gap))
-        said["gap"] = (aim.words(policy.components[j]), found.aim)
+        said["gap"] = (aim.words(policy.measures[j]), found.aim)
     for name, (asked, held) in said.items():
         if asked is not None and asked != held:
             told = f"{held:g}" if isinstance(held, float) else held

@@ -7,13 +7,14 @@ import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from felicific._documents import AGGREGATES, format_of
 from felicific._policy.solve import is_of_amounts
 from felicific.cli.commands import USAGE
-from felicific.cli.documents import SUMS, format_of, read_sums, what_is
+from felicific.cli.documents import read_sums, what_is
 from felicific.cli.options import Bounded, Evidence, Measures, PartlyLabelled, Scores, Traced
 
 if TYPE_CHECKING:
-    from felicific import Aggregates
+    from felicific._program.aggregates import Aggregates
 
 #: Options that sums still answer to, though their part of the options speaks of people.
 _STILL = {"favourable", "max_odds_ratio"}
@@ -21,7 +22,7 @@ _STILL = {"favourable", "max_odds_ratio"}
 #: Options that speak of people.
 _OF_PEOPLE = {
     field.name for part in (Scores, Measures, PartlyLabelled, Evidence, Bounded) for field in fields(part)
-} | {"label", "today", "kind", "confidence", "method", "test", "prediction", "decisions"}
+} | {"label", "baseline", "kind", "confidence", "method", "test", "decisions"}
 
 _CALLED = {"kind": "policy"}
 
@@ -33,7 +34,7 @@ def given_sums(options: Traced) -> Aggregates | None:
     """
     from felicific.exceptions import DataError
 
-    if format_of(options.file) != SUMS:
+    if format_of(options.file) != AGGREGATES:
         held = what_is(options.file)
         if held:
             raise DataError(
@@ -65,7 +66,7 @@ def named_in(sums: Aggregates) -> Any:
     from felicific._problem.criteria import CRITERIA
     from felicific._problem.happiness import Happiness
 
-    families = dict.fromkeys(part.family for part in sums.components if not part.aside)
+    families = dict.fromkeys(part.family for part in sums.measures if not part.aside)
     parts = [name if name in CRITERIA else Happiness("decision", name=name) for name in families]
     return parts if len(parts) > 1 else parts[0]
 

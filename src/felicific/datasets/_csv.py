@@ -37,9 +37,9 @@ def embedded(name: str, sha256: str) -> str:
         content = lzma.decompress((FOLDER / name).read_bytes())
     except (OSError, lzma.LZMAError, EOFError) as error:
         raise DataError(f"The embedded file {name} cannot be read ({error}).", REINSTALL) from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise DataError(f"The embedded file {name} has sha256 {found}, expected {sha256}.", REINSTALL)
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
+        raise DataError(f"The embedded file {name} has sha256 {digest}, expected {sha256}.", REINSTALL)
     return content.decode("ascii")
 
 

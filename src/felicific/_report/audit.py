@@ -7,17 +7,17 @@ from typing import Any
 from felicific._audit.names import clean
 from felicific._audit.quantity import Quantity, count
 from felicific._problem.amounts import MEAN_AMOUNT
-from felicific.report import appendix
-from felicific.report.charts import Scale, for_axis
-from felicific.report.effects import by_today, gap_bars, group_note, scale_of_means
-from felicific.report.words import Content, Names, confidence_text, kicker_of, title_of
+from felicific._report import appendix
+from felicific._report.charts import Scale, for_axis
+from felicific._report.effects import by_baseline, gap_bars, group_note, scale_of_means
+from felicific._report.words import Content, Names, confidence_text, kicker_of, title_of
 
 
 def audit_view(content: Content) -> dict[str, Any]:
     """Everything that the page of an audit shows, as text."""
-    names, today, verdict = Names.of(content), content["today"], content["verdict"]
-    aside = [j for j in range(len(names.components)) if j not in names.own]
-    parts = [part for j, part in enumerate(today["components"]) if j in names.shown]
+    names, baseline, verdict = Names.of(content), content["baseline"], content["verdict"]
+    aside = [j for j in range(len(names.measures)) if j not in names.own]
+    parts = [part for j, part in enumerate(baseline["measures"]) if j in names.shown]
     return {
         "names": names,
         "title": title_of(content, names),
@@ -31,7 +31,7 @@ def audit_view(content: Content) -> dict[str, Any]:
         "folded": [_lanes(content, names, j) for j in names.folded],
         "bounds": any("bounds" in mean for part in parts for mean in part["means"]),
         "measures": appendix.measures(content, names),
-        "required": appendix.required(content, names, today.get("requirements", ())),
+        "required": appendix.required(content, names, baseline.get("requirements", ())),
         "ratios": appendix.ratios(content, names),
         "labels": appendix.unlabelled(content),
         "notes": list(dict.fromkeys(appendix.said(content, text) for text in content["notes"])),
@@ -46,7 +46,7 @@ def audit_view(content: Content) -> dict[str, Any]:
 
 def _loss(content: Content, names: Names) -> str:
     """What the decisions lose, in a few words."""
-    loss = content["today"]["loss"]
+    loss = content["baseline"]["loss"]
     if loss is None:
         return ""
     ends = [loss[end] for end in ("low", "high")]
@@ -71,16 +71,16 @@ def _loss_of_amounts(described: Content, loss: Content) -> str:
 
 
 def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
-    """One component: a bar for the gap, a dot with its interval for every group."""
-    quantity, part = names.quantities[j], content["today"]["components"][j]
+    """One measure: a bar for the gap, a dot with its interval for every group."""
+    quantity, part = names.quantities[j], content["baseline"]["measures"][j]
     # Shares of people who lose begin at nobody; amounts are far from 0, and differ by little.
-    apart = j in names.own or content["components"][j]["name"] == MEAN_AMOUNT
+    apart = j in names.own or content["measures"][j]["name"] == MEAN_AMOUNT
     scale, gap = scale_of_means([part], zero=not apart), part["gap"]
     compared = [z for z, group in enumerate(content["groups"]) if group["compared"]]
-    asked = content["components"][j]["asked"]
+    asked = content["measures"][j]["asked"]
     return {
-        "name": names.components[j],
-        "unit": clean(content["components"][j]["unit"], 28) if content["components"][j]["unit"] else "",
+        "name": names.measures[j],
+        "unit": clean(content["measures"][j]["unit"], 28) if content["measures"][j]["unit"] else "",
         "gap": None
         if gap is None
         else {
@@ -90,15 +90,15 @@ def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
             "open": quantity.span(*gap["bounds"]) if gap.get("bounds") else "",
             "asked": "" if asked is None else f"allowed: at most {quantity.given(asked)}",
         },
-        "remark": content["components"][j].get("remark", ""),
+        "remark": content["measures"][j].get("remark", ""),
         "ticks": scale.ticks(for_axis(quantity), 5),
-        "rows": [_row(content, names, scale, j, z) for z in by_today(content, j)],
+        "rows": [_row(content, names, scale, j, z) for z in by_baseline(content, j)],
     }
 
 
 def _row(content: Content, names: Names, scale: Scale, j: int, z: int) -> dict[str, Any]:
     """One group: its mean, the interval, and what hidden reasons leave open."""
-    quantity, mean = names.quantities[j], content["today"]["components"][j]["means"][z]
+    quantity, mean = names.quantities[j], content["baseline"]["measures"][j]["means"][z]
     low, high = scale.span(mean)
     left = mean.get("bounds")
     return {

@@ -7,17 +7,17 @@ from typing import Any
 
 from felicific._audit.names import clean, listed
 from felicific._audit.quantity import Quantity, count, percent
-from felicific.report import appendix
-from felicific.report.charts import Scale, for_axis
-from felicific.report.curves import (
+from felicific._report import appendix
+from felicific._report.charts import Scale, for_axis
+from felicific._report.curves import (
     DRAWN,
     distribution_panels,
     drawn_groups,
     frontier_panels,
     lines_panel,
 )
-from felicific.report.effects import LARGEST, MANY, by_today, group_note, scale_of_means
-from felicific.report.words import (
+from felicific._report.effects import LARGEST, MANY, by_baseline, group_note, scale_of_means
+from felicific._report.words import (
     Content,
     Name,
     Names,
@@ -29,7 +29,7 @@ from felicific.report.words import (
 
 #: What is compared, as the page calls it.
 HEADS = {
-    "today": "today",
+    "baseline": "baseline",
     "free": "least loss without requirements",
     "proposed": "proposed",
 }
@@ -45,7 +45,7 @@ def amounts_view(content: Content) -> dict[str, Any]:
     """Everything that the page of a policy of amounts shows, as text."""
     names = Names.of(content)
     amount = amount_at(content)
-    closed = [j for j in names.own if content["components"][j]["closed"]] or names.own
+    closed = [j for j in names.own if content["measures"][j]["closed"]] or names.own
     quantity = Quantity("", 0.01) if amount is None else names.quantities[amount]
     drawn = drawn_groups(content, amount)
     return {
@@ -61,7 +61,7 @@ def amounts_view(content: Content) -> dict[str, Any]:
         "card": card(content, names),
         "who": [
             _lanes(content, names, j)
-            for j, part in enumerate(content["components"])
+            for j, part in enumerate(content["measures"])
             if not part["parity"] and part["has_gap"]
         ],
         "points": _points(content, names),
@@ -76,10 +76,8 @@ def amounts_view(content: Content) -> dict[str, Any]:
 
 
 def amount_at(content: Content) -> int | None:
-    """The position of the component that is the amount itself, by whose digits amounts are written."""
-    plain = [
-        j for j, part in enumerate(content["components"]) if part["amount"] or part["words"] == "decision"
-    ]
+    """The position of the measure that is the amount itself, by whose digits amounts are written."""
+    plain = [j for j, part in enumerate(content["measures"]) if part["amount"] or part["words"] == "decision"]
     return plain[0] if plain else None
 
 
@@ -102,8 +100,8 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
     line = ": a line from the prediction to the amount" if content["lines"] else ""
     found: list[list[Any]] = [first, [f"The policy sees {sees}{line}."]]
     gaps = [
-        f"{names.quantities[j].given(part['asked'])} in {names.components[j].said}"
-        for j, part in enumerate(content["components"])
+        f"{names.quantities[j].given(part['asked'])} in {names.measures[j].said}"
+        for j, part in enumerate(content["measures"])
         if part["asked"] is not None
     ]
     found += [[f"Asked for: a gap of at most {listed(gaps)}."]] if gaps else []
@@ -117,17 +115,17 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
 
 
 def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
-    """Every group's mean today and then."""
+    """Every group's mean by the baseline and by the policy."""
     quantity = names.quantities[j]
-    today, then = (content["points"][name]["components"][j] for name in ("today", "proposed"))
-    scale = scale_of_means([today, then], zero=False)
-    seen = {"today": content["points"]["today"], "groups": content["groups"]}
+    baseline, then = (content["points"][name]["measures"][j] for name in ("baseline", "proposed"))
+    scale = scale_of_means([baseline, then], zero=False)
+    seen = {"baseline": content["points"]["baseline"], "groups": content["groups"]}
     rows = []
-    for z in by_today(seen, j):
+    for z in by_baseline(seen, j):
         was, is_, change = (
-            today["means"][z],
+            baseline["means"][z],
             then["means"][z],
-            content["changes"]["components"][j]["means"][z],
+            content["changes"]["measures"][j]["means"][z],
         )
         low, high = scale.span(is_)
         grown = change["estimate"] or 0.0
@@ -145,7 +143,7 @@ def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
                 "low": low,
                 "high": high,
                 "way": "same" if still else "up" if grown > 0 else "down",
-                "today": quantity(was["estimate"]),
+                "baseline": quantity(was["estimate"]),
                 "then": quantity(is_["estimate"]),
                 "change": quantity.change(grown)
                 + f" ({quantity.change_span(change['low'], change['high'])})",
@@ -154,10 +152,10 @@ def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
             }
         )
     return {
-        "name": names.components[j],
+        "name": names.measures[j],
         "ticks": scale.ticks(for_axis(quantity), 5),
         "rows": rows,
-        "wanted": not content["components"][j]["amount"],
+        "wanted": not content["measures"][j]["amount"],
     }
 
 
@@ -166,7 +164,7 @@ def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
 
 
 def _points(content: Content, names: Names) -> dict[str, Any]:
-    """Today, the least loss without requirements, and what is proposed, each with its interval."""
+    """The baseline, the least loss without requirements, and what is proposed, each with its interval."""
     points = [content["points"][name] for name in HEADS]
     mean, rows = Quantity("", content["loss"]["step"]), []
     if all(point["root"] for point in points) and content["loss"]["root"]:
@@ -179,16 +177,16 @@ def _points(content: Content, names: Names) -> dict[str, Any]:
     for j in names.alone:
         cells = []
         for point in points:
-            part = point["components"][j]
+            part = point["measures"][j]
             at = f"; at {written(part['at'])}" if part["at"] is not None else ""
             number, span = _cell(names.quantities[j], part["gap"])
             cells.append((number, span + at))
-        asked = content["components"][j]["asked"]
+        asked = content["measures"][j]["asked"]
         note = "" if asked is None else f"asked: at most {names.quantities[j].given(asked)}"
-        rows.append((f"gap in {names.components[j].said}", note, cells))
+        rows.append((f"gap in {names.measures[j].said}", note, cells))
     if amount is not None:
         for z, name in enumerate(names.groups):
-            parts = [point["components"][amount]["means"][z] for point in points]
+            parts = [point["measures"][amount]["means"][z] for point in points]
             rows.append(
                 (f"mean amount, {name.said}", "", [_cell(names.quantities[amount], part) for part in parts])
             )
@@ -205,11 +203,11 @@ def _cell(quantity: Quantity, interval: Content) -> tuple[str, str]:
 
 def _promise(content: Content, names: Names) -> dict[str, Any] | None:
     """What is found of the gaps that were to be small, what that says of people like these, and what is promised."""
-    own = [j for j in names.alone if content["components"][j]["closed"]]
+    own = [j for j in names.alone if content["measures"][j]["closed"]]
     if not own:
         return None
     sure, people = confidence_text(content), count(sum(group["people"] for group in content["groups"]))
-    gaps = {j: content["points"]["proposed"]["components"][j]["gap"] for j in own}
+    gaps = {j: content["points"]["proposed"]["measures"][j]["gap"] for j in own}
     rows = [
         (
             "Found",
@@ -225,7 +223,7 @@ def _promise(content: Content, names: Names) -> dict[str, Any] | None:
         ),
     ]
     given = content["certificate"]
-    bounds = [(given or {"gaps": {}})["gaps"].get(content["components"][j]["name"]) for j in own]
+    bounds = [(given or {"gaps": {}})["gaps"].get(content["measures"][j]["name"]) for j in own]
     if given is None or given["basis"] == "none":
         row = ("Certificate", ["none"] * len(own), "–", "fit with confidence=0.95 to get one")
     else:
@@ -236,7 +234,7 @@ def _promise(content: Content, names: Names) -> dict[str, Any] | None:
         held = "the policy as fitted, tested on people that were held out"
         row = ("Certificate", texts, confidence_text(given), held)
     told = "" if given is None or given["basis"] == "none" else appendix.said(content, given["sentence"], 900)
-    return {"heads": [names.components[j] for j in own], "rows": [*rows, row], "sentence": told}
+    return {"heads": [names.measures[j] for j in own], "rows": [*rows, row], "sentence": told}
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -274,7 +272,7 @@ def _spread(content: Content, names: Names, quantity: Quantity, drawn: list[int]
         "panels": distribution_panels(content, names, quantity, drawn),
         "key": _key(content, names, drawn),
         "left": _left(content, drawn),
-        "bars": any(part["parity"] for part in content["components"]),
+        "bars": any(part["parity"] for part in content["measures"]),
         "ends": percent(content["distributions"]["left_out"], 1),
     }
 
@@ -292,7 +290,7 @@ def _choice(content: Content, names: Names) -> dict[str, Any] | None:
         "title": "Root mean squared error" if root else loss["title"].capitalize(),
         "along": along,
         "proposed": content["points"]["proposed"][key]["estimate"],
-        "today": content["points"]["today"][key]["estimate"],
+        "baseline": content["points"]["baseline"][key]["estimate"],
     }
     panels, axis = frontier_panels(content, names, quantity, losses)
     moving = [j for j, width in enumerate(line["widest"]) if width]
@@ -304,7 +302,7 @@ def _choice(content: Content, names: Names) -> dict[str, Any] | None:
         "panels": panels,
         "axis": axis,
         "loss": losses["title"],
-        "heads": [names.components[j] for j in moving],
+        "heads": [names.measures[j] for j in moving],
         "rows": rows,
     }
 
@@ -314,7 +312,7 @@ def _choice(content: Content, names: Names) -> dict[str, Any] | None:
 
 
 def _sign(content: Content) -> dict[str, Any]:
-    asked = [part["asked"] for part in content["components"] if part["asked"] is not None]
+    asked = [part["asked"] for part in content["measures"] if part["asked"] is not None]
     return {
         "policy": content["policy"]["sha256"],
         "people": content["fingerprints"]["people"],
@@ -329,7 +327,7 @@ def _sign(content: Content) -> dict[str, Any]:
 def _more(content: Content, names: Names) -> dict[str, Any]:
     """Everything that is folded at the end."""
     measures = appendix.measures(content, names)
-    for measure, part in zip(measures, content["components"], strict=True):
+    for measure, part in zip(measures, content["measures"], strict=True):
         if part["parity"]:
             measure["words"] = DISTANCE
         elif part["amount"]:
@@ -348,7 +346,7 @@ def _more(content: Content, names: Names) -> dict[str, Any]:
 
 def card(content: Content, names: Names) -> dict[str, Any]:
     """The three columns: the gap, what it costs, who is touched."""
-    parts = content["components"]
+    parts = content["measures"]
     own = [j for j in names.alone if parts[j]["closed"]] or names.alone[:1]
     return {
         "gaps": [_gap(content, names, j) for j in own[:3]],
@@ -358,21 +356,21 @@ def card(content: Content, names: Names) -> dict[str, Any]:
 
 
 def _gap(content: Content, names: Names, j: int) -> dict[str, Any]:
-    """One gap today and then, on one axis, with its change."""
+    """One gap by the baseline and by the policy, on one axis, with its change."""
     quantity, points = names.quantities[j], content["points"]
-    today, then = (points[name]["components"][j]["gap"] for name in ("today", "proposed"))
-    change = content["changes"]["components"][j]["gap"]
-    ends = [one[end] for one in (today, then) for end in ("low", "high")]
-    scale = Scale.around([today["estimate"], then["estimate"]], ends, zero=True)
+    baseline, then = (points[name]["measures"][j]["gap"] for name in ("baseline", "proposed"))
+    change = content["changes"]["measures"][j]["gap"]
+    ends = [one[end] for one in (baseline, then) for end in ("low", "high")]
+    scale = Scale.around([baseline["estimate"], then["estimate"]], ends, zero=True)
     bars = []
-    for words, one in (("today", today), ("then", then)):
+    for words, one in (("baseline", baseline), ("then", then)):
         low, high = scale.span(one)
         span = quantity.span(one["low"], one["high"])
         bars.append((words, f"{words}, {span}", scale.across(one["estimate"]), low, high))
-    paired = "" if content["components"][j]["parity"] else ", the same people compared"
+    paired = "" if content["measures"][j]["parity"] else ", the same people compared"
     return {
-        "name": names.components[j],
-        "today": quantity(today["estimate"]),
+        "name": names.measures[j],
+        "baseline": quantity(baseline["estimate"]),
         "then": quantity(then["estimate"]),
         "bars": bars,
         "change": f"{_change(quantity, change)}{paired}.",
@@ -392,19 +390,19 @@ def _cost(content: Content, names: Names) -> dict[str, Any]:
     if loss["root"]:
         quantity, key, title = root_quantity(content), "root", "root mean squared error"
         change, best = changes["root_cost"], changes["root_cost_free"]
-        was, then = (mean(points[name]["loss"]["estimate"]) for name in ("today", "proposed"))
-        rows.append((loss["title"], then, f"today {was}"))
+        was, then = (mean(points[name]["loss"]["estimate"]) for name in ("baseline", "proposed"))
+        rows.append((loss["title"], then, f"baseline {was}"))
     else:
         quantity, key, title = mean, "loss", loss["title"]
         change, best = changes["cost"], changes["cost_free"]
     prices = [
-        (f"price of a gap smaller by {unit} in {names.components[j].said}, where it was fitted", text)
+        (f"price of a gap smaller by {unit} in {names.measures[j].said}, where it was fitted", text)
         for j, unit, text in _prices(content, names)
     ]
-    known = change is not None and points["today"][key] is not None
+    known = change is not None and points["baseline"][key] is not None
     return {
         "title": title,
-        "today": quantity(points["today"][key]["estimate"]) if known else "",
+        "baseline": quantity(points["baseline"][key]["estimate"]) if known else "",
         "then": quantity(points["proposed"][key]["estimate"]) if known else "not known",
         "change": f"{_change(quantity, change)}, the same people compared." if known else "",
         "best": quantity.change(best["estimate"]) if best else "not known",
@@ -421,7 +419,7 @@ def root_quantity(content: Content) -> Quantity:
 
 def _prices(content: Content, names: Names) -> list[tuple[int, str, str]]:
     """What a gap that is smaller by a little costs, where that is known and not nothing."""
-    places = {part["name"]: j for j, part in enumerate(content["components"])}
+    places = {part["name"]: j for j, part in enumerate(content["measures"])}
     found = []
     for name, price in content["policy"]["prices"]:
         if name not in places or price is None:
@@ -441,7 +439,7 @@ def _prices(content: Content, names: Names) -> list[tuple[int, str, str]]:
 
 
 def _touched(content: Content, names: Names) -> dict[str, Any]:
-    """Who gets more than today, and who gets less."""
+    """Who gets more than from the baseline, and who gets less."""
     groups = content["groups"]
     order = sorted(range(len(groups)), key=lambda z: -groups[z]["people"])
     shown = sorted(order[:LARGEST]) if len(order) >= MANY else range(len(order))
@@ -458,6 +456,6 @@ def _touched(content: Content, names: Names) -> dict[str, Any]:
         "people": count(people),
         "rows": rows,
         "hidden": len(groups) - len(rows),
-        "lots": count(content["lots"]),
-        "lots_share": share_texts([content["lots"]], people)[0] if content["lots"] else "",
+        "randomized": count(content["randomized"]),
+        "randomized_share": share_texts([content["randomized"]], people)[0] if content["randomized"] else "",
     }

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from felicific._audit.names import listed
 from felicific._audit.quantity import SPACE, Quantity, percent
-from felicific._problem.baseline import Baseline
+from felicific._problem.change import Reference
+from felicific._report.words import SHOWN, Content, Names
 from felicific._shown.drawing import nice
-from felicific.report.words import SHOWN, Content, Names
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Places:
     signed : list of str
         As the block says it that is signed: with every gap that is aimed at.
     last : str
-        Where the slider ends: today's decisions, and their gap on the people that the policies were fitted to.
+        Where the slider ends: the baseline's decisions, and their gap on the people that the policies were fitted to.
     whole : str
         What all of it, 100 per cent, stands for, where several gaps are closed together.
     little, little_text : float, str
@@ -48,13 +48,13 @@ class Places:
         """Every position in the unit of the gap, if one gap is closed, or in per cent of all of them."""
         positions = content["positions"]
         # Of two gaps that are one, one is named.
-        closed = [j for j in names.alone if content["components"][j]["closed"]]
+        closed = [j for j in names.alone if content["measures"][j]["closed"]]
         aims = [aimed_texts(names.quantities[j], [place["aimed"][j] for place in positions]) for j in closed]
-        after, whole, last, little = "", "", names.baseline.name, (1.0, "step of one")
+        after, whole, last, little = "", "", names.reference.name, (1.0, "step of one")
         if len(closed) == 1:
-            fitted = content["fitted_today"][closed[0]]
+            fitted = content["fitted_baseline"][closed[0]]
             little = _little(content, names, closed[0])
-            last = f"{names.baseline.name}, {aimed_texts(names.quantities[closed[0]], [fitted])[0]}"
+            last = f"{names.reference.name}, {aimed_texts(names.quantities[closed[0]], [fitted])[0]}"
             numbers, label, where = aims[0], "Aim for a gap of at most", "a gap of at most"
         elif closed:
             numbers = [_per_cent(place["tau"]) for place in positions]
@@ -70,28 +70,28 @@ class Places:
             signed = f"{where} {number}"
             if after:
                 each = zip(aims, closed, strict=True)
-                signed += f": {_listed_few([f'{aim[i]} in {names.components[j].said}' for aim, j in each])}"
+                signed += f": {_listed_few([f'{aim[i]} in {names.measures[j].said}' for aim, j in each])}"
             signed += called
             rows.append(
-                _unchanged(names.baseline)
-                if place["today"]
+                _unchanged(names.reference)
+                if place["baseline"]
                 else (label, numbers[i], after, f"At {where} {number}{called}", signed)
             )
         columns = [list(column) for column in zip(*rows, strict=True)]
         return cls(columns[0], columns[1], columns[2], columns[3], columns[4], last, whole, *little)
 
 
-def _unchanged(baseline: Baseline) -> tuple[str, str, str, str, str]:
-    """What is said where everybody is decided about as by the baseline."""
-    decisions = baseline.of("decisions")
-    if baseline.is_today:
-        return "Keep", decisions, "", "Today's decisions, unchanged", decisions
-    return "Decide", baseline.name, "", baseline.begins("decisions"), decisions
+def _unchanged(reference: Reference) -> tuple[str, str, str, str, str]:
+    """What is said where everybody is decided on as by the reference."""
+    decisions = reference.of("decisions")
+    if reference.is_baseline:
+        return "Keep", decisions, "", f"{reference.begins('decisions')}, unchanged", decisions
+    return "Decide", reference.name, "", reference.begins("decisions"), decisions
 
 
 def _little(content: Content, names: Names, j: int) -> tuple[float, str]:
     """A small part of one gap, along the line and in words; along the line it may have another length."""
-    ways = [(place["tau"], place["aimed"][j]) for place in content["positions"] if not place["today"]]
+    ways = [(place["tau"], place["aimed"][j]) for place in content["positions"] if not place["baseline"]]
     tau, width = max(ways, default=(0.0, 0.0))
     if not tau or not width:
         return 0.0, "nothing"
@@ -101,20 +101,20 @@ def _little(content: Content, names: Names, j: int) -> tuple[float, str]:
 
 def _of_what(content: Content, names: Names, closed: Sequence[int]) -> tuple[str, str]:
     """What the slider's per cent are of, in a few words and in a sentence."""
-    policies = [place for place in content["positions"] if not place["today"]]
+    policies = [place for place in content["positions"] if not place["baseline"]]
     place = max(policies, key=lambda place: place["tau"], default=None)
     if place is None or not place["tau"] or None in (place["aimed"][j] for j in closed):
         return "of all gaps", ""
     widths = {j: place["aimed"][j] / place["tau"] for j in closed}
-    asked = {j: content["components"][j]["asked"] for j in closed}
-    today = {j: content["fitted_today"][j] for j in closed}
+    asked = {j: content["measures"][j]["asked"] for j in closed}
+    baseline = {j: content["fitted_baseline"][j] for j in closed}
 
     def equal(others: dict[int, float | None]) -> bool:
         return all(math.isclose(widths[j], other or 0.0, rel_tol=1e-6) for j, other in others.items())
 
-    of_baseline = "of today's" if names.baseline.is_today else f"of those {names.baseline.name}"
-    of = "of those asked for" if equal(asked) else of_baseline if equal(today) else "of all gaps"
-    parts = [f"{aimed_texts(names.quantities[j], [widths[j]])[0]} in {names.components[j]}" for j in closed]
+    of_reference = f"of those {names.reference.name}"
+    of = "of those asked for" if equal(asked) else of_reference if equal(baseline) else "of all gaps"
+    parts = [f"{aimed_texts(names.quantities[j], [widths[j]])[0]} in {names.measures[j]}" for j in closed]
     return of, f"Several gaps are closed together, in proportion: 100{SPACE}% stands for {listed(parts)}."
 
 

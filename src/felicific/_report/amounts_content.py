@@ -14,21 +14,21 @@ from felicific._amounts.tryout import AmountTryout
 from felicific._amounts.verdict import verdict_on_amounts
 from felicific._audit.result import Audit, Interval, plain
 from felicific._policy.amount_words import loss_title
-from felicific._statistics.distributions import Distributions
-from felicific.exceptions import InfeasibleError
-from felicific.report.data import (
+from felicific._report.data import (
     FORMAT,
     VERSION,
     audited,
-    describe_component,
+    describe_measure,
     interval_of,
     methods_of,
     number_of,
     say,
     versions,
 )
-from felicific.report.fingerprint import people_sha256
-from felicific.report.told import Told
+from felicific._report.fingerprint import people_sha256
+from felicific._report.told import Told
+from felicific._statistics.distributions import Distributions
+from felicific.exceptions import InfeasibleError
 
 #: Amounts at which distributions are drawn, and the share of people left out at either end, who would squeeze them.
 STEPS, ENDS = 160, 0.002
@@ -40,7 +40,7 @@ PLACES = 11
 SENTENCES = 60
 
 #: What is compared, as the content calls it.
-POINTS = ("today", "free", "proposed")
+POINTS = ("baseline", "free", "proposed")
 
 
 def describe_amounts(
@@ -75,7 +75,7 @@ class _Described:
 
     @property
     def audits(self) -> dict[str, Audit]:
-        """Today's amounts, those of least loss, and those that are proposed."""
+        """The baseline's amounts, those of least loss, and those that are proposed."""
         made = self.assessment
         return dict(zip(POINTS, (made.before, made.free, made.after), strict=True))
 
@@ -90,12 +90,12 @@ class _Described:
             **told_once,
             "grouped_by": plain(by) if isinstance(by, str | None) else str(by),
             "groups": self._groups(),
-            "components": [self._component(j) for j in range(len(made.components))],
+            "measures": [self._measure(j) for j in range(len(made.measures))],
             "loss": self._loss(),
             "policy": self._policy(),
             "points": {name: self._point(audit) for name, audit in self.audits.items()},
             "changes": self._changes(),
-            "lots": made.lots,
+            "randomized": made.randomized,
             "lines": self._lines(),
             "distributions": self._distributions(),
             "frontier": self._frontier(),
@@ -105,7 +105,7 @@ class _Described:
             "impact": self.fitted.policy.impact(),
             "methods": methods_of([*self.audits.values()], made.titles),
             "notes": self._notes(),
-            "fingerprints": {"people": people_sha256(self.tried.decided(self.tried.people.decided_today))},
+            "fingerprints": {"people": people_sha256(self.tried.decided(self.tried.people.decided_baseline))},
             "versions": versions(),
             "command": told.command,
         }
@@ -122,14 +122,14 @@ class _Described:
             for z, (group, people, more, less) in enumerate(zip(*columns, strict=True))
         ]
 
-    def _component(self, j: int) -> dict[str, Any]:
+    def _measure(self, j: int) -> dict[str, Any]:
         made, problem = self.assessment, self.assessment.problem
-        component, parity = made.components[j], made.is_parity(j)
-        asked = made.policy.asked.get(component.name)
-        return describe_component(component, None if parity else problem.happiness[j]) | {
+        measure, parity = made.measures[j], made.is_parity(j)
+        asked = made.policy.asked.get(measure.name)
+        return describe_measure(measure, None if parity else problem.happiness[j]) | {
             "title": made.titles[j],
             "step": made.quantities[j].step,
-            "has_gap": made.before.components[j].gap is not None,
+            "has_gap": made.before.measures[j].gap is not None,
             "asked": None if asked is None else number_of(asked),
             "closed": j in made.closed,
             "complement": False,
@@ -163,19 +163,19 @@ class _Described:
             "requirements": [asked.words for asked in self.fitted.stated.requirements],
             "rules": rules[:SENTENCES],
             "rules_left_out": max(len(rules) - SENTENCES, 0),
-            "fitted_today": self._gaps_of(policy.gaps_in(policy.today)),
+            "fitted_baseline": self._gaps_of(policy.gaps_in(policy.baseline)),
         }
 
     def _gaps_of(self, gaps: dict[str, float]) -> list[float | None]:
-        """Gaps on the fitted people, by component."""
-        return [number_of(gaps.get(component.name, math.nan)) for component in self.assessment.components]
+        """Gaps on the fitted people, by measure."""
+        return [number_of(gaps.get(measure.name, math.nan)) for measure in self.assessment.measures]
 
     # -----------------------------------------------------------------------------------------------------
     # What is done to them
 
     def _point(self, audit: Audit) -> dict[str, Any]:
         found = audited(audit)
-        for part, measured in zip(found["components"], audit.components, strict=True):
+        for part, measured in zip(found["measures"], audit.measures, strict=True):
             part["at"] = measured.at
         return found | {"root": self._root(audit.loss)}
 
@@ -190,7 +190,7 @@ class _Described:
         made = self.assessment
         names = ("cost", "cost_free", "root_cost", "root_cost_free")
         return {name: interval_of(getattr(made, name)) for name in names} | {
-            "components": [
+            "measures": [
                 {"gap": interval_of(gap), "means": [interval_of(mean) for mean in means]}
                 for gap, means in zip(made.gap_changes, made.mean_changes, strict=True)
             ]
@@ -211,7 +211,7 @@ class _Described:
 
     def _distributions(self) -> dict[str, Any]:
         """The share of every group that gets more than each of some amounts."""
-        both = {name: self._spread(self.audits[name]) for name in ("today", "proposed")}
+        both = {name: self._spread(self.audits[name]) for name in ("baseline", "proposed")}
         everything = np.concatenate([one.amounts for one in both.values()])
         held = np.concatenate([one.mass.sum(axis=0) for one in both.values()])
         order = np.argsort(everything, kind="stable")
@@ -259,7 +259,7 @@ class _Described:
         found = [*self.told.notes, *policy.cautions()]
         for audit in self.audits.values():
             found += audit.notes
-        return list(dict.fromkeys(say(text, made.components) for text in found))
+        return list(dict.fromkeys(say(text, made.measures) for text in found))
 
 
 def _above(spread: Distributions, places: Any) -> list[list[float]]:

@@ -18,9 +18,9 @@ from felicific._audit.result import Audit, Interval, interval_to_dict, plain
 from felicific._fit.assessment import Known
 from felicific._fit.effect import Effect
 from felicific._policy.policy import Policy, Wording
-from felicific._problem.baseline import TODAY
+from felicific._problem.change import MODEL, REFERENCES
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Component, Counted, Happiness
+from felicific._problem.happiness import Counted, Happiness, Measure
 from felicific._problem.problem import Problem
 from felicific._program.known_labels import SOURCES, KnownLabels
 from felicific._typing import Floats
@@ -35,8 +35,8 @@ NO_FINGERPRINT = "none (the rows are not in memory)"
 WHO_IS_COUNTED = "the share of people who are counted, which depends on the decisions"
 
 
-def describe_component(component: Component, happiness: Happiness | None) -> dict[str, Any]:
-    """A component and what it means: the words of its function, as far as it has any."""
+def describe_measure(measure: Measure, happiness: Happiness | None) -> dict[str, Any]:
+    """A measure and what it means: the words of its function, as far as it has any."""
     told = {"words": "", "among": ""}
     if happiness is not None:
         words = _words(happiness.function, happiness.family)
@@ -44,13 +44,13 @@ def describe_component(component: Component, happiness: Happiness | None) -> dic
         if happiness.among is not None and happiness.family not in CRITERIA:
             told["among"] = _words(happiness.among, None) or "some of the people"
     return {
-        "name": component.name,
-        "title": component.title,
-        "unit": component.unit,
+        "name": measure.name,
+        "title": measure.title,
+        "unit": measure.unit,
         **told,
-        "looks_at_y": component.looks_at_y,
-        "bounds": None if component.bounds is None else list(component.bounds),
-        "tells_who": component.tells_who,
+        "looks_at_y": measure.looks_at_y,
+        "bounds": None if measure.bounds is None else list(measure.bounds),
+        "tells_who": measure.tells_who,
     }
 
 
@@ -78,7 +78,7 @@ def word(policy: Policy, decisions: list[dict[str, Any]]) -> Wording:
         [*policy.groups],
         [one["value"] if one["name"] is None else one["name"] for one in decisions],
     )
-    titles = labels([component.title for component in policy.components])
+    titles = labels([measure.title for measure in policy.measures])
     called = _quoted(texts, labels(texts))
     known = policy.classes.tolist()
     return Wording(
@@ -99,10 +99,10 @@ def _quoted(values: list[Any], texts: list[str]) -> list[str]:
     ]
 
 
-def say(text: str, components: Sequence[Component]) -> str:
-    """A sentence of the library with components called as on the page, cut where a name in it is endless."""
-    for component in components:
-        text = text.replace(repr(component.name), repr(clean(component.title)))
+def say(text: str, measures: Sequence[Measure]) -> str:
+    """A sentence of the library with measures called as on the page, cut where a name in it is endless."""
+    for measure in measures:
+        text = text.replace(repr(measure.name), repr(clean(measure.title)))
     return clean(text, 600)
 
 
@@ -110,14 +110,14 @@ def methods_of(audits: Sequence[Audit], titles: Sequence[str]) -> list[str]:
     """How the intervals were made, and what chance alone would show."""
     found = []
     for j, title in enumerate(titles):
-        parts = [audit.components[j] for audit in audits]
+        parts = [audit.measures[j] for audit in audits]
         methods = sorted({mean.method for part in parts for mean in part.means.values()})
         gaps = sorted({part.gap.method for part in parts if part.gap is not None})
         text = f"{title}: group means by {listed(methods)}"
         text += f", the gap by {listed(gaps)}." if gaps else "."
         bias = max((part.bias for part in parts if math.isfinite(part.bias)), default=0.0)
         if bias:
-            shown = Quantity.of(parts[0].component.unit, (), [bias])(bias)
+            shown = Quantity.of(parts[0].measure.unit, (), [bias])(bias)
             text += (
                 f" Between groups that are in truth equal, chance alone shows a gap of {shown} on average."
             )
@@ -129,34 +129,34 @@ def audited(found: Audit) -> dict[str, Any]:
     """Means, gaps and loss of an audit, with their intervals."""
     return {
         "loss": None if found.loss is None else interval_to_dict(found.loss),
-        "components": [
+        "measures": [
             {
                 "means": [interval_to_dict(mean) for mean in part.means.values()],
                 "gap": None if part.gap is None else interval_to_dict(part.gap),
                 "bias": plain(part.bias),
             }
-            for part in found.components
+            for part in found.measures
         ],
     }
 
 
-def describe_effect(effect: Effect, known: Known, *, of_today: bool) -> dict[str, Any]:
-    """What a policy does to people beside today's decisions, and how sure that is."""
+def describe_effect(effect: Effect, known: Known, *, of_baseline: bool) -> dict[str, Any]:
+    """What a policy does to people beside the baseline's decisions, and how sure that is."""
     every, cost = known.every, known.every.cost
     return {
         "loss": loss_of(effect.persons),
-        "cost_today": interval_of(known.cost),
+        "cost_baseline": interval_of(known.cost),
         "cost_best": interval_of(known.cost_best),
         "every": None
-        if of_today
+        if of_baseline
         else {
             "cost": None if cost is None else ends_of(cost),
             "gaps": [None if one is None else ends_of(one) for one in every.gaps],
         },
-        "components": [_component(j, effect, known) for j in range(len(known.gaps))],
+        "measures": [_measure(j, effect, known) for j in range(len(known.gaps))],
         **{
             name: _plain(np.round(getattr(effect, name), 6).tolist())  # without what rounding leaves behind
-            for name in ("moves", "changed", "lots", "better", "worse")
+            for name in ("moves", "changed", "randomized", "better", "worse")
         },
     }
 
@@ -166,7 +166,7 @@ def _plain(numbers: Any) -> Any:
     return [_plain(one) for one in numbers] if isinstance(numbers, list) else number_of(numbers)
 
 
-def _component(j: int, effect: Effect, known: Known) -> dict[str, Any]:
+def _measure(j: int, effect: Effect, known: Known) -> dict[str, Any]:
     gap = known.gaps[j]
     flows = zip(effect.gain[:, j].tolist(), effect.lose[:, j].tolist(), strict=True)
     return {
@@ -227,21 +227,21 @@ def numbers_of(values: Floats) -> list[float | None]:
     return [number_of(value) for value in values.tolist()]
 
 
-#: Keys of what the baseline does.
-OF_BASELINE = ("today", "cost_today", "fitted_today")
+#: Keys of what the reference does.
+OF_REFERENCE = ("baseline", "cost_baseline", "fitted_baseline")
 
 
 def named_by_baseline(content: Any) -> Any:
-    """Data for others, in which no key says today where that is not known: it is what stands in its place."""
-    key = content.get("baseline", TODAY.key)
-    return content if key == TODAY.key else _renamed(content, key)
+    """Data for others, in which no key says baseline where there is none: it is what stands in its place."""
+    reference = REFERENCES[content.get("reference", MODEL.key)]
+    return content if reference.is_baseline else _renamed(content, reference.key)
 
 
 def _renamed(part: Any, key: str) -> Any:
-    """The same with another word for today in every key."""
+    """The same with another word for the baseline in every key."""
     if isinstance(part, dict):
         return {
-            name.replace(TODAY.key, key) if name in OF_BASELINE else name: _renamed(one, key)
+            name.replace(MODEL.data_key, key) if name in OF_REFERENCE else name: _renamed(one, key)
             for name, one in part.items()
         }
     return [_renamed(one, key) for one in part] if isinstance(part, list) else part

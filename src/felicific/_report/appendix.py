@@ -7,8 +7,8 @@ from typing import Any
 
 from felicific._audit.names import clean, labels, listed
 from felicific._audit.quantity import SHARE, Quantity, count, percent
-from felicific.report.places import Places
-from felicific.report.words import Content, Name, Names, counts, named, spans, texts, totals
+from felicific._report.places import Places
+from felicific._report.words import Content, Name, Names, counts, named, spans, texts, totals
 
 #: How ratios are written, and of how many groups at most besides the highest.
 RATIO, FURTHEST = Quantity("", 0.001), 12
@@ -20,13 +20,17 @@ IN_A_TABLE = 3
 PEOPLE = Quantity(SHARE, 0.001)
 
 #: How the three points are called on the page.
-POINTS = {"today": "today", "unconstrained": "tuned, nothing asked for", "proposed": "the proposed policy"}
+POINTS = {
+    "baseline": "baseline",
+    "unconstrained": "tuned, no requirements",
+    "proposed": "the proposed policy",
+}
 
 
 def said(content: Content, text: str, longest: int = 600) -> str:
-    """A sentence of the library with components called as on this page."""
-    for component in content["components"]:
-        text = text.replace(repr(component["name"]), repr(component["title"]))
+    """A sentence of the library with measures called as on this page."""
+    for measure in content["measures"]:
+        text = text.replace(repr(measure["name"]), repr(measure["title"]))
     return clean(text, longest)
 
 
@@ -53,21 +57,21 @@ def position_tables(content: Content, names: Names, places: Places) -> list[dict
 
 
 def _gaps_and_bounds(positions: list[Content], j: int) -> tuple[list[float | None], list[float | None]]:
-    parts = [place["components"][j] for place in positions]
+    parts = [place["measures"][j] for place in positions]
     return [part["gap"]["estimate"] for part in parts], [part["bound"] for part in parts]
 
 
 def _position_rows(content: Content, names: Names, places: Places) -> list[dict[str, Any]]:
     """What is said of every position besides its gaps."""
     positions = content["positions"]
-    costs = names.cost_texts([place["cost_today"]["estimate"] for place in positions])
+    costs = names.cost_texts([place["cost_baseline"]["estimate"] for place in positions])
     goods = names.goods([place["loss"] for place in positions])
     changed = counts([sum(place["changed"]) for place in positions])
     touched = {way: counts(totals([place[way] for place in positions])) for way in ("better", "worse")}
     return [
         {
             "at": places.short[i],
-            "names": ", ".join(name for name in place["names"] if name != names.baseline.name),
+            "names": ", ".join(name for name in place["names"] if name != names.reference.name),
             "kind": place["verdict"]["kind"],
             "verdict": names.two_words[place["verdict"]["kind"]],
             "cost": costs[i],
@@ -94,17 +98,17 @@ def measures(content: Content, names: Names) -> list[dict[str, Any]]:
             "words": clean(part["words"], 400) if part["words"] not in ("", part["name"]) else "",
             "among": clean(part["among"], 200) if part["among"] else "",
         }
-        for name, part in zip(names.components, content["components"], strict=True)
+        for name, part in zip(names.measures, content["measures"], strict=True)
     ]
 
 
 def required(content: Content, names: Names, rows: Iterable[Content]) -> list[dict[str, str]]:
     """What was asked for, what was found on these people, from where to where, and whether that meets it."""
-    places = {part["name"]: j for j, part in enumerate(content["components"])}
+    places = {part["name"]: j for j, part in enumerate(content["measures"])}
     found = []
     for row in rows:
-        j = places.get(row["component"])
-        quantity = RATIO if row["measure"] == "ratio" or j is None else names.quantities[j]
+        j = places.get(row["measure"])
+        quantity = RATIO if row["statistic"] == "ratio" or j is None else names.quantities[j]
         found.append(
             {
                 "words": said(content, row["words"], 300),
@@ -120,17 +124,17 @@ def required(content: Content, names: Names, rows: Iterable[Content]) -> list[di
 
 def ratios(content: Content, names: Names) -> list[dict[str, Any]]:
     """Of what people want, the groups furthest below the highest mean, and what is said of the smallest ratio."""
-    found, places = [], {part["name"]: j for j, part in enumerate(content["components"])}
+    found, places = [], {part["name"]: j for j, part in enumerate(content["measures"])}
     for compared in content.get("ratios", ()):
         between = compared["between"]
         several = between if isinstance(between, list) else [between]
         by = "" if between is None else f" by {clean(listed(map(str, several)))}"
-        for part in compared["components"]:
+        for part in compared["measures"]:
             if part["wanted"]:
                 j = places[part["name"]]
                 table = _ratio_rows(part, names.quantities[j])
                 remarks = table.pop("remarks") + [said(content, text) for text in part["remarks"]]
-                found.append({"name": names.components[j], "by": by, "remarks": remarks, **table})
+                found.append({"name": names.measures[j], "by": by, "remarks": remarks, **table})
     return found
 
 
@@ -163,16 +167,16 @@ def _ratio_span(row: Content) -> str:
 
 
 def points(content: Content, names: Names) -> dict[str, Any] | None:
-    """Today, the best without requirements, and what is proposed: what is aimed at, the gaps, and who is changed."""
+    """The baseline, the best without requirements, and the proposal: what is aimed at, the gaps, who is changed."""
     found = [content["points"].get(name) for name in POINTS]
     if None in found:
         return None
     rows: list[tuple[Any, list[str]]] = [(names.aim, names.goods([point["loss"] for point in found]))]
     for j in names.alone:
         gaps = texts(names.quantities[j], [point["gaps"][j] for point in found])
-        rows.append((f"gap in {names.components[j]}", gaps))
+        rows.append((f"gap in {names.measures[j]}", gaps))
     moved = ["not known" if not point["changed"] else _least_and_most(point["changed"]) for point in found]
-    rows.append(("decided otherwise than today, in the groups", moved))
+    rows.append(("whose decision changes, in the groups", moved))
     return {"heads": [*POINTS.values()], "rows": rows}
 
 

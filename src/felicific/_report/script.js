@@ -95,7 +95,7 @@
     const aimed = data.aimed[here];
     const position = aimed
       ? { gap: Object.fromEntries(data.gaps.map((name, j) => [name, aimed[j]])) }
-      : { [data.baseline]: true };
+      : { [data.reference]: true };
     const signed = [...document.querySelectorAll("[data-sign]")].map((input) => [input.dataset.sign, input.value]);
     return {
       ...data.decision,

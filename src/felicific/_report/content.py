@@ -23,12 +23,12 @@ from felicific._policy.policy import Policy
 from felicific._problem.change import few_counted
 from felicific._problem.loss import is_accuracy
 from felicific._problem.problem import Problem
-from felicific.report.data import (
+from felicific._report.data import (
     FORMAT,
     VERSION,
     audited,
-    describe_component,
     describe_effect,
+    describe_measure,
     loss_of,
     methods_of,
     name_decisions,
@@ -38,10 +38,10 @@ from felicific.report.data import (
     who_has_labels,
     word,
 )
-from felicific.report.fingerprint import people_sha256
-from felicific.report.scored import TICKS, Scored, values_at
-from felicific.report.stops import HARMLESS, Place, find_places, fitted_baseline
-from felicific.report.told import Told
+from felicific._report.fingerprint import people_sha256
+from felicific._report.scored import TICKS, Scored, values_at
+from felicific._report.stops import HARMLESS, Place, find_places, fitted_reference
+from felicific._report.told import Told
 
 #: Most sentences that a position spells out.
 SENTENCES = 60
@@ -76,7 +76,7 @@ def describe_choice(
         The assessment has the verdict on the policy that is proposed.
     """
     told.check(tried.problem.decisions.tolist())
-    places = find_places(line, policy, along, tried.baseline)
+    places = find_places(line, policy, along, tried.reference)
     assessment = Assessment.of(
         tried,
         line,
@@ -118,11 +118,11 @@ class Choice:
             "decisions": name_decisions(problem, told.names),
             "favourable": policy.best,
             "groups": self._groups(),
-            "components": self._components(),
+            "measures": self._measures(),
             "loss": self._loss(),
             "policy": self._policy(),
-            "baseline": self.tried.baseline.key,
-            "today": audited(self.assessment.before),
+            "reference": self.tried.reference.key,
+            "baseline": audited(self.assessment.before),
             "best": self._best(),
             "positions": positions,
             "mixes": self.line.mixes,
@@ -138,7 +138,7 @@ class Choice:
             "impact": policy.impact(),
             "methods": methods_of([self.assessment.before, self.assessment.after], self.assessment.titles),
             "caveats": self._caveats(),
-            "fitted_today": fitted_baseline(self.line, policy, self.tried.baseline).gaps.tolist(),
+            "fitted_baseline": fitted_reference(self.line, policy, self.tried.reference).gaps.tolist(),
             "premises": policy.premises(),
             "outlook": outlook(policy),
             "fingerprints": {"people": people_sha256(self.tried.people)},
@@ -147,7 +147,7 @@ class Choice:
         }
 
     def _promises_less(self) -> bool:
-        """Whether the certificate promises less than today's gaps; one that promises more is none."""
+        """Whether the certificate promises less than the baseline's gaps; one that promises more is none."""
         facts = self.assessment.facts(self.assessment.proposed, self.assessment.known)
         return bool(facts.promise) and all(shift.certified for shift in facts.closed)
 
@@ -155,7 +155,7 @@ class Choice:
     # About whom, and what
 
     def _groups(self) -> list[dict[str, Any]]:
-        persons, compared = self.assessment.today.persons, self.assessment.compared.tolist()
+        persons, compared = self.assessment.baseline.persons, self.assessment.compared.tolist()
         scores = None if self.scored is None else self.scored.people()
         return [
             {
@@ -167,21 +167,19 @@ class Choice:
             for z, (group, people) in enumerate(zip(persons.groups, persons.sizes.tolist(), strict=True))
         ]
 
-    def _components(self) -> list[dict[str, Any]]:
+    def _measures(self) -> list[dict[str, Any]]:
         problem, told = self.tried.problem, self.assessment
-        once = told_once(problem.components)
+        once = told_once(problem.measures)
         return [
-            describe_component(component, happiness)
+            describe_measure(measure, happiness)
             | {
                 "step": told.quantities[j].step,
-                "has_gap": told.before.components[j].gap is not None,
-                "asked": self.policy.basis.asked.get(component.name),
+                "has_gap": told.before.measures[j].gap is not None,
+                "asked": self.policy.basis.allowed.get(measure.name),
                 "closed": j in told.closed,
                 "complement": j not in once,
             }
-            for j, (happiness, component) in enumerate(
-                zip(problem.happiness, problem.components, strict=True)
-            )
+            for j, (happiness, measure) in enumerate(zip(problem.happiness, problem.measures, strict=True))
         ]
 
     def _loss(self) -> dict[str, Any]:
@@ -193,9 +191,9 @@ class Choice:
     def _policy(self) -> dict[str, Any]:
         policy, seen = self.policy, self.policy.stretches()
         plain_gaps = {
-            f"gap of {c.name!r} at most {c.quantity(policy.basis.asked[c.name])}"
-            for c in policy.components
-            if c.name in policy.basis.asked
+            f"gap of {c.name!r} at most {c.quantity(policy.basis.allowed[c.name])}"
+            for c in policy.measures
+            if c.name in policy.basis.allowed
         }
         return {
             "kind": policy.kind,
@@ -233,10 +231,10 @@ class Choice:
     def _caveats(self) -> list[str]:
         """What to beware of."""
         told, assessment = self.told, self.assessment
-        components = self.tried.problem.components
-        was, then = (effect.persons.means for effect in (assessment.today, assessment.proposed))
+        measures = self.tried.problem.measures
+        was, then = (effect.persons.means for effect in (assessment.baseline, assessment.proposed))
         groups = [repr(name) for name in labels(self.line.groups)]
-        few = few_counted(components, groups, was, then, "on these people")
+        few = few_counted(measures, groups, was, then, "on these people")
         found = [*few, *CAVEATS, *told.notes]
         found += [note for audit in (assessment.before, assessment.after) for note in audit.notes]
         if told.certificate is not None and told.certificate.basis == "none":
@@ -248,7 +246,7 @@ class Choice:
             )
         if not self.line.mixes:
             found.append("Between two positions no policy is known: each was solved for by itself.")
-        return [say(text, components) for text in dict.fromkeys(found) if not text.startswith(SAID_ABOVE)]
+        return [say(text, measures) for text in dict.fromkeys(found) if not text.startswith(SAID_ABOVE)]
 
     # -----------------------------------------------------------------------------------------------------
     # Positions
@@ -267,7 +265,7 @@ class Choice:
         found = []
         for place, price in zip(self.places, self._prices(), strict=True):
             if place.policy is None:
-                effect, said = self.assessment.today, []
+                effect, said = self.assessment.baseline, []
                 known = self.assessment.known_of(effect)
             elif place.proposed:
                 effect, said = self.assessment.proposed, self._sentences([self.policy])[0]
@@ -283,17 +281,17 @@ class Choice:
         return [*numbers_of(self.line.price_at([place.tau for place in self.places[:-1]])), None]
 
     def _name_harmless(self, positions: list[dict[str, Any]]) -> None:
-        """Name the first position at which every group has at least as much as today of what people want."""
+        """Name the first position at which every group has at least the baseline of what people want."""
         wanted = [
             j
             for j in self.assessment.told
-            if self.tried.problem.components[j].wanted and j in self.assessment.closed
+            if self.tried.problem.measures[j].wanted and j in self.assessment.closed
         ]
         for position in positions[:-1]:
             changes = [
                 mean["change"]["estimate"]
                 for j in wanted
-                for mean in position["components"][j]["means"]
+                for mean in position["measures"][j]["means"]
                 if mean["change"]["estimate"] is not None
             ]
             if changes and min(changes) >= 0.0 and sum(position["changed"]) > 0:
@@ -306,12 +304,12 @@ class Choice:
         return {
             "tau": place.tau,
             "names": [*place.names],
-            "today": policy is None,
+            "baseline": policy is None,
             "proposed": place.proposed,
             "hash": self._hash(place),
             "aimed": [*place.aimed],
             "python": self._python(place),
-            **describe_effect(effect, known, of_today=policy is None),
+            **describe_effect(effect, known, of_baseline=policy is None),
             **self._by_score(policy, effect),
             "policy_sha256": None if policy is None else policy.sha256,
             "verdict": verdict.to_dict(),
@@ -321,14 +319,14 @@ class Choice:
         if self.scored is None:
             return dict.fromkeys(("steps", "up", "down", "person"))
         up, down = self.scored.moved(effect)
-        one = self.assessment.today.persons
+        one = self.assessment.baseline.persons
         change = effect.persons.values - one.values + (effect.persons.origin - one.origin)
         person = None if policy is None else self.scored.person(effect, change)
         below, above = (0.0, 1.0) if self.policy.best == 1 else (1.0, 0.0)
         seen = self.policy.stretches()
         assert seen is not None, "it sees a line of scores"
         now = [[[0.0, seen.boundary, below], [seen.boundary, 1.0, above]]] * len(self.line.groups)
-        if self.tried.people.today is not None:  # what another system decides is no function of the score
+        if self.tried.people.baseline is not None:  # what another system decides is no function of the score
             now = [[] for _ in self.line.groups]
         steps = now if policy is None else self.scored.steps(policy)
         return {"steps": steps, "up": up, "down": down, "person": person}
@@ -346,20 +344,20 @@ class Choice:
     def _hash(self, place: Place) -> str:
         """How the address of the page names a position."""
         if place.policy is None:
-            return self.tried.baseline.key
+            return self.tried.reference.data_key
         numbers = self._numbers(place)
         return f"gap={numbers.pop() if len(numbers) == 1 else place.tau!r}"
 
     def _aimed(self, place: Place) -> dict[str, float]:
         return {
-            component.name: gap
-            for component, gap in zip(self.line.components, place.aimed, strict=True)
+            measure.name: gap
+            for measure, gap in zip(self.line.measures, place.aimed, strict=True)
             if gap is not None
         }
 
     def _numbers(self, place: Place) -> set[float]:
         """What is aimed at as one number, where one says it for all gaps; else several."""
-        units = {component.unit for component in self.line.components if component.name in self._aimed(place)}
+        units = {measure.unit for measure in self.line.measures if measure.name in self._aimed(place)}
         found = {*self._aimed(place).values()}
         return found if len(units) == 1 else found | {-1.0}
 
@@ -380,11 +378,11 @@ CAVEATS = (
 )
 
 #: How remarks begin that the verdict has said already.
-SAID_ABOVE = ("Every group loses", "It only takes", "Nothing to repair")
+SAID_ABOVE = ("Every group loses", "It levels down", "Nothing to repair")
 
 
 def measured_also(assessment: Assessment, also: Any) -> tuple[list[dict[str, Any]], list[str]]:
-    """Other measures today and under the policy that is proposed; and those whose gap is shown to grow."""
+    """Other measures under the baseline and under the policy that is proposed; and those whose gap is shown to grow."""
     if also is None:
         return [], []
     own = assessment.tried.problem
@@ -398,26 +396,26 @@ def measured_also(assessment: Assessment, also: Any) -> tuple[list[dict[str, Any
     )
     people = replace(assessment.tried.people, decisions=own.decisions)
     beside = Assessment(
-        tried=Tryout(problem, people, assessment.tried.baseline),
+        tried=Tryout(problem, people, assessment.tried.reference),
         policy=assessment.policy,
-        closed=tuple(range(len(problem.components))),
+        closed=tuple(range(len(problem.measures))),
         confidence=assessment.confidence,
     )
     found, grows = [], []
-    names = labels(component.title for component in problem.components)
-    for j in told_once(problem.components):
-        part, known = beside.before.components[j], beside.known
+    names = labels(measure.title for measure in problem.measures)
+    for j in told_once(problem.measures):
+        part, known = beside.before.measures[j], beside.known
         gap, change = known.gaps[j], known.gap_changes[j]
         if part.gap is None or gap is None or change is None:
             continue
         halves = [(one.high - one.low) / 2.0 for one in (part.gap, gap, change)]
-        unit = part.component.unit or (SHARE if problem.happiness[j].rate else "")
+        unit = part.measure.unit or (SHARE if problem.happiness[j].rate else "")
         found.append(
             {
                 "name": names[j],
                 "unit": unit,
                 "step": Quantity.of(unit, halves, [part.gap.estimate, gap.estimate]).step,
-                "today": _limits(part.gap),
+                "baseline": _limits(part.gap),
                 "then": _limits(gap),
                 "change": _limits(change),
                 "groups": [_limits(mean) for mean in known.mean_changes[j]],

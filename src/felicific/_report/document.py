@@ -26,22 +26,22 @@ from felicific._frontier.frontier import Frontier
 from felicific._policy.amount_words import loss_title
 from felicific._policy.policy import Policy
 from felicific._problem.loss import is_accuracy
-from felicific.exceptions import DataError
-from felicific.report.amounts_content import describe_amounts
-from felicific.report.content import describe_choice
-from felicific.report.data import (
+from felicific._report.amounts_content import describe_amounts
+from felicific._report.content import describe_choice
+from felicific._report.data import (
     FORMAT,
     NO_FINGERPRINT,
     VERSION,
     audited,
-    describe_component,
+    describe_measure,
     methods_of,
     named_by_baseline,
     say,
     versions,
     who_has_labels,
 )
-from felicific.report.told import Told
+from felicific._report.told import Told
+from felicific.exceptions import DataError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,7 +80,7 @@ class Report:
 
     @cached_property
     def _page(self) -> str:
-        from felicific.report.page import render  # what a verdict or the data alone do not need
+        from felicific._report.page import render  # what a verdict or the data alone do not need
 
         return render(self.content)
 
@@ -123,13 +123,13 @@ def choice_report(
     along: Callable[[Sequence[float]], list[Policy]],
     told: Told,
 ) -> Report:
-    """A report of a policy and the frontier it lies on; see :func:`~felicific.report.content.describe_choice`."""
+    """A report of a policy and the frontier it lies on; see :func:`~felicific._report.content.describe_choice`."""
     content, assessment = describe_choice(tried, line, policy, along, told)
     return Report(content, assessment.verdict)
 
 
 def amounts_report(tried: AmountTryout, fitted: FittedAmounts, told: Told) -> Report:
-    """A report of a policy of amounts; see :func:`~felicific.report.amounts_content.describe_amounts`."""
+    """A report of a policy of amounts; see :func:`~felicific._report.amounts_content.describe_amounts`."""
     content, assessment = describe_amounts(tried, fitted, told)
     return Report(content, verdict_on_amounts(assessment))
 
@@ -148,8 +148,8 @@ def describe_audit(
     date: str | None = None,
 ) -> dict[str, Any]:
     """What a report says about an audit alone."""
-    components = [part.component for part in found.components]
-    unknown, once = {*map(str, found.unknown)}, told_once(components)
+    measures = [part.measure for part in found.measures]
+    unknown, once = {*map(str, found.unknown)}, told_once(measures)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -168,29 +168,29 @@ def describe_audit(
             }
             for group, count in zip(found.groups, found.persons.sizes.tolist(), strict=True)
         ],
-        "components": [
-            describe_component(part.component, None)
+        "measures": [
+            describe_measure(part.measure, None)
             | {
                 "step": _audit_quantity(part).step,
                 "has_gap": part.gap is not None,
                 "asked": None if part.test is None else part.test.at_most,
                 "closed": False,
                 "complement": j not in once,
-                "remark": say(part.remark, components) if part.at is not None else "",
+                "remark": say(part.remark, measures) if part.at is not None else "",
             }
-            for j, part in enumerate(found.components)
+            for j, part in enumerate(found.measures)
         ],
         "loss": _described_loss(found),
-        "today": audited(found) | {"requirements": [row.to_dict() for row in found.requirements]},
+        "baseline": audited(found) | {"requirements": [row.to_dict() for row in found.requirements]},
         "verdict": verdict_of_audit(found).to_dict(),
         # Of an audit, estimates are as if nothing were hidden, and its notes say what intervals hold under.
         "labels": None if found.labels is None else who_has_labels(replace(found.labels, max_odds_ratio=1.0)),
         "ratios": [ratios.to_dict() for ratios in found.shown_ratios or _ratios(found)],
         "notes": [
-            say(note, components)
-            for note in (*(part.remark for part in found.components if part.remark), *found.notes)
+            say(note, measures)
+            for note in (*(part.remark for part in found.measures if part.remark), *found.notes)
         ],
-        "methods": methods_of([found], labels(component.title for component in components)),
+        "methods": methods_of([found], labels(measure.title for measure in measures)),
         "fingerprints": {"people": found.persons.fingerprint or NO_FINGERPRINT},
         "versions": versions(),
         "command": command,
@@ -212,11 +212,11 @@ def _described_loss(found: Audit) -> dict[str, Any]:
 
 
 def _audit_quantity(part: Any) -> Quantity:
-    """How numbers of a component of an audit are written: by what is known of its gap, else of its means."""
+    """How numbers of a measure of an audit are written: by what is known of its gap, else of its means."""
     told = [part.gap] if part.gap is not None else [*part.means.values()]
     halves = [(one.high - one.low) / 2.0 for one in told if one.n]
     sizes = [one.estimate for one in [*told, *part.means.values()]]
-    return Quantity.of(part.component.unit, halves, sizes)
+    return Quantity.of(part.measure.unit, halves, sizes)
 
 
 def _ratios(found: Audit) -> list[Any]:

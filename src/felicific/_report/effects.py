@@ -7,10 +7,10 @@ from typing import Any
 
 from felicific._audit.flags import FEW
 from felicific._audit.quantity import Quantity, count
-from felicific.report.charts import Scale, for_axis
-from felicific.report.places import Places
-from felicific.report.slider import Moving
-from felicific.report.words import (
+from felicific._report.charts import Scale, for_axis
+from felicific._report.places import Places
+from felicific._report.slider import Moving
+from felicific._report.words import (
     Content,
     Names,
     change_spans,
@@ -42,25 +42,25 @@ def _compared(content: Content) -> list[str]:
     """What stands behind limits of a change: those of a position that was chosen after looking are wider."""
     return [
         "the same people compared"
-        if place["proposed"] or place["today"]
+        if place["proposed"] or place["baseline"]
         else "the same people compared, all positions at once"
         for place in content["positions"]
     ]
 
 
 def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
-    """The gap of one component today and then, on one axis, and its paired change."""
+    """The gap of one measure by the baseline and by the policy, on one axis, and its paired change."""
     quantity = names.quantities[j]
-    today, then = content["today"]["components"][j]["gap"], gaps_then(content, j)
+    baseline, then = content["baseline"]["measures"][j]["gap"], gaps_then(content, j)
     scale = Scale.around(
-        estimates([today, *then]), [end for pair in ends([today, *then]) for end in pair], zero=True
+        estimates([baseline, *then]), [end for pair in ends([baseline, *then]) for end in pair], zero=True
     )
     key = f"gap-{j}"
     moving.add(key, texts(quantity, estimates(then)))
     moving.add(
         f"{key}-span",
         [
-            _interval(names.baseline.then, text, place["proposed"] or place["today"])
+            _interval(names.reference.then, text, place["proposed"] or place["baseline"])
             for place, text in zip(content["positions"], spans(quantity, ends(then)), strict=True)
         ],
     )
@@ -69,24 +69,24 @@ def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, An
         moving.add(f"{key}-{end}", places)
     change = [gap["change"] for gap in then]
     moving.add(f"{key}-change", _changes(content, quantity, change))
-    low, high = scale.span(today)
+    low, high = scale.span(baseline)
     return {
-        "name": names.components[j],
+        "name": names.measures[j],
         "key": key,
-        "today": quantity(today["estimate"]),
-        "span": _interval(names.baseline.name, quantity.span(today["low"], today["high"])),
-        "width": scale.across(today["estimate"]),
+        "baseline": quantity(baseline["estimate"]),
+        "span": _interval(names.reference.name, quantity.span(baseline["low"], baseline["high"])),
+        "width": scale.across(baseline["estimate"]),
         "low": low,
         "high": high,
     }
 
 
 def gaps_then(content: Content, j: int) -> list[Content]:
-    """The gap of a component at every position; at today's it is today's, which nobody chooses after looking."""
+    """The gap of a measure at every position; that of the baseline, nobody chooses after looking."""
     return [
-        place["components"][j]["gap"]
-        if not place["today"]
-        else place["components"][j]["gap"] | _limits(content["today"]["components"][j]["gap"])
+        place["measures"][j]["gap"]
+        if not place["baseline"]
+        else place["measures"][j]["gap"] | _limits(content["baseline"]["measures"][j]["gap"])
         for place in content["positions"]
     ]
 
@@ -108,7 +108,7 @@ def _changes(content: Content, quantity: Any, found: Sequence[Content]) -> list[
     limits = without_unit(quantity, change_spans(quantity, ends(found)))
     return [
         "No change."
-        if place["today"] or one["estimate"] == one["low"] == one["high"] == 0
+        if place["baseline"] or one["estimate"] == one["low"] == one["high"] == 0
         else f"Change {size}; how sure that is, is not known."
         if one["low"] is None and one["high"] is None
         else f"Change {size} ({span}), {how}."
@@ -119,20 +119,20 @@ def _changes(content: Content, quantity: Any, found: Sequence[Content]) -> list[
 
 
 def _cost(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
-    """What a position costs against today, against the best such policy, and what a little less of the gap would."""
+    """What a position costs against the baseline, against the best such policy, and what a smaller gap would."""
     positions = content["positions"]
-    today, best = ([place[which] for place in positions] for which in ("cost_today", "cost_best"))
-    moving.add("cost", names.cost_texts(estimates(today)))
-    limits = names.cost_spans(ends(today))
+    baseline, best = ([place[which] for place in positions] for which in ("cost_baseline", "cost_best"))
+    moving.add("cost", names.cost_texts(estimates(baseline)))
+    limits = names.cost_spans(ends(baseline))
     moving.add(
         "cost-span",
         [
-            f"These are {names.baseline.of('decisions')}."
-            if place["today"]
-            else f"Against {names.baseline.whole}; how sure that is, is not known."
+            f"These are {names.reference.of('decisions')}."
+            if place["baseline"]
+            else f"Against {names.reference.whole}; how sure that is, is not known."
             if cost["low"] is None and cost["high"] is None
-            else f"Against {names.baseline.whole} ({span}), {how}."
-            for place, cost, span, how in zip(positions, today, limits, _compared(content), strict=True)
+            else f"Against {names.reference.whole} ({span}), {how}."
+            for place, cost, span, how in zip(positions, baseline, limits, _compared(content), strict=True)
         ],
     )
     moving.add("cost-best", names.cost_texts(estimates(best)))
@@ -145,12 +145,12 @@ def _cost(content: Content, names: Names, places: Places, moving: Moving) -> dic
     )
     moving.add("good", names.goods([place["loss"] for place in positions]))
     moving.add("price", _prices(content, names, places))
-    loss = content["today"]["loss"]
+    loss = content["baseline"]["loss"]
     blindness = content["policy"]["blindness"]
     return {
         "unit": names.cost_unit,
         "aim": names.aim,
-        "today": "" if loss is None else names.goods([loss["estimate"]])[0],
+        "baseline": "" if loss is None else names.goods([loss["estimate"]])[0],
         "blindness": "" if blindness is None else names.cost_texts([blindness])[0],
     }
 
@@ -163,8 +163,8 @@ def _prices(content: Content, names: Names, places: Places) -> list[str]:
     quantity = Quantity.of("", (), sizes)
     written = changes(quantity, [None if price is None else price * factor for price in prices])
     return [
-        f"these are {names.baseline.of('decisions')}"
-        if place["today"]
+        f"these are {names.reference.of('decisions')}"
+        if place["baseline"]
         else "no policy has a smaller one"
         if price is None
         else "nothing"
@@ -175,7 +175,7 @@ def _prices(content: Content, names: Names, places: Places) -> list[str]:
 
 
 def _touched(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
-    """Who is better off and who worse, in all and in the largest groups; who is decided otherwise, and by lot."""
+    """Who is better off and who worse, in all and in the largest groups; who gets another decision, and at random."""
     positions, people = content["positions"], [group["people"] for group in content["groups"]]
     order = sorted(range(len(people)), key=lambda z: -people[z])
     kept = order if len(order) < MANY else order[:LARGEST]
@@ -186,7 +186,7 @@ def _touched(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
         for way, which in (("better", "gain"), ("worse", "lose")):
             numbers = totals([[place[way][z] for z in groups] for place in positions])
             moving.add(f"{key}-{which}", counts(numbers))
-    for key in ("changed", "lots"):
+    for key in ("changed", "randomized"):
         touched = [sum(place[key]) for place in positions]
         moving.add(key, counts(touched))
         moving.add(f"{key}-share", share_texts(touched, sum(people)))
@@ -204,8 +204,8 @@ def _touched(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
 
 
 def who(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
-    """Lanes of every group for the components that are shown, tables for the others, bars for who loses."""
-    parts = content["components"]
+    """Lanes of every group for the measures that are shown, tables for the others, bars for who loses."""
+    parts = content["measures"]
     losing = [j for j, part in enumerate(parts) if part["tells_who"]]
     # What has no gap and tells nobody's loss is who is counted.
     folded = [*names.folded, *(j for j in range(len(parts)) if j not in {*names.own, *losing})]
@@ -213,13 +213,13 @@ def who(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
         "lanes": [_lanes(content, names, moving, j) for j in names.shown],
         "folded": [_table(content, names, moving, j) for j in folded],
         "aside": [_bars(content, names, moving, j) for j in losing if j not in names.own],
-        "bounds": any("bounds" in mean for part in content["today"]["components"] for mean in part["means"]),
+        "bounds": any("bounds" in mean for part in content["baseline"]["measures"] for mean in part["means"]),
     }
 
 
-def by_today(content: Content, j: int) -> list[int]:
-    """Groups from the highest mean of today to the lowest; those of whom nothing is known last."""
-    means = estimates(content["today"]["components"][j]["means"])
+def by_baseline(content: Content, j: int) -> list[int]:
+    """Groups from the highest mean of the baseline to the lowest; those of whom nothing is known last."""
+    means = estimates(content["baseline"]["measures"][j]["means"])
     return sorted(
         range(len(means)),
         key=lambda z: (means[z] is None, -(means[z] or 0.0) if means[z] is not None else 0, z),
@@ -236,22 +236,22 @@ def scale_of_means(parts: Sequence[Content], *, zero: bool = False) -> Scale:
 
 
 def _lanes(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
-    """One component: two bars for the gap, and a lane for every group."""
+    """One measure: two bars for the gap, and a lane for every group."""
     quantity, positions = names.quantities[j], content["positions"]
-    today, then = content["today"]["components"][j], [place["components"][j] for place in positions]
-    scale = scale_of_means([today, *then])
+    baseline, then = content["baseline"]["measures"][j], [place["measures"][j] for place in positions]
+    scale = scale_of_means([baseline, *then])
     compared = [z for z, group in enumerate(content["groups"]) if group["compared"]]
     key = f"who-{j}"
     for end, places in zip("xw", gap_bars(scale, then, compared), strict=True):
         moving.add(f"{key}-{end}", places)
     moving.add(f"{key}-gap", texts(quantity, [part["gap"]["estimate"] for part in then]))
     return {
-        "name": names.components[j],
+        "name": names.measures[j],
         "key": key,
-        "today": quantity(today["gap"]["estimate"]),
-        "bar": [places[0] for places in gap_bars(scale, [today], compared)],
+        "baseline": quantity(baseline["gap"]["estimate"]),
+        "bar": [places[0] for places in gap_bars(scale, [baseline], compared)],
         "ticks": scale.ticks(for_axis(quantity), 5),
-        "rows": [_lane(content, names, moving, scale, j, z) for z in by_today(content, j)],
+        "rows": [_lane(content, names, moving, scale, j, z) for z in by_baseline(content, j)],
     }
 
 
@@ -265,16 +265,16 @@ def gap_bars(scale: Scale, parts: Sequence[Content], compared: Sequence[int]) ->
 
 
 def _lane(content: Content, names: Names, moving: Moving, scale: Scale, j: int, z: int) -> dict[str, Any]:
-    """One group: a ring for today, an arrow to then, the interval below."""
+    """One group: a ring for the baseline, an arrow to then, the interval below."""
     quantity = names.quantities[j]
-    today = content["today"]["components"][j]["means"][z]
-    then = [place["components"][j]["means"][z] for place in content["positions"]]
+    baseline = content["baseline"]["measures"][j]["means"][z]
+    then = [place["measures"][j]["means"][z] for place in content["positions"]]
     key = f"who-{j}-{z}"
-    start = scale.across(today["estimate"])
+    start = scale.across(baseline["estimate"])
     # A group of whom nothing is known then stays where it is.
-    means = [today["estimate"] if mean["estimate"] is None else mean["estimate"] for mean in then]
+    means = [baseline["estimate"] if mean["estimate"] is None else mean["estimate"] for mean in then]
     moving.add(f"{key}-x", scale.lengths(means))
-    moving.add(f"{key}-way", [_way(today, mean, quantity) for mean in then])
+    moving.add(f"{key}-way", [_way(baseline, mean, quantity) for mean in then])
     for end, found in zip("lh", scale.spans(then), strict=True):
         moving.add(f"{key}-{end}", found)
     moving.add(f"{key}-mean", texts(quantity, estimates(then)))
@@ -290,11 +290,11 @@ def _lane(content: Content, names: Names, moving: Moving, scale: Scale, j: int, 
     return {
         "name": names.groups[z],
         "people": count(content["groups"][z]["people"]),
-        "note": group_note(content, today, z),
+        "note": group_note(content, baseline, z),
         "key": key,
         "told": any(mean["gain"] is not None for mean in then),
-        "today": quantity(today["estimate"]),
-        "span": _intervals(quantity, [today])[0],
+        "baseline": quantity(baseline["estimate"]),
+        "span": _intervals(quantity, [baseline])[0],
         "x": start,
         "open": any(opened),
     }
@@ -308,11 +308,11 @@ def group_note(content: Content, mean: Content, z: int) -> str:
     return "too few" if (content["groups"][z]["people"] if counted is None else counted) < FEW else ""
 
 
-def _way(today: Content, then: Content, quantity: Any) -> str:
+def _way(baseline: Content, then: Content, quantity: Any) -> str:
     """Whether a group gains or loses; what is too little to be written is neither."""
-    if None in (today["estimate"], then["estimate"]):
+    if None in (baseline["estimate"], then["estimate"]):
         return "same"
-    change = then["estimate"] - today["estimate"]
+    change = then["estimate"] - baseline["estimate"]
     return "same" if abs(change) < quantity.step / 2 else "gains" if change > 0 else "loses"
 
 
@@ -342,34 +342,36 @@ def _intervals(quantity: Any, means: Sequence[Content]) -> list[str]:
 
 
 def _table(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
-    """A component that is folded: the same numbers as a table."""
+    """A measure that is folded: the same numbers as a table."""
     quantity, positions = names.quantities[j], content["positions"]
-    today, then = content["today"]["components"][j], [place["components"][j] for place in positions]
+    baseline, then = content["baseline"]["measures"][j], [place["measures"][j] for place in positions]
     rows = []
-    for z in by_today(content, j):
+    for z in by_baseline(content, j):
         means, key = [part["means"][z] for part in then], f"fold-{j}-{z}"
         moving.add(f"{key}-mean", texts(quantity, estimates(means)))
         moving.add(f"{key}-change", _short_changes(quantity, means))
         rows.append(
             {
                 "name": names.groups[z],
-                "today": quantity(today["means"][z]["estimate"]),
+                "baseline": quantity(baseline["means"][z]["estimate"]),
                 "key": key,
                 "total": False,
             }
         )
-    if today["gap"] is not None:
+    if baseline["gap"] is not None:
         key, gaps = f"fold-{j}-gap", [part["gap"] for part in then]
         moving.add(f"{key}-mean", texts(quantity, estimates(gaps)))
         moving.add(f"{key}-change", _short_changes(quantity, gaps))
-        rows.append({"name": "gap", "today": quantity(today["gap"]["estimate"]), "key": key, "total": True})
-    return {"name": names.components[j], "rows": rows}
+        rows.append(
+            {"name": "gap", "baseline": quantity(baseline["gap"]["estimate"]), "key": key, "total": True}
+        )
+    return {"name": names.measures[j], "rows": rows}
 
 
 def _bars(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
-    """Who gets less than today: a share of every group, from nobody on."""
+    """Who gets less than from the baseline: a share of every group, from nobody on."""
     quantity = names.quantities[j]
-    then = [place["components"][j] for place in content["positions"]]
+    then = [place["measures"][j] for place in content["positions"]]
     scale, rows = scale_of_means(then, zero=True), []
     for z, group in enumerate(names.groups):
         means, key = [part["means"][z] for part in then], f"aside-{j}-{z}"
@@ -379,4 +381,4 @@ def _bars(content: Content, names: Names, moving: Moving, j: int) -> dict[str, A
         moving.add(f"{key}-mean", texts(quantity, estimates(means)))
         moving.add(f"{key}-span", _intervals(quantity, means))
         rows.append({"name": group, "people": count(content["groups"][z]["people"]), "key": key})
-    return {"name": names.components[j], "ticks": scale.ticks(for_axis(quantity), 5), "rows": rows}
+    return {"name": names.measures[j], "ticks": scale.ticks(for_axis(quantity), 5), "rows": rows}

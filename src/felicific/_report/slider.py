@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from felicific.report.places import Places
-from felicific.report.words import Content
+from felicific._report.places import Places
+from felicific._report.words import Content
 
 #: Texts longer than this are told as a frame and what fills it, since positions differ in their numbers alone.
 LONG = 45
@@ -17,8 +17,9 @@ LONG = 45
 #: Where a word with a digit stands in a frame.
 BLANK = "\x1f"
 
-#: Least distance between two positions on the track, so that a hand can find both; today's stands apart from all.
-APART, APART_TODAY = 0.008, 0.03
+#: Least distance between two positions on the track, so that a hand can find both; the baseline's stands apart from
+#: all.
+APART, APART_BASELINE = 0.008, 0.03
 
 
 class Moving:
@@ -133,7 +134,7 @@ def track(positions: Sequence[Content]) -> list[float]:
     found: list[float] = []
     for i, tau in enumerate(taus):
         even = (tau - taus[0]) / width
-        apart = APART_TODAY if i == len(taus) - 1 else APART
+        apart = APART_BASELINE if i == len(taus) - 1 else APART
         found.append(even if not found else max(even, found[-1] + apart))
     return [round(x / max(found[-1], 1.0), 5) for x in found] if len(found) > 1 else [0.0]
 
@@ -178,7 +179,7 @@ def decision(content: Content, title: str) -> dict[str, Any]:
     people = content["fingerprints"]["people"]
     return {
         "format": "felicific decision",
-        "version": 1,
+        "version": 2,
         "title": title,
         "position": None,
         "verdict": None,
@@ -193,11 +194,12 @@ def decision(content: Content, title: str) -> dict[str, Any]:
 
 
 def aims(content: Content) -> dict[str, Any]:
-    """The gaps that are aimed at, by their names: none where today's decisions stay."""
-    closed = [j for j, part in enumerate(content["components"]) if part["closed"]]
+    """The gaps that are aimed at, by their names: none where the baseline's decisions stay."""
+    closed = [j for j, part in enumerate(content["measures"]) if part["closed"]]
     return {
-        "gaps": [content["components"][j]["name"] for j in closed],
+        "gaps": [content["measures"][j]["name"] for j in closed],
         "aimed": [
-            None if place["today"] else [place["aimed"][j] for j in closed] for place in content["positions"]
+            None if place["baseline"] else [place["aimed"][j] for j in closed]
+            for place in content["positions"]
         ],
     }

@@ -9,15 +9,15 @@ from typing import Any
 from felicific._audit.names import clean
 from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific._problem.happiness import CURRENCIES
-from felicific.report.charts import Scale, band_path, label_width, line_path
-from felicific.report.effects import gaps_then
-from felicific.report.places import Places
-from felicific.report.slider import Moving, strip, track
-from felicific.report.words import Content, Names, confidence_text, ends, spans, texts
+from felicific._report.charts import Scale, band_path, label_width, line_path
+from felicific._report.effects import gaps_then
+from felicific._report.places import Places
+from felicific._report.slider import Moving, strip, track
+from felicific._report.words import Content, Names, confidence_text, ends, spans, texts
 
 
 def choice(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
-    """Panels of the cost and of every gap that is shown, all against today, with a mark where the slider stands."""
+    """Panels of the cost and of every gap that is shown, against the baseline, with a mark where the slider stands."""
     positions = content["positions"]
     # A mark at either end is not cut.
     at = [3 + 94 * x for x in track(positions)]
@@ -27,9 +27,9 @@ def choice(content: Content, names: Names, places: Places, moving: Moving) -> di
         content,
         moving,
         "cost",
-        names.cost_unit[:1].upper() + names.cost_unit[1:] + f", against {names.baseline.whole}",
+        names.cost_unit[:1].upper() + names.cost_unit[1:] + f", against {names.reference.whole}",
         names.costs,
-        [_scaled(place["cost_today"]["estimate"], factor) for place in positions],
+        [_scaled(place["cost_baseline"]["estimate"], factor) for place in positions],
         [_limits(place["every"] and place["every"]["cost"], factor) for place in positions],
         at,
     )
@@ -55,19 +55,19 @@ def _limits(pair: Sequence[float | None] | None, factor: float) -> list[float] |
 
 
 def _gap_panel(content: Content, names: Names, moving: Moving, j: int, at: Sequence[float]) -> dict[str, Any]:
-    """The gap of one component against today; a unit that follows numbers stands in the title instead."""
+    """The gap of one measure against the baseline; a unit that follows numbers stands in the title instead."""
     quantity, positions = names.quantities[j], content["positions"]
     factor = 100.0 if quantity.unit == SHARE else 1.0
     unit = quantity.unit if quantity.unit in CURRENCIES else ""
-    what = "" if len(names.shown) == 1 else f" in {names.components[j].said}"
+    what = "" if len(names.shown) == 1 else f" in {names.measures[j].said}"
     named = "points" if quantity.unit == SHARE else "" if unit else quantity.unit
     return _panel(
         content,
         moving,
         f"gap-{j}",
-        f"Gap{what} on these people, against {names.baseline.whole}" + (f", in {named}" if named else ""),
+        f"Gap{what} on these people, against {names.reference.whole}" + (f", in {named}" if named else ""),
         Quantity(unit, quantity.step * factor),
-        [_scaled(place["components"][j]["gap"]["change"]["estimate"], factor) for place in positions],
+        [_scaled(place["measures"][j]["gap"]["change"]["estimate"], factor) for place in positions],
         [_limits(place["every"] and place["every"]["gaps"][j], factor) for place in positions],
         at,
     )
@@ -83,11 +83,13 @@ def _panel(
     limits: Sequence[list[float] | None],
     at: Sequence[float],
 ) -> dict[str, Any]:
-    """One panel: a band and a line through all policies, a ring for today, and a mark that moves."""
+    """One panel: a band and a line through all policies, a ring for the baseline, and a mark that moves."""
     scale = Scale.around([*values, 0.0], [end for pair in limits for end in pair or ()], room=0.07)
     ys = _down(scale, [value or 0.0 for value in values])
-    # Today's decisions are no policy of the line: they are the ring.
-    on = [i for i, place in enumerate(content["positions"]) if not place["today"] and values[i] is not None]
+    # The baseline's decisions are no policy of the line: they are the ring.
+    on = [
+        i for i, place in enumerate(content["positions"]) if not place["baseline"] and values[i] is not None
+    ]
     steps = not content.get("mixes", True)
     sides = [_down(scale, [(limits[i] or (0.0, 0.0))[side] for i in on]) for side in (0, 1)]
     drawn = [
@@ -105,7 +107,7 @@ def _panel(
         "width": label_width(text for _, text, _ in ticks),
         "band": band_path([at[i] for i in on], drawn, steps=steps),
         "line": line_path([at[i] for i in on], [ys[i] for i in on], steps=steps),
-        "today": (round(at[-1], 2), round(zero, 2), -12 if zero > 80 else 21),
+        "baseline": (round(at[-1], 2), round(zero, 2), -12 if zero > 80 else 21),
     }
 
 
@@ -126,12 +128,12 @@ def _notes(content: Content, names: Names, places: Places) -> list[str]:
     fitted = [
         f"{quantity(there)}; among these it is {quantity(here)}"
         for j in names.shown
-        if (quantity := names.quantities[j])(there := content["fitted_today"][j])
-        != quantity(here := content["today"]["components"][j]["gap"]["estimate"])
+        if (quantity := names.quantities[j])(there := content["fitted_baseline"][j])
+        != quantity(here := content["baseline"]["measures"][j]["gap"]["estimate"])
     ]
     if fitted and len(names.shown) == 1:
         found.append(
-            f"Among the people that the policies were fitted to, {names.baseline.of('gap')} is {fitted[0]}. "
+            f"Among the people that the policies were fitted to, {names.reference.of('gap')} is {fitted[0]}. "
             "So a gap aimed at is not the gap found."
         )
     return found
@@ -150,8 +152,8 @@ def promise(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     moving.add(
         "interval-for",
         [
-            f"people like these, decided as {names.baseline.name}"
-            if place["today"]
+            f"people like these, decided as {names.reference.name}"
+            if place["baseline"]
             else "people like these, at a position chosen before looking"
             if place["proposed"]
             else "people like these, all positions at once"
@@ -159,11 +161,11 @@ def promise(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
         ],
     )
     band = "people like these, at any position, also one chosen after looking"
-    banded = any(place["every"] or place["components"][0]["bound"] is not None for place in positions)
+    banded = any(place["every"] or place["measures"][0]["bound"] is not None for place in positions)
     return {
         "columns": names.shown,
         "folded": names.folded,
-        "names": names.components,
+        "names": names.measures,
         "sure": sure,
         "found": f"these {people} people",
         "band": band if banded else "no band is known; the chart above says why",
@@ -175,14 +177,14 @@ def _stated(content: Content, names: Names, moving: Moving, j: int) -> None:
     """What is found, with its interval and its band."""
     quantity = names.quantities[j]
     gaps = gaps_then(content, j)
-    bounds = [place["components"][j]["bound"] for place in content["positions"]]
-    none = "none at today's" if names.baseline.is_today else f"none {names.baseline.name}"
+    bounds = [place["measures"][j]["bound"] for place in content["positions"]]
+    none = f"none {names.reference.name}"
     moving.add(f"found-{j}", texts(quantity, [gap["estimate"] for gap in gaps]))
     moving.add(f"interval-{j}", spans(quantity, ends(gaps)))
     moving.add(
         f"band-{j}",
         [
-            f"at most {text}" if bound is not None else none if place["today"] else "none"
+            f"at most {text}" if bound is not None else none if place["baseline"] else "none"
             for place, bound, text in zip(content["positions"], bounds, texts(quantity, bounds), strict=True)
         ],
     )
@@ -207,14 +209,14 @@ def _certificate(content: Content, names: Names, moving: Moving) -> dict[str, An
     if found.get("smallest"):
         held += f", {count(found['smallest'])} or more of every group"
     another = "another position: the certificate is of the proposed policy only"
-    # One that promises no less than today's gap is none, also where it belongs.
-    idle = f"the policy as fitted, but it promises no less than {names.baseline.of('gap')}"
+    # One that promises no less than the baseline's gap is none, also where it belongs.
+    idle = f"the policy as fitted, but it promises no less than {names.reference.of('gap')}"
     said = [("on", held) if i == own else ("off", another) for i in range(n)]
     if own is None:
         said[content["proposed"]] = ("none", idle)
     moving.add("certificate", [how for how, _ in said])
     moving.add("certificate-for", [whom for _, whom in said])
-    parts = content["components"]
+    parts = content["measures"]
     return {
         "gaps": {
             j: f"at most {_bound(names.quantities[j], gap)}"

@@ -7,10 +7,10 @@ from typing import Any
 from felicific._audit.names import listed
 from felicific._audit.quantity import count, percent
 from felicific._problem.happiness import written
-from felicific.report.charts import bars_path, bars_paths, stairs_paths
-from felicific.report.effects import by_today
-from felicific.report.slider import Moving
-from felicific.report.words import Content, Names, changes, counts, flows
+from felicific._report.charts import bars_path, bars_paths, stairs_paths
+from felicific._report.effects import by_baseline
+from felicific._report.slider import Moving
+from felicific._report.words import Content, Names, changes, counts, flows
 
 #: Decisions up to which the moves of a group are shown as a table.
 TABLE = 6
@@ -50,7 +50,7 @@ def decided(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
 
 def _order(content: Content, names: Names) -> list[int]:
     """Groups as they stand above, from the highest mean to the lowest."""
-    return by_today(content, names.shown[0]) if names.shown else list(range(len(names.groups)))
+    return by_baseline(content, names.shown[0]) if names.shown else list(range(len(names.groups)))
 
 
 def _what(content: Content) -> str:
@@ -76,7 +76,7 @@ def _boundary(content: Content) -> str | None:
 
 
 def _lanes(content: Content, names: Names, moving: Moving) -> list[dict[str, Any]]:
-    """For every group how many have which score, who is decided otherwise, and the chance."""
+    """For every group how many have which score, who gets another decision, and the chance."""
     lanes, positions = [], content["positions"]
     for z in _order(content, names):
         group = content["groups"][z]
@@ -96,7 +96,7 @@ def _lanes(content: Content, names: Names, moving: Moving) -> list[dict[str, Any
 
 
 def _tables(content: Content, names: Names, moving: Moving) -> list[dict[str, Any]]:
-    """Where there is no line of scores: people of every group by today's decision and by that of then."""
+    """Where there is no line of scores: people of every group by the baseline's decision and by that of then."""
     found, good, many = [], content["favourable"], len(names.decisions)
     for z in _order(content, names):
         rows = []
@@ -114,7 +114,7 @@ def _tables(content: Content, names: Names, moving: Moving) -> list[dict[str, An
                 )
                 moving.add(f"{key}-way", [f"n {way if n > 0 else 'same'}" for n in numbers])
                 cells.append({"key": key, "then": names.decisions[d]})
-            rows.append({"today": names.decisions[a], "cells": cells})
+            rows.append({"baseline": names.decisions[a], "cells": cells})
         people = count(content["groups"][z]["people"])
         found.append({"name": names.groups[z], "people": people, "flow": f"flow-{z}", "rows": rows})
     return found
@@ -130,15 +130,13 @@ def _persons(content: Content, names: Names) -> list[str]:
     }
     texts = []
     for i, (place, one) in enumerate(zip(content["positions"], found, strict=True)):
-        if place["today"]:
-            texts.append(f"Nobody is decided otherwise than {names.baseline.name}.")
+        if place["baseline"]:
+            texts.append(f"Nobody gets another decision than {names.reference.name}.")
         elif one is None:
-            texts.append(
-                f"At this position there is no {_what(content)} at which many are decided otherwise."
-            )
+            texts.append(f"At this position there is no {_what(content)} at which many get another decision.")
         else:
             each = [
-                f"{names.components[j].said} changes by {written[i]}"
+                f"{names.measures[j].said} changes by {written[i]}"
                 for j, written in changed.items()
                 if one["changes"][j] is not None
             ]
@@ -148,16 +146,16 @@ def _persons(content: Content, names: Names) -> list[str]:
 
 
 def _person(content: Content, names: Names, found: Content) -> str:
-    """What is decided about a person, and about one of the same score in another group."""
+    """What is decided on a person, and about one of the same score in another group."""
     group = names.groups[found["group"]].said
     text = f"Somebody in group {group} with a {_between(content, found['low'], found['high'])}: "
-    now, then = names.decisions[found["today"]].said, _then(names, found)
-    text += f"{names.baseline.name} {now}, {names.baseline.then} {then}."
+    now, then = names.decisions[found["baseline"]].said, _then(names, found)
+    text += f"{names.reference.name} {now}, {names.reference.then} {then}."
     other = found["other"]
     if other is None:
         return text
     there = names.groups[other["group"]].said
-    return f"{text} The same {_what(content)} in group {there}: {names.baseline.then} {_then(names, other)}."
+    return f"{text} The same {_what(content)} in group {there}: {names.reference.then} {_then(names, other)}."
 
 
 def _between(content: Content, low: float | None, high: float | None) -> str:
@@ -181,4 +179,4 @@ def _then(names: Names, found: Content) -> str:
     if found["then"] is not None:
         return names.decisions[found["then"]].said
     drawn = names.decisions[found["drawn"]].said
-    return f"{drawn} with a chance of {percent(found['chance'])}, by lot"
+    return f"{drawn} with a chance of {percent(found['chance'])}, at random"

@@ -8,10 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from felicific.report.amounts_view import amounts_view
-from felicific.report.audit import audit_view
-from felicific.report.slider import embedded
-from felicific.report.view import choice_view
+from felicific._report.amounts_view import amounts_view
+from felicific._report.audit import audit_view
+from felicific._report.slider import embedded
+from felicific._report.view import choice_view
 
 HERE = Path(__file__).parent
 

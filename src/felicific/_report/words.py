@@ -9,7 +9,7 @@ from typing import Any
 from felicific._audit.names import clean, isolated, labels, listed
 from felicific._audit.quantity import SHARE, SPACE, SUFFIXES, Quantity, count, percent
 from felicific._audit.quantity import counts as all_counts
-from felicific._problem.baseline import BASELINES, TODAY, Baseline
+from felicific._problem.change import MODEL, REFERENCES, Reference
 from felicific._problem.criteria import CRITERIA
 
 Content = dict[str, Any]
@@ -23,14 +23,14 @@ FLOWS = 3
 #: Letters of a unit from which on numbers do not stay on one line.
 LONG_UNIT = 12
 
-#: Components that are shown; the others are folded.
+#: Measures that are shown; the others are folded.
 SHOWN = 3
 
 #: How the kinds of a verdict are called where there is room for two words.
 TWO_WORDS = {
     "leave": "Leave it",
     "unclear": "Cannot tell",
-    "takes": "Takes",
+    "levels-down": "Takes",
     "certified": "Shrinks, certified",
     "unpromised": "Shrinks, unpromised",
 }
@@ -83,10 +83,10 @@ class Names:
     Attributes
     ----------
     own, alone : list of int
-        Components that have a gap, and of those that say the same, one.
+        Measures that have a gap, and of those that say the same, one.
     shown, folded : list of int
         Those of them that are shown at once, and the others: of two that say the same one suffices.
-    baseline : Baseline
+    reference : Reference
         What policies are compared with.
     costs : Quantity
         How costs are written, in ``cost_unit``, once they are multiplied by ``cost_factor``.
@@ -94,7 +94,7 @@ class Names:
 
     groups: list[Name]
     decisions: list[Name]
-    components: list[Name]
+    measures: list[Name]
     quantities: list[Quantity]
     own: list[int]
     alone: list[int]
@@ -102,12 +102,12 @@ class Names:
     folded: list[int]
     accuracy: bool
     loss_step: float
-    baseline: Baseline
+    reference: Reference
 
     @classmethod
     def of(cls, content: Content) -> Names:
         """Names without anything that a page could trip over, and numbers to the step that the content states."""
-        parts = content["components"]
+        parts = content["measures"]
         own = [j for j, part in enumerate(parts) if part["has_gap"]]
         twins = {j for j in own if parts[j]["complement"]}
         # What the slider moves comes first.
@@ -116,7 +116,7 @@ class Names:
         return cls(
             groups=named(group["name"] for group in content["groups"]),
             decisions=named(d["value"] if d["name"] is None else d["name"] for d in decisions),
-            components=named(part["title"] for part in parts),
+            measures=named(part["title"] for part in parts),
             quantities=[
                 Quantity(clean(part["unit"], 28) if part["unit"] else "", part["step"]) for part in parts
             ],
@@ -126,13 +126,13 @@ class Names:
             folded=sorted([*alone[SHOWN:], *twins]),
             accuracy=content["loss"]["accuracy"],
             loss_step=content["loss"]["step"],
-            baseline=BASELINES[content.get("baseline", TODAY.key)],
+            reference=REFERENCES[content.get("reference", MODEL.key)],
         )
 
     @property
     def two_words(self) -> dict[str, str]:
         """How the kinds of a verdict are called where there is room for two words."""
-        return TWO_WORDS if self.baseline.is_today else UNCONSTRAINED_WORDS
+        return TWO_WORDS if self.reference.is_baseline else UNCONSTRAINED_WORDS
 
     @property
     def cost_factor(self) -> float:
@@ -179,9 +179,9 @@ def title_of(content: Content, names: Names) -> Name:
     """What the page is called: as somebody said, or after what is measured."""
     if content["title"] is not None:
         return Name(clean(content["title"], 120))
-    found = [names.components[j].text for j in names.own]
+    found = [names.measures[j].text for j in names.own]
     what = listed(found) if len(found) < 4 else f"{len(found)} measures"
-    stems = {content["components"][j]["name"].split("(")[0] for j in names.own}
+    stems = {content["measures"][j]["name"].split("(")[0] for j in names.own}
     if len(stems) == 1 and stems <= CRITERIA.keys():
         what = stems.pop().replace("_", " ")
     by = content["grouped_by"]
@@ -285,5 +285,6 @@ def _flow(table: Sequence[Sequence[float]], called: Sequence[str]) -> str:
     parts = [f"{count(number)} from {called[a]} to {called[d]}" for number, a, d in moves[:FLOWS]]
     rest = sum(number for number, _, _ in moves[FLOWS:])
     return (
-        ", ".join(parts + ([f"{count(rest)} in other ways"] if rest else [])) or "nobody is decided otherwise"
+        ", ".join(parts + ([f"{count(rest)} in other ways"] if rest else []))
+        or "nobody gets another decision"
     )

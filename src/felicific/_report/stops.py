@@ -1,4 +1,4 @@
-"""Places of the slider: round gaps between the least one and today's, those that have a name, and today itself."""
+"""Places of the slider: round gaps between the least one and the baseline, and those that have a name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
-from felicific._problem.baseline import TODAY, Baseline
+from felicific._problem.change import MODEL, Reference
 from felicific._program.aggregates import Outcome
 
 #: Most places of the slider, and how many of them are round numbers at most.
@@ -21,7 +21,7 @@ HARMLESS = "no group worse off here"
 
 @dataclass(frozen=True)
 class Place:
-    """A place of the slider: where it is on the frontier, what it is called, and the policy there; None is today."""
+    """A place of the slider: where it is on the frontier, what it is called, and the policy there; None: baseline."""
 
     tau: float
     names: tuple[str, ...]
@@ -38,43 +38,46 @@ def find_places(
     line: Frontier,
     policy: Policy,
     along: Callable[[Sequence[float]], list[Policy]],
-    baseline: Baseline = TODAY,
+    reference: Reference = MODEL,
 ) -> list[Place]:
-    """From the least gap on; the baseline is the last. ``along`` are the policies at some places of the frontier."""
-    ray, fitted = line.ray, fitted_baseline(line, policy, baseline)
-    tau_today, tau_policy = tau_of(fitted, ray), tau_of(policy.outcome, ray)
-    marked = mark(line.points[0].tau, line.points[-1].tau, tau_today, tau_policy, baseline)
+    """From the least gap on; the reference is the last. ``along`` are the policies at some places of the frontier."""
+    ray, fitted = line.ray, fitted_reference(line, policy, reference)
+    tau_baseline, tau_policy = tau_of(fitted, ray), tau_of(policy.outcome, ray)
+    marked = mark(line.points[0].tau, line.points[-1].tau, tau_baseline, tau_policy, reference)
     solved = None if line.mixes else line.tau.tolist()
     if solved is not None:  # between two that were solved for there is nothing to be said
         marked = {name: tau if name == PROPOSED else _tighter(tau, solved) for name, tau in marked.items()}
     places = []
-    for tau in spread(marked, tau_today, solved):
+    for tau in spread(marked, tau_baseline, solved):
         names = tuple(name for name, where in marked.items() if where == tau)
-        aimed = tuple(_aimed(tau * unit, tau_today * unit) for unit in ray.tolist())
+        aimed = tuple(_aimed(tau * unit, tau_baseline * unit) for unit in ray.tolist())
         places.append(Place(tau, names, aimed, policy))
     others = [place for place in places if not place.proposed]
     found = iter(along([_position(line, place.aimed, place.tau) for place in others]))
     places = [place if place.proposed else replace(place, policy=next(found)) for place in places]
     now = tuple(gap if math.isfinite(unit) else None for gap, unit in zip(fitted.gaps, ray, strict=True))
-    return [*places, Place(max([tau_today, *(place.tau for place in places)]), (baseline.name,), now, None)]
+    return [
+        *places,
+        Place(max([tau_baseline, *(place.tau for place in places)]), (reference.name,), now, None),
+    ]
 
 
-def fitted_baseline(line: Frontier, policy: Policy, baseline: Baseline) -> Outcome:
-    """What the baseline does to the people that the policies were fitted to."""
+def fitted_reference(line: Frontier, policy: Policy, reference: Reference) -> Outcome:
+    """What the reference does to the people that the policies were fitted to."""
     free = policy.basis.unconstrained
-    found = line.today if baseline.is_today else None if free is None else free.value
+    found = line.baseline if reference.is_baseline else None if free is None else free.value
     assert found is not None, "a report compares with something"
     return found
 
 
 def mark(
-    least: float, most: float, tau_today: float, tau_policy: float, baseline: Baseline = TODAY
+    least: float, most: float, tau_baseline: float, tau_policy: float, reference: Reference = MODEL
 ) -> dict[str, float]:
-    """Places that have a name; but for the policy that is proposed, none has a larger gap than today."""
-    rounding = 1e-9 * max(most, tau_policy, tau_today)
-    half = "half of today's" if baseline.is_today else f"half of that {baseline.name}"
-    marked = {LEAST: least, PROPOSED: tau_policy, half: max(tau_today / 2.0, least), BEST: most}
-    offered = {name: tau for name, tau in marked.items() if name == PROPOSED or tau < tau_today - rounding}
+    """Places that have a name; but for the policy that is proposed, none has a larger gap than the baseline."""
+    rounding = 1e-9 * max(most, tau_policy, tau_baseline)
+    half = f"half of {reference.of('gap')}"
+    marked = {LEAST: least, PROPOSED: tau_policy, half: max(tau_baseline / 2.0, least), BEST: most}
+    offered = {name: tau for name, tau in marked.items() if name == PROPOSED or tau < tau_baseline - rounding}
     # What differs from another by rounding alone is that one.
     return {
         name: next((other for other in (least, tau_policy) if abs(tau - other) <= rounding), tau)
@@ -82,19 +85,19 @@ def mark(
     }
 
 
-def spread(marked: dict[str, float], tau_today: float, solved: list[float] | None = None) -> list[float]:
-    """Places that have a name, and round numbers between them and today; or those that were ``solved`` for."""
+def spread(marked: dict[str, float], tau_baseline: float, solved: list[float] | None = None) -> list[float]:
+    """Places that have a name, and round numbers between them and the baseline; or those that were ``solved`` for."""
     named, low = [*marked.values()], min(marked.values())
-    near = 1e-9 * max(tau_today, *named)
+    near = 1e-9 * max(tau_baseline, *named)
     if solved is not None:
-        between = [tau for tau in solved if tau < tau_today - near][: PLACES - len(named) - 1]
-    elif tau_today - low > near:
-        step = round_step((tau_today - low) / ROUND)
-        first, last = math.ceil(low / step), math.floor(tau_today / step)
+        between = [tau for tau in solved if tau < tau_baseline - near][: PLACES - len(named) - 1]
+    elif tau_baseline - low > near:
+        step = round_step((tau_baseline - low) / ROUND)
+        first, last = math.ceil(low / step), math.floor(tau_baseline / step)
         between = [float(f"{i * step:.12g}") for i in range(first, last + 1)]
     else:
         between = []
-    kept = [tau for tau in between if low + near < tau < tau_today - near]
+    kept = [tau for tau in between if low + near < tau < tau_baseline - near]
     return sorted({*(tau for tau in kept if min(abs(tau - one) for one in named) > near), *named})
 
 
@@ -104,18 +107,18 @@ def round_step(width: float) -> float:
     return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-12))
 
 
-def _aimed(gap: float, today: float) -> float | None:
+def _aimed(gap: float, baseline: float) -> float | None:
     """The gap that is allowed at a place; what is left of nothing by rounding is nothing."""
     if not math.isfinite(gap):
         return None
-    return 0.0 if gap <= 1e-9 * today else float(f"{gap:.12g}")
+    return 0.0 if gap <= 1e-9 * baseline else float(f"{gap:.12g}")
 
 
 def _position(line: Frontier, aimed: tuple[float | None, ...], tau: float) -> float:
     """The very place that ``fair.at(gap=...)`` finds for what is aimed at."""
     closed = {
-        component.name: gap
-        for component, gap, unit in zip(line.components, aimed, line.ray, strict=True)
+        measure.name: gap
+        for measure, gap, unit in zip(line.measures, aimed, line.ray, strict=True)
         if gap is not None and unit > 0
     }
     if not closed:

@@ -1,4 +1,4 @@
-"""Who has which score, and who of them is decided about otherwise; and one worked person, who is nobody's row."""
+"""Who has which score, and whose decision changes; and one worked person, who is nobody's row."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ class Scored:
     @classmethod
     def of(cls, tried: Tryout, policy: Policy) -> Scored | None:
         """None where no policy of this kind sees one line of scores."""
-        seen, proba = policy.stretches(), tried.people.scores()
-        if seen is None or seen.boundary is None or proba is None:
+        seen, score = policy.stretches(), tried.people.scores()
+        if seen is None or seen.boundary is None or score is None:
             return None
-        return cls(tried, policy.best, np.asarray(proba[:, -1]), seen.cuts)
+        return cls(tried, policy.best, np.asarray(score[:, -1]), seen.cuts)
 
     def people(self) -> list[list[float]]:
         """How many people of every group there are in each bin."""
@@ -56,7 +56,7 @@ class Scored:
 
     def moved(self, effect: Effect) -> tuple[list[list[float]], list[list[float]]]:
         """How many people of each bin are now decided favourably, and how many no longer."""
-        now, chance = self._today == self.best, effect.probabilities[:, self.best]
+        now, chance = self._baseline == self.best, effect.probabilities[:, self.best]
         return self._binned(np.where(now, 0.0, chance)), self._binned(np.where(now, 1.0 - chance, 0.0))
 
     def _binned(self, share: Floats) -> list[list[float]]:
@@ -83,10 +83,10 @@ class Scored:
     def person(self, effect: Effect, change: Floats) -> dict[str, Any] | None:
         """The score at which most people of a group move, as somebody there meets it; None where too few do.
 
-        A cell of at least ten people of whom at least half move; preferably one where another group is decided about
-        otherwise. ``change`` is what everybody's happiness changes by, of shape (n, components).
+        A cell of at least ten people of whom at least half move; preferably one where another group is decided on
+        otherwise. ``change`` is what everybody's happiness changes by, of shape (n, measures).
         """
-        moved = self._by_cell(1.0 - effect.probabilities[np.arange(len(self.scores)), self._today])
+        moved = self._by_cell(1.0 - effect.probabilities[np.arange(len(self.scores)), self._baseline])
         count, chance = self._count, self._by_cell(effect.probabilities[:, self.best])
         with np.errstate(invalid="ignore", divide="ignore"):
             share, mean = moved / count, chance / count
@@ -101,14 +101,14 @@ class Scored:
         )
         rows = (self._cell == cell) & (self.tried.people.codes == z)
         weight = self._weights[rows]
-        today = int(np.argmax(np.bincount(self._today[rows], weight)))
+        baseline = int(np.argmax(np.bincount(self._baseline[rows], weight)))
         others = [g for g in range(len(count)) if g != z and count[g, cell] > 0]
         other = max(others, key=lambda g: abs(mean[g, cell] - mean[z, cell]), default=None)
         return {
             "group": int(z),
             **self._between(float(cell / CELLS), float((cell + 1) / CELLS)),
             "people": float(count[z, cell]),
-            "today": today,
+            "baseline": baseline,
             **self._then(effect, int(z), int(cell)),
             "other": None if other is None else {"group": other, **self._then(effect, other, int(cell))},
             "changes": [float(number) for number in weight @ change[rows] / weight.sum()],
@@ -128,7 +128,7 @@ class Scored:
         }
 
     def _then(self, effect: Effect, z: int, cell: int) -> dict[str, Any]:
-        """The decision about people of a group and a cell; None where it is drawn by lot.
+        """The decision about people of a group and a cell; None where it is decided at random.
 
         Then one that may be drawn is told with its chance: the favourable one, or the likeliest where nobody gets that.
         """
@@ -144,8 +144,8 @@ class Scored:
         return self.tried.people.weights
 
     @cached_property
-    def _today(self) -> Codes:
-        return self.tried.people.decisions_today()
+    def _baseline(self) -> Codes:
+        return self.tried.people.decisions_baseline()
 
     @cached_property
     def _cell(self) -> Codes:

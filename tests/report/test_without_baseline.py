@@ -1,4 +1,4 @@
-"""A report where nobody said what is decided today: it compares with the least loss without requirements."""
+"""A report where there is no baseline: it compares with the least loss without requirements."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier
 from felicific._policy.signed import Signed
-from felicific._problem.baseline import TODAY, UNCONSTRAINED
+from felicific._problem.change import PRESENT, UNCONSTRAINED
 from felicific.exceptions import DataError, SignedError
 
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -54,10 +54,10 @@ def rows():
 
 
 def texts_of(page):
-    """The page without the program and the style: what is shown, and all that the slider may show."""
+    """The page without the program, the style and its classes: what is shown, and all that the slider may show."""
     page = re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL)
     assert page.count("<script") == 2
-    return re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    return re.sub(r'<script>.*?</script>|class="[^"]*"', "", page, flags=re.DOTALL)
 
 
 @pytest.mark.slow
@@ -66,61 +66,65 @@ def texts_of(page):
     [{}, {"policy": "label"}, {"policy": "individual"}, {"sees_group": False, "gap": 0.2}],
     ids=["score", "label", "individual", "blind"],
 )
-def test_the_baseline_is_the_least_loss_without_requirements(rows, settings):
-    """On the fitted rows the numbers of the baseline are those of the outcome without requirements."""
+def test_the_reference_is_the_least_loss_without_requirements(rows, settings):
+    """On the fitted rows the numbers of the reference are those of the outcome without requirements."""
     x, y = rows
     fair = fit(x, y, **settings)
     content = fair.report(x, y).content
     free = fair.outcomes_["unconstrained"]
-    assert content["today"]["loss"]["estimate"] == pytest.approx(free.loss, abs=1e-12)
-    found = [part["gap"]["estimate"] for part in content["today"]["components"]]
+    assert content["baseline"]["loss"]["estimate"] == pytest.approx(free.loss, abs=1e-12)
+    found = [part["gap"]["estimate"] for part in content["baseline"]["measures"]]
     np.testing.assert_allclose(found, free.gaps, atol=1e-12)
-    np.testing.assert_allclose(content["fitted_today"], free.gaps, atol=1e-12)
+    np.testing.assert_allclose(content["fitted_baseline"], free.gaps, atol=1e-12)
 
 
-def test_the_baseline_is_not_the_policy(rows):
-    """The loss of the baseline is that of a fit without requirements, and less than that of the policy."""
+def test_the_reference_is_not_the_policy(rows):
+    """The loss of the reference is that of a fit without requirements, and less than that of the policy."""
     x, y = rows
     other = people(seed=1)
     fair, free = fit(x, y), fit(x, y, gap={})
     content = fair.report(*other).content
     decided = np.array([DECISIONS.index(d) for d in free.predict(other[0])])
-    assert content["today"]["loss"]["estimate"] == pytest.approx(COSTS[other[1], decided].mean(), abs=1e-12)
-    assert content["positions"][content["proposed"]]["cost_today"]["estimate"] > 0.0
+    assert content["baseline"]["loss"]["estimate"] == pytest.approx(
+        COSTS[other[1], decided].mean(), abs=1e-12
+    )
+    assert content["positions"][content["proposed"]]["cost_baseline"]["estimate"] > 0.0
     assert content["positions"][-1]["names"] == ["without requirements"]
 
 
 @pytest.mark.parametrize("gap", [0.05, 0.5], ids=["closed", "nothing to close"])
-def test_no_text_of_the_page_says_today(rows, gap):
-    """No word that the page shows, at any position of the slider, speaks of a today that nobody knows."""
+def test_no_text_of_the_page_says_baseline(rows, gap):
+    """No word that the page shows, at any position of the slider, speaks of a baseline that there is not."""
     x, y = rows
     report = fit(x, y, gap=gap).report(*people(seed=1), also=["equal_opportunity"])
     page = texts_of(report.to_html())
-    assert not re.findall("today", page, flags=re.IGNORECASE)
+    assert re.findall(r"[^.>]*baseline", page, flags=re.IGNORECASE) == [" There is no baseline"]
     assert "the least loss without requirements" in page
     assert "without requirements" in str(report)
-    assert "today" not in str(report).lower()
+    assert "baseline" not in str(report).lower()
 
 
-def test_the_data_name_the_baseline(rows):
-    """No key of the data says today; where it would stand, the baseline is named."""
+def test_the_data_name_the_reference(rows):
+    """No key of the data says baseline; where it would stand, the reference is named."""
     x, y = rows
     found = fit(x, y).report(*people(seed=1)).to_dict()
     text = json.dumps({name: part for name, part in found.items() if name != "impact"})
-    assert "today" not in text
-    assert found["baseline"] == "without_requirements"
+    assert "baseline" not in text
+    assert found["reference"] == "without_requirements"
     assert found["without_requirements"]["loss"]["estimate"] > 0.0
-    assert found["impact"][0].startswith("Nobody said what is decided today.")
+    assert found["impact"][0].startswith("There is no baseline.")
 
 
-def test_a_today_that_is_known_is_called_so(rows):
-    """With today= the baseline is what was decided, and is called today."""
+def test_a_baseline_that_is_known_is_called_so(rows):
+    """With baseline= the reference is what was decided, and is called the present decisions."""
     x, y = rows
-    report = fit(x, y, today="decided").report(x, y)
+    report = fit(x, y, baseline="decided").report(x, y)
     decided = np.array([DECISIONS.index(d) for d in x["decided"]])
-    assert report.to_dict()["baseline"] == "today"
-    assert report.to_dict()["today"]["loss"]["estimate"] == pytest.approx(COSTS[y, decided].mean(), abs=1e-12)
-    assert "today" in texts_of(report.to_html())
+    assert report.to_dict()["reference"] == "present"
+    assert report.to_dict()["baseline"]["loss"]["estimate"] == pytest.approx(
+        COSTS[y, decided].mean(), abs=1e-12
+    )
+    assert "the present decisions" in texts_of(report.to_html())
 
 
 def test_one_person_is_decided_as_the_policy_decides(rows):
@@ -135,31 +139,31 @@ def test_one_person_is_decided_as_the_policy_decides(rows):
     probabilities = fair.predict_proba(other)[inside].mean(axis=0)
     assert person["people"] == inside.sum()
     assert person["then"] == (int(probabilities.argmax()) if probabilities.max() >= 0.995 else None)
-    assert person["then"] != person["today"]
+    assert person["then"] != person["baseline"]
 
 
 def test_a_safe_fit_is_judged_beside_it():
-    """confidence= needs no today: its verdict compares with the least loss without requirements."""
+    """confidence= needs no baseline: its verdict compares with the least loss without requirements."""
     fair = fit(*people(4000), gap=0.15, confidence=0.9)
     assert fair.verdict_.kind == "certified"
     assert "without requirements" in fair.verdict_.headline
-    assert "today" not in str(fair.verdict_).lower()
+    assert "baseline" not in str(fair.verdict_).lower()
 
 
 def test_what_is_known_at_one_place_only_is_refused(rows):
-    """Today at the fit and not for the report, or the other way round, is refused."""
+    """The baseline at the fit and not for the report, or the other way round, is refused."""
     x, y = rows
     with pytest.raises(DataError, match="is known at the fit and not here"):
-        fit(x, y, today="decided").report(x.drop(columns="decided"), y)
+        fit(x, y, baseline="decided").report(x.drop(columns="decided"), y)
     with pytest.raises(DataError, match="is known here and not at the fit"):
-        fit(x, y).report(x, y, today="decided")
+        fit(x, y).report(x, y, baseline="decided")
 
 
 def test_it_cannot_be_applied_when_signed(rows, tmp_path):
-    """A signature below the baseline names no policy, and none is applied by it."""
+    """A signature below the reference names no policy, and none is applied by it."""
     signed = dict.fromkeys(("name", "role", "date", "next_audit", "why", "objections"), "A")
     content = {
-        "format": "felicific decision", "version": 1, "title": None, "position": {UNCONSTRAINED.key: True},
+        "format": "felicific decision", "version": 2, "title": None, "position": {UNCONSTRAINED.key: True},
         "verdict": "leave", "reason": "same", "sentence": "", "flags": [], "policy_sha256": None,
         "people_sha256": None, "model": None, "felicific": "0.1.0", "signed": signed,
     }  # fmt: skip
@@ -172,6 +176,6 @@ def test_it_cannot_be_applied_when_signed(rows, tmp_path):
 
 
 def test_how_it_is_said():
-    """Both baselines in words."""
-    assert (TODAY.of("gap"), TODAY.begins("gap")) == ("today's gap", "Today's gap")
+    """Both references in words."""
+    assert (PRESENT.of("gap"), PRESENT.begins("gap")) == ("the present gap", "The present gap")
     assert UNCONSTRAINED.begins("gap") == "The gap without requirements"

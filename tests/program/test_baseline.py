@@ -1,4 +1,4 @@
-"""What is decided today, and squares: in sums, against a loop over rows; and as an argument of happiness."""
+"""The baseline, and squares: in sums, against a loop over rows; and as an argument of happiness."""
 
 import json
 import math
@@ -11,23 +11,22 @@ from hypothesis import strategies as st
 from naive import DASK, LAZY, MEMORY, Part, as_dask, as_pandas, cases
 from strategies import examples
 
-from felicific import Aggregates, FairClassifier, Happiness, Policy, aggregate, audit, solve
+from felicific import FairClassifier, Happiness, Policy, aggregate, audit, solve
 from felicific._documents import write_document
+from felicific._program.aggregates import Aggregates
 from felicific._program.sum_names import OPTIONAL, SUMS
 from felicific.exceptions import AggregatesError, DataError, HappinessError
 
-#: The sums that this file is about, without origin.
-
-#: Functions that ask for today: a Python function, expressions with x and without, a rate, who is counted.
+#: Functions that ask for the baseline: a Python function, expressions with x and without, a rate, who is counted.
 ASKING = {
     "function": Part(
-        lambda decision, x, today: (decision < today) * x["amount"],
+        lambda decision, x, baseline: (decision < baseline) * x["amount"],
         lambda row, d, now: (d < now) * row["amount"],
     ),
-    "expression": Part("(decision < today) * amount", lambda row, d, now: (d < now) * row["amount"]),
-    "rate": Part("decision < today", lambda row, d, now: float(d < now)),
-    "label": Part("(decision != today) * (1 + y)", lambda row, d, now: (d != now) * (1 + row["y"])),
-    "equal": Part("today == decision", lambda row, d, now: float(d == now)),
+    "expression": Part("(decision < baseline) * amount", lambda row, d, now: (d < now) * row["amount"]),
+    "rate": Part("decision < baseline", lambda row, d, now: float(d < now)),
+    "label": Part("(decision != baseline) * (1 + y)", lambda row, d, now: (d != now) * (1 + row["y"])),
+    "equal": Part("baseline == decision", lambda row, d, now: float(d == now)),
 }
 
 
@@ -42,8 +41,8 @@ def assert_close(found, wanted, scale):
     assert np.abs(found - wanted).max(initial=0.0) <= 1e-9 * scale
 
 
-def naive_today(case, policy):
-    """Weight of those about whom each decision is taken today, row by row."""
+def naive_baseline(case, policy):
+    """Weight of those on whom the baseline takes each decision, row by row."""
     found = np.zeros((len(case.groups), len(case.classes), len(case.classes)))
     for z, s, d in np.ndindex(found.shape):
         term = lambda row, d=d: float(case.now(row) == d)  # noqa: E731  # as short as it is
@@ -53,11 +52,11 @@ def naive_today(case, policy):
 
 @examples
 @given(cases(), st.sampled_from(["label", "soft-label"]))
-def test_sums_of_today_and_squares_are_a_loop_over_rows(case, policy):
-    """today_mass and square are what a loop over rows adds up, term by term."""
+def test_sums_of_the_baseline_and_squares_are_a_loop_over_rows(case, policy):
+    """baseline_mass and square are what a loop over rows adds up, term by term."""
     found = aggregate(as_pandas(case.columns), **case.asked, policy=policy)
     total = found.total
-    assert_close(found.today_mass, naive_today(case, policy), total)
+    assert_close(found.baseline_mass, naive_baseline(case, policy), total)
     for z, s, d, j in np.ndindex(*found.square.shape):
         part, o, choice = case.parts[j], found.origin[j], case.classes[d]
         wanted, size = case.total(
@@ -72,7 +71,7 @@ def test_sums_of_today_and_squares_are_a_loop_over_rows(case, policy):
 @examples
 @given(cases(), st.sampled_from([*LAZY, *DASK]))
 def test_engines_sum_the_same(case, place):
-    """Every engine has the same today_mass and squares as memory."""
+    """Every engine has the same baseline_mass and squares as memory."""
     import tempfile
     from pathlib import Path
 
@@ -81,7 +80,7 @@ def test_engines_sum_the_same(case, place):
     with tempfile.TemporaryDirectory() as folder:
         table = as_dask(case.columns) if place in DASK else LAZY[place](case.columns, Path(folder))
         found = aggregate(table, **asked)
-        assert_close(found.today_mass, known.today_mass, known.total)
+        assert_close(found.baseline_mass, known.baseline_mass, known.total)
         for j in range(len(case.parts)):
             one, two = squares_without_origin(found)[..., j], squares_without_origin(known)[..., j]
             assert_close(one, two, known.total * case.scale(j) ** 2)
@@ -90,7 +89,7 @@ def test_engines_sum_the_same(case, place):
 @examples
 @given(cases(), st.integers(0, 5))
 def test_sums_of_parts_add(case, seed):
-    """Sums of two parts, each with an origin of its own, are the sums of all: today and squares too."""
+    """Sums of two parts, each with an origin of its own, are the sums of all: the baseline and squares too."""
     n = len(case.columns["y"])
     first = np.random.default_rng(seed).random(n) < 0.5
     columns = case.columns
@@ -101,7 +100,7 @@ def test_sums_of_parts_add(case, seed):
         for rows in (first, ~first)
     ]
     added = parts[0] + parts[1]
-    assert_close(added.today_mass, whole.today_mass, np.abs(whole.today_mass).max(initial=1.0))
+    assert_close(added.baseline_mass, whole.baseline_mass, np.abs(whole.baseline_mass).max(initial=1.0))
     for j in range(len(case.parts)):
         one, two = squares_without_origin(added)[..., j], squares_without_origin(whole)[..., j]
         assert_close(one, two, whole.total * case.scale(j) ** 2)
@@ -114,11 +113,11 @@ def some(**more):
         "g": np.array(["a", "b"], dtype=object)[rng.integers(0, 2, n)], "now": rng.integers(0, 2, n),
     }  # fmt: skip
     asked = {
-        "proba": "p",
+        "score": "p",
         "y": "y",
         "sensitive_features": "g",
         "happiness": "decision * amount",
-        "today": "now",
+        "baseline": "now",
     }
     return aggregate(as_pandas(columns), **(asked | more))
 
@@ -134,7 +133,7 @@ def test_files_hold_the_new_sums_and_old_ones_lack_them():
     old = Aggregates.from_json(write_document(content, "felicific aggregates"))
     assert all(getattr(old, name) is None for name in OPTIONAL)
     plain = some()
-    assert (old + plain).today_mass is None
+    assert (old + plain).baseline_mass is None
     assert np.array_equal((old + plain).mass, 2 * found.mass)
     assert solve(old, gap=1.0, random_state=0).loss == solve(plain, gap=1.0, random_state=0).loss
 
@@ -142,7 +141,7 @@ def test_files_hold_the_new_sums_and_old_ones_lack_them():
 @pytest.mark.parametrize(
     "forge",
     [
-        lambda content: content["today_mass"][0].__setitem__(0, 1e6),
+        lambda content: content["baseline_mass"][0].__setitem__(0, 1e6),
         lambda content: content["square"][0][0].__setitem__(0, -1.0),
         lambda content: content.update(more=1),
     ],
@@ -159,24 +158,26 @@ def test_forged_new_sums_are_refused(forge):
 
 @pytest.mark.parametrize("least", [5, 20, 60])
 def test_merged_sums_tell_of_no_few_people(least):
-    """After merging, no sum says of fewer than that many people what is decided about them today."""
+    """After merging, no sum says of fewer than that many people what the baseline decides on them."""
     found = some()
     merged = found.merged(least)
     assert np.allclose(merged.mass.sum(), found.mass.sum())
-    if merged.today_mass is not None:
-        told = merged.today_mass[merged.today_mass > 0]
+    if merged.baseline_mass is not None:
+        told = merged.baseline_mass[merged.baseline_mass > 0]
         assert told.min() >= least
-    joined = some(today=None).merged(least)  # a cell says what is decided today, so nothing more is told
-    assert joined.today_mass is not None
+    joined = some(baseline=None).merged(
+        least
+    )  # a cell says what the baseline decides, so nothing more is told
+    assert joined.baseline_mass is not None
     assert np.allclose(squares_without_origin(merged).sum((0, 1)), squares_without_origin(found).sum((0, 1)))
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Today as an argument
+# The baseline as an argument
 
 
-def with_today(case, kind):
-    """The problem with a happiness that asks for today."""
+def with_baseline(case, kind):
+    """The problem with a happiness that asks for the baseline."""
     part = ASKING[kind]
 
     def value(row, d):
@@ -194,12 +195,12 @@ def moved(case):
 
 @examples
 @given(cases(), st.sampled_from(sorted(ASKING)), st.sampled_from([*MEMORY, *LAZY, *DASK]))
-def test_happiness_may_ask_for_today_everywhere(case, kind, place):
-    """A happiness that asks for today is what a loop over rows says, in memory and on engines, today= said or not."""
+def test_happiness_may_ask_for_the_baseline_everywhere(case, kind, place):
+    """A happiness that asks for the baseline is what a loop over rows says, everywhere, with baseline= and without."""
     import tempfile
     from pathlib import Path
 
-    case = with_today(case, kind)
+    case = with_baseline(case, kind)
     if not moved(case):
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -219,22 +220,27 @@ def test_happiness_may_ask_for_today_everywhere(case, kind, place):
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
 @examples
 @given(cases(), st.sampled_from(sorted(ASKING)))
-def test_audits_may_ask_for_today(case, kind):
-    """Audits of decisions and of policies, in memory and on an engine, mean by today what today= says."""
+def test_audits_may_ask_for_the_baseline(case, kind):
+    """Audits of decisions and of policies, in memory and on an engine, mean by the baseline what baseline= says."""
     import tempfile
     from pathlib import Path
 
-    case = with_today(replace(case, today=True, weighted=False, predicted=False), kind)
+    case = with_baseline(replace(case, baseline=True, weighted=False, predicted=False), kind)
     if not moved(case):
         return
-    asked = {"happiness": case.happiness, "sensitive_features": "z", "today": "now", "classes": case.classes}
+    asked = {
+        "happiness": case.happiness,
+        "sensitive_features": "z",
+        "baseline": "now",
+        "classes": case.classes,
+    }
     policy = solve(as_pandas(case.columns), **case.asked, policy="label", gap=None, random_state=0)
     q = policy.q
     ways = {
         "column": ("decided", {}, lambda row: {row["decided"]: 1.0}),
         "policy": (
             policy,
-            {"proba": case.asked["proba"]},
+            {"score": case.asked["score"]},
             lambda row: dict(
                 zip(case.classes, q[case.groups.index(row["z"]), case.own(row)].tolist(), strict=True)
             ),
@@ -246,7 +252,7 @@ def test_audits_may_ask_for_today(case, kind):
                 found = audit(decisions, table, "y", **asked, **named, method="t")
                 for z in case.groups:
                     wanted = case.mean(z, 0, decide)
-                    assert found.components[0].means[z].estimate == pytest.approx(
+                    assert found.measures[0].means[z].estimate == pytest.approx(
                         wanted, abs=1e-9 * case.scale(0)
                     )
 
@@ -266,49 +272,53 @@ def people(n=240, seed=0, text=False):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("today", [None, "now"])
+@pytest.mark.parametrize("baseline", [None, "now"])
 @pytest.mark.parametrize("place", ["pandas", "polars lazy", "duckdb", "dataset"])
-def test_text_classes_compare_with_today(today, place, tmp_path):
-    """Of classes that are text, a decision equals today's or not; the order of text is refused by name."""
+def test_text_classes_compare_with_the_baseline(baseline, place, tmp_path):
+    """Of classes that are text, a decision equals the baseline's or not; the order of text is refused by name."""
     table = people(text=True)
     columns = {name: table[name].to_numpy() for name in table}
-    asked = {"proba": {"no": "p0", "yes": "p1"}, "y": "y", "sensitive_features": "g", "today": today}
+    asked = {"score": {"no": "p0", "yes": "p1"}, "y": "y", "sensitive_features": "g", "baseline": baseline}
     where = table if place == "pandas" else LAZY[place](columns, tmp_path)
-    happiness = "(decision == 'no' and today == 'yes') * amount"
+    happiness = "(decision == 'no' and baseline == 'yes') * amount"
     found = aggregate(where, **asked, happiness=happiness, policy="label")
-    now = columns["now"] if today else np.where(columns["p1"] > 0.5, "yes", "no")
+    now = columns["now"] if baseline else np.where(columns["p1"] > 0.5, "yes", "no")
     for z, group in enumerate("ab"):
         wanted = columns["amount"][(columns["g"] == group) & (now == "yes")].sum()
         total = (found.value + (found.origin * found.among)[:, :, None, :])[z, :, 0, 0].sum()
         assert total == pytest.approx(wanted, rel=1e-9)
     with pytest.raises(HappinessError, match="Text has no order"):
-        aggregate(where, **asked, happiness="(decision < today) * amount", policy="label")
+        aggregate(where, **asked, happiness="(decision < baseline) * amount", policy="label")
     with pytest.raises(HappinessError, match="'yess' is no decision"):
-        aggregate(where, **asked, happiness="(today == 'yess') * (decision == 'no')", policy="label")
+        aggregate(where, **asked, happiness="(baseline == 'yess') * (decision == 'no')", policy="label")
 
 
-def test_nobody_said_what_today_is():
-    """A happiness that asks for today is refused by name where nothing says what is decided today."""
+def test_without_a_baseline_none_can_be_asked_for():
+    """A happiness that asks for the baseline is refused by name where there is none."""
     table = people()
     for decisions in ("now", table["now"].to_numpy()):
-        with pytest.raises(HappinessError, match="nobody said what that is"):
-            audit(decisions, table, happiness="decision < today", sensitive_features="g")
+        with pytest.raises(HappinessError, match="there is none"):
+            audit(decisions, table, happiness="decision < baseline", sensitive_features="g")
     columns = {name: table[name].to_numpy() for name in table}
-    with pytest.raises(HappinessError, match="nobody said what that is"):
-        audit("now", LAZY["polars lazy"](columns, None), happiness="decision < today", sensitive_features="g")
+    with pytest.raises(HappinessError, match="there is none"):
+        audit(
+            "now", LAZY["polars lazy"](columns, None), happiness="decision < baseline", sensitive_features="g"
+        )
 
 
-def test_an_audit_compares_with_today():
-    """What was decided is compared with what today= says: a note says when every group loses by it."""
+def test_an_audit_compares_with_the_baseline():
+    """What was decided is compared with what baseline= says: a note says when every group loses by it."""
     table = people()
     table["all"], table["none"] = 1, 0
     asked = {"happiness": "decision * amount", "sensitive_features": "g", "classes": [0, 1]}
-    found = audit("none", table, **asked, today="all")
-    assert any("Every group loses" in note and "compared with today" in note for note in found.notes)
+    found = audit("none", table, **asked, baseline="all")
+    assert any(
+        "Every group loses" in note and "compared with the present decisions" in note for note in found.notes
+    )
     columns = {name: table[name].to_numpy() for name in table}
-    assert audit("none", LAZY["polars lazy"](columns, None), **asked, today="all").notes == found.notes
-    with pytest.raises(DataError, match="decisions of today for"):
-        audit("none", table, **asked, today=[0, 1])
+    assert audit("none", LAZY["polars lazy"](columns, None), **asked, baseline="all").notes == found.notes
+    with pytest.raises(DataError, match="baseline decisions for"):
+        audit("none", table, **asked, baseline=[0, 1])
 
 
 def model():
@@ -322,10 +332,10 @@ def model():
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
 @pytest.mark.parametrize("policy", ["score", "label", "soft-label", "individual"])
 @pytest.mark.parametrize("randomize", [True, False])
-def test_fits_and_recalibrations_may_ask_for_today(policy, randomize):
-    """Fitted means of a happiness that asks for today are those of an audit by today; so are recalibrated ones."""
+def test_fits_and_recalibrations_may_ask_for_the_baseline(policy, randomize):
+    """Fitted means of a happiness that asks for the baseline are those of an audit; so are recalibrated ones."""
     table = people()
-    happiness = {"lost": "(decision < today) * amount", "got": "decision * amount"}
+    happiness = {"lost": "(decision < baseline) * amount", "got": "decision * amount"}
     fair = FairClassifier(
         model(), happiness=happiness, gap={"got": 2.0}, policy=policy, sensitive_features="g", random_state=0,
         randomize=randomize,
@@ -342,16 +352,20 @@ def test_fits_and_recalibrations_may_ask_for_today(policy, randomize):
             assert measured == pytest.approx(lost, abs=1e-9)
 
 
-def test_individual_policies_see_no_other_today():
-    """An individual policy knows of today what the model's probabilities say, and refuses another today by name."""
+def test_individual_policies_see_no_other_baseline():
+    """An individual policy knows the baseline by the model's probabilities, and refuses any other by name."""
     table = people()
     fair = FairClassifier(
-        model(), happiness="(decision < today) * amount", gap=1.0, policy="individual", sensitive_features="g"
+        model(),
+        happiness="(decision < baseline) * amount",
+        gap=1.0,
+        policy="individual",
+        sensitive_features="g",
     )
     with pytest.raises(HappinessError, match="individual policy sees no other"):
-        fair.fit(table, table["y"], today="now")
-    asked = {"proba": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g", "policy": "individual"}
-    asked |= {"happiness": "(decision < today) * amount", "gap": 1.0}
+        fair.fit(table, table["y"], baseline="now")
+    asked = {"score": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g", "policy": "individual"}
+    asked |= {"happiness": "(decision < baseline) * amount", "gap": 1.0}
     columns = {name: table[name].to_numpy() for name in table}
     for where in (table, LAZY["polars lazy"](columns, None)):
         with pytest.raises(HappinessError, match="individual policy sees no other"):
@@ -368,10 +382,10 @@ def test_individual_policies_see_no_other_today():
     ), abs_tol=1e-9)  # fmt: skip
 
 
-def test_a_component_of_among_may_ask_for_today():
-    """Who is counted may depend on today."""
+def test_a_measure_of_among_may_ask_for_the_baseline():
+    """Who is counted may depend on the baseline."""
     table = people()
-    who = Happiness("decision * amount", among="today == 1", name="of those approved")
-    found = aggregate(table, proba="p1", y="y", sensitive_features="g", happiness=who, today="now")
+    who = Happiness("decision * amount", among="baseline == 1", name="of those approved")
+    found = aggregate(table, score="p1", y="y", sensitive_features="g", happiness=who, baseline="now")
     for z, group in enumerate("ab"):
         assert found.counted[z, 0] == ((table["g"] == group) & (table["now"] == 1)).sum()

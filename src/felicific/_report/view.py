@@ -6,13 +6,13 @@ from typing import Any
 
 from felicific._audit.names import clean, listed
 from felicific._audit.quantity import Quantity, count
-from felicific.report import appendix
-from felicific.report.choice import choice, promise
-from felicific.report.decided import decided
-from felicific.report.effects import card, who
-from felicific.report.places import Places
-from felicific.report.slider import Moving, aims, decision, dock
-from felicific.report.words import (
+from felicific._report import appendix
+from felicific._report.choice import choice, promise
+from felicific._report.decided import decided
+from felicific._report.effects import card, who
+from felicific._report.places import Places
+from felicific._report.slider import Moving, aims, decision, dock
+from felicific._report.words import (
     KINDS,
     Content,
     Name,
@@ -37,8 +37,8 @@ def choice_view(content: Content) -> dict[str, Any]:
     view = {
         "moving": moving,
         "names": names,
-        "now": names.baseline.name,
-        "then": names.baseline.then,
+        "now": names.reference.name,
+        "then": names.reference.then,
         "title": title_of(content, names),
         "kicker": kicker_of(content, "Fairness report"),
         "lead": _lead(content, names),
@@ -62,7 +62,7 @@ def choice_view(content: Content) -> dict[str, Any]:
         "at": view["dock"]["at"],
         "hashes": [place["hash"] for place in content["positions"]],
         "decision": decision(content, str(view["title"])),
-        "baseline": names.baseline.key,
+        "reference": names.reference.data_key,
         **aims(content),
     }
     return view
@@ -77,11 +77,11 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
     people = count(sum(group["people"] for group in content["groups"]))
     by = [" by ", Name(clean(content["grouped_by"]))] if content["grouped_by"] else []
     model = Name(clean(content["model"])) if content["model"] else "A model"
-    first = [model, f" decides about {people} people in {len(names.groups)} groups", *by]
+    first = [model, f" decides on {people} people in {len(names.groups)} groups", *by]
     first += [": ", *_listed_names(names.decisions, "or"), "."]
     happiness = [
         "Happiness is ",
-        *_listed_names([names.components[j] for j in names.alone] or names.components),
+        *_listed_names([names.measures[j] for j in names.alone] or names.measures),
         ".",
     ]
     policy = content["policy"]
@@ -90,11 +90,11 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
         " and the group" if policy["sees_group"] else ", not the group"
     )
     sees += f", because {policy['chosen']}" if policy["chosen"] else ""
-    if not names.baseline.is_today:
-        first.append(f" Nobody said what is decided now: policies are compared with {names.baseline.whole}.")
+    if not names.reference.is_baseline:
+        first.append(f" There is no baseline: policies are compared with {names.reference.whole}.")
     found = [first, happiness, [f"The policy sees {sees}."], *_asked(content, names)]
     if not policy["randomize"]:
-        found.append(["Nobody is decided by lot."])
+        found.append(["Nobody is decided at random."])
     return found
 
 
@@ -110,9 +110,9 @@ def _listed_names(found: list[Name], last: str = "and") -> list[Any]:
 
 def _asked(content: Content, names: Names) -> list[list[Any]]:
     """What the policy was asked for."""
-    several, parts = len(names.own) > 1, content["components"]
+    several, parts = len(names.own) > 1, content["measures"]
     gaps = [
-        names.quantities[j].given(parts[j]["asked"]) + (f" in {names.components[j]}" if several else "")
+        names.quantities[j].given(parts[j]["asked"]) + (f" in {names.measures[j]}" if several else "")
         for j in names.alone
         if parts[j]["asked"] is not None
     ]
@@ -136,7 +136,7 @@ def _verdict(content: Content, names: Names, places: Places, moving: Moving) -> 
     moving.add("verdict-at", [f"Verdict. {full}" for full in places.full])
     for name in ("headline", "sentence", "remedy", "reason"):
         moving.add(name, [one[name] for one in found])
-    same = "Nothing changes" if names.baseline.is_today else "Changes nothing"
+    same = "Nothing changes" if names.reference.is_baseline else "Changes nothing"
     moving.add(
         "verdict-words",
         [same if one["reason"] == "same" else names.two_words[one["kind"]] for one in found],
@@ -178,7 +178,7 @@ def _also_row(name: Name, measure: Content) -> dict[str, Any]:
     known = change["low"] is not None or change["high"] is not None
     return {
         "name": name,
-        "today": quantity(measure["today"]["estimate"]),
+        "baseline": quantity(measure["baseline"]["estimate"]),
         "then": quantity(measure["then"]["estimate"]),
         "grows": measure["grows"],
         "change": quantity.change(change["estimate"]),
@@ -202,12 +202,12 @@ def _sign_of(change: float | None, step: float) -> str:
 def _sign(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
     """Every fact that whoever signs puts a name to."""
     positions = content["positions"]
-    none = "none: nothing changes" if names.baseline.is_today else "none: only compared with"
+    none = "none: nothing changes" if names.reference.is_baseline else "none: only compared with"
     moving.add("signed-at", places.signed)
     moving.add("sha", [place["policy_sha256"] or "" for place in positions])
     moving.add(
         "sha-text",
-        [place["policy_sha256"] or (none if place["today"] else "not known") for place in positions],
+        [place["policy_sha256"] or (none if place["baseline"] else "not known") for place in positions],
     )
     moving.add("python", [place["python"] or "no policy is applied" for place in positions])
     return {

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from felicific._audit.quantity import SHARE, Quantity
+from felicific._report.charts import Scale, Tick, for_axis, label_width, line_path
+from felicific._report.words import Content, Names
 from felicific._shown.parts import extremes
-from felicific.report.charts import Scale, Tick, for_axis, label_width, line_path
-from felicific.report.words import Content, Names
 
 #: Groups that are drawn in one chart; of more, those of the least and the largest means.
 DRAWN = 5
@@ -55,11 +55,11 @@ class Panel:
 
 
 def drawn_groups(content: Content, j: int | None) -> list[int]:
-    """Positions of the groups that are drawn: of very many those whose mean today is least and largest."""
+    """Positions of the groups that are drawn: of very many those whose mean by the baseline is least and largest."""
     groups = range(len(content["groups"]))
     if len(groups) <= DRAWN or j is None:
         return [*groups][:DRAWN]
-    means = [mean["estimate"] for mean in content["points"]["today"]["components"][j]["means"]]
+    means = [mean["estimate"] for mean in content["points"]["baseline"]["measures"][j]["means"]]
     return sorted(extremes([0.0 if mean is None else mean for mean in means], DRAWN))
 
 
@@ -102,13 +102,13 @@ def lines_panel(content: Content, quantity: Quantity, drawn: Sequence[int]) -> P
 def distribution_panels(
     content: Content, names: Names, quantity: Quantity, drawn: Sequence[int]
 ) -> list[Panel]:
-    """The share of every group that gets more than an amount, today and then; a bar where groups are furthest apart."""
+    """The share of every group above an amount, before and after; a bar where groups are furthest apart."""
     spread = content["distributions"]
     places = spread["amounts"]
     across, up = Scale(places[0], places[-1]), Scale(0.0, 1.0)
     ticks = _upright(up, SHARES)
     found = []
-    for name, words in (("today", "Today"), ("proposed", "Then")):
+    for name, words in (("baseline", "Baseline"), ("proposed", "Then")):
         shares = [spread[name][z] for z in drawn]
         paths = [
             (f"series g{i}", line_path(across.places(places), _down(up, share)))
@@ -135,8 +135,8 @@ def _furthest(
     content: Content, names: Names, name: str, across: Scale, up: Scale, quantity: Quantity
 ) -> tuple[list[tuple[float, float, float]], str]:
     """A bar between the groups that are furthest apart, and what it says."""
-    for j, part in enumerate(content["components"]):
-        point = content["points"][name]["components"][j]
+    for j, part in enumerate(content["measures"]):
+        point = content["points"][name]["measures"][j]
         if not part["parity"] or point["at"] is None or point["gap"]["estimate"] is None:
             continue
         compared = [z for z, group in enumerate(content["groups"]) if group["compared"]]
@@ -173,7 +173,7 @@ def frontier_panels(
             loss,
             quantity,
             (at, losses["proposed"]),
-            losses["today"],
+            losses["baseline"],
             axis,
         )
     ]
@@ -181,13 +181,13 @@ def frontier_panels(
         here = content["points"]
         panels.append(
             _along(
-                f"Gap in {names.components[j].said} that is found on these people",
+                f"Gap in {names.measures[j].said} that is found on these people",
                 across,
                 (xs, [gaps[j] for gaps in line["gaps"]]),
                 names.quantities[j],
                 quantity,
-                (at, here["proposed"]["components"][j]["gap"]["estimate"]),
-                here["today"]["components"][j]["gap"]["estimate"],
+                (at, here["proposed"]["measures"][j]["gap"]["estimate"]),
+                here["baseline"]["measures"][j]["gap"]["estimate"],
                 axis,
             )
         )
@@ -201,14 +201,14 @@ def _along(
     quantity: Quantity,
     along: Quantity,
     proposed: tuple[float, float],
-    today: float,
+    baseline: float,
     axis: str,
 ) -> Panel:
-    """A curve along the gaps that are aimed at, with a mark for what is proposed and a line for today."""
+    """A curve along the gaps that are aimed at, with a mark for what is proposed and a line for the baseline."""
     xs, ys = curve
-    up = Scale.around([*ys, proposed[1], today], room=0.08)
+    up = Scale.around([*ys, proposed[1], baseline], room=0.08)
     ticks = _upright(up, quantity)
-    level = _down(up, (today, today))
+    level = _down(up, (baseline, baseline))
     return Panel(
         title,
         f"{title}, for every gap aimed at; the table holds the numbers",

@@ -1,4 +1,4 @@
-"""A scorer for model selection that sees both the loss and the gap."""
+"""What felicific offers to scikit-learn's model selection."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.people import People, changes, refuse_idle
-from felicific._problem.asked import check_one_unit
+from felicific._problem.constraints import check_one_unit
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem
@@ -25,12 +25,20 @@ from felicific._tables.memory import as_vector, count_rows, encode, null_rows, t
 from felicific._typing import LossLike, Table
 from felicific.exceptions import ConstraintError
 
+__all__ = ["make_scorer"]
 
-@dataclass(frozen=True)
-class Scorer:
-    """Score decisions by loss and gap, for ``GridSearchCV(..., scoring=Scorer(...))``.
 
-    Without a ``price`` the result is a dict: ``neg_loss``, and ``neg_gap`` (one component) or
+def make_scorer(
+    happiness: HappinessLike | None = None,
+    sensitive_features: Any = None,
+    loss: LossLike | None = None,
+    favourable: Any = None,
+    price: float | Mapping[str, float] | None = None,
+    missing_labels: MissingLabelsLike = None,
+) -> Scorer:
+    """Score decisions by loss and gap, for ``GridSearchCV(..., scoring=make_scorer(...))``.
+
+    Without a ``price`` the result is a dict: ``neg_loss``, and ``neg_gap`` (one measure) or
     ``neg_gap: name`` (several); larger is better, and ``refit="neg_loss"`` chooses. With a price, in loss per
     unit of gap, the result is the one number minus (loss + price x gap).
 
@@ -38,7 +46,7 @@ class Scorer:
     ----------
     happiness, loss, sensitive_features, favourable :
         As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is scored.
-    price : number, or dict of component to number
+    price : number, or dict of measure to number
         Turns the two into one.
     missing_labels : "at_random", "unknown" or MissingLabels(...), optional
         As for :func:`felicific.audit`: what is known of why some labels are missing. With ``max_odds_ratio`` of more
@@ -54,16 +62,22 @@ class Scorer:
     --------
     >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from felicific import Scorer
+    >>> from felicific.sklearn import make_scorer
     >>> from felicific.datasets import synthetic_loans
     >>> data = synthetic_loans(300)
     >>> X = data.X[["yearly_salary", "loan_requested"]]
-    >>> scorer = Scorer("decision", sensitive_features=lambda X: X["loan_requested"] > 525_000)
+    >>> scorer = make_scorer("decision", sensitive_features=lambda X: X["loan_requested"] > 525_000)
     >>> search = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}, cv=2,
     ...                       scoring=scorer, refit="neg_loss").fit(X, data.y)
     >>> sorted(name for name in search.cv_results_ if name.startswith("mean_test"))
     ['mean_test_neg_gap', 'mean_test_neg_loss']
     """
+    return Scorer(happiness, sensitive_features, loss, favourable, price, missing_labels)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Scores decisions by loss and gap; see :func:`felicific.sklearn.make_scorer`."""
 
     happiness: HappinessLike | None = None
     sensitive_features: Any = None
@@ -87,8 +101,9 @@ class Scorer:
         fair = isinstance(last, FairClassifier)
         named = sensitive_features if sensitive_features is not None else self.sensitive_features
         weight, labels = check_weights(sample_weight, count_rows(X)), as_vector(y, "y")
-        said = self.missing_labels if self.missing_labels is not None or not fair else _said_by(last)
-        missing = resolve_missing_labels(said)
+        missing = resolve_missing_labels(
+            last.missing_labels if fair and self.missing_labels is None else self.missing_labels
+        )
         chances = Columns(missing_labels=missing).label_proba_in(X) if len(null_rows(labels)) else None
         present = present_rows(weight)
         if present is not None and weight is not None:
@@ -127,37 +142,31 @@ class Scorer:
             problem,
             group=group,
             y=labels,
-            proba=decisions,
+            score=decisions,
             weight=weight,
             rows=present,
             missing=missing,
             label_proba=chances,
         )
-        probabilities = np.asarray(people.with_scores.proba)
+        probabilities = np.asarray(people.with_scores.score)
         if people.missing is not None and not people.labelled.all():
             scored = scored_by(estimator, X, classes, fair=fair)
             people, _ = with_beliefs(replace(people, probabilities=probabilities), problem, scored)
         refuse_idle(problem, changes(problem, people))
         outcome = achieved(problem, people, probabilities)
-        own = [(problem.components[j], float(outcome.gaps[j])) for j in measured(problem.components)]
-        gaps = {component.name: gap for component, gap in own}
+        own = [(problem.measures[j], float(outcome.gaps[j])) for j in measured(problem.measures)]
+        gaps = {measure.name: gap for measure, gap in own}
         if self.price is not None:
             if not isinstance(self.price, Mapping):
-                check_one_unit(self.price, "price", [component for component, _ in own])
+                check_one_unit(self.price, "price", [measure for measure, _ in own])
             prices = self.price if isinstance(self.price, Mapping) else dict.fromkeys(gaps, self.price)
             unknown = [name for name in prices if name not in gaps]
             if unknown:
                 raise ConstraintError(
-                    f"A price is set for {unknown[0]!r}.", f"The components are {list(gaps)}."
+                    f"A price is set for {unknown[0]!r}.", f"The measures are {list(gaps)}."
                 )
             return float(-outcome.loss - sum(prices[name] * gaps[name] for name in prices))
         scores = {"neg_loss": -outcome.loss}
         if len(gaps) == 1:
             return scores | {"neg_gap": -next(iter(gaps.values()))}
         return scores | {f"neg_gap: {name}": -gap for name, gap in gaps.items()}
-
-
-def _said_by(fair: FairClassifier) -> MissingLabelsLike:
-    """What a FairClassifier says of missing labels."""
-    said: MissingLabelsLike = getattr(fair, "missing_labels", None)
-    return said

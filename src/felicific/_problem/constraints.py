@@ -1,0 +1,129 @@
+"""From what a user writes, ``gap=`` and ``constraints=``, to requirements: checked, and each of them once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from felicific._problem.happiness import Measure, measured
+from felicific._problem.requirements import Gap, check_width
+from felicific._problem.rows import Requirement
+from felicific.exceptions import ConstraintError
+
+#: What may be required.
+FAMILY = "Gap(...), Ratio(...), Floor(...), Budget(...), WorseOff(...) or Exploration(...)"
+
+
+def requirements_of(gap: Any, constraints: Any, measures: tuple[Measure, ...]) -> tuple[Requirement, ...]:
+    """Every requirement as an object: one gap for each measure that has one, then the constraints as they stand.
+
+    Parameters
+    ----------
+    gap : number, dict of measure or criterion to number, or None
+        A number is the gap of every measure; None asks for nothing.
+    constraints : sequence of Requirement, or None
+        Further requirements. Of several gaps of a measure the smallest counts.
+    measures : tuple of Measure
+        What is measured.
+    """
+    widths = resolve_gap(gap, measures)
+    listed = check_constraints(constraints)
+    widths = _smallest(widths, _gaps_among(listed), measures)
+    gaps = (
+        Gap(measure, width) for measure, width in zip(measures, widths, strict=True) if math.isfinite(width)
+    )
+    return (*gaps, *(other for other in listed if not other.is_plain_gap))
+
+
+def default_gap(gap: Any, constraints: Any) -> Any:
+    """What ``gap=`` stands for where it is left out: 0, or nothing once a constraint compares groups itself."""
+    if gap is not None:
+        return gap
+    return {} if any(one.replaces_gap for one in check_constraints(constraints)) else 0.0
+
+
+def resolve_gap(
+    gap: Any, measures: tuple[Measure, ...], constraints: Sequence[Requirement] = ()
+) -> list[float]:
+    """Allowed gap of every measure; infinite where nothing was asked. Gaps among the constraints count too."""
+    widths = _smallest([math.inf] * len(measures), _gaps_written(gap, measures), measures)
+    return _smallest(widths, _gaps_among(constraints), measures)
+
+
+def allowed_gaps(requirements: Sequence[Requirement], measures: tuple[Measure, ...]) -> dict[str, float]:
+    """Allowed gaps by measure, of those that have one."""
+    pairs = zip(measures, resolve_gap(None, measures, requirements), strict=True)
+    return {measure.name: width for measure, width in pairs if math.isfinite(width)}
+
+
+def check_one_unit(number: float, what: str, measures: Sequence[Measure]) -> None:
+    """Refuse one number, but for 0, of measures in different units; what has no unit is not known to differ.
+
+    What lies between 0 and 1 is a share, whatever it is called.
+    """
+    counted = {measure.unit or ("share" if measure.bounds == (0.0, 1.0) else "") for measure in measures}
+    units = sorted(counted - {""})
+    if len(units) > 1 and 0 < number < math.inf:
+        named = ", ".join(f"{measure.name!r}: ..." for measure in measures)
+        raise ConstraintError(
+            f"The {what} is {number!r}, one number for measures that are counted in {' and in '.join(units)}.",
+            f"Give each its own: {what}={{{named}}}.",
+        )
+
+
+def check_gaps(gap: Any, constraints: Iterable[Requirement], measures: tuple[Measure, ...]) -> None:
+    """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
+    if gap is not None and not isinstance(gap, Mapping):
+        check_one_unit(check_width(gap, "gap"), "gap", [measures[j] for j in measured(measures)])
+    among = (one for one in constraints if isinstance(one, Gap))
+    for limit in (*_gaps_written(gap, measures), *among):
+        for measure in (measures[j] for j in limit.measures(measures)):
+            if measure.widest * (1 + 1e-9) < limit.at_most < math.inf:
+                widest, points = measure.quantity(measure.widest), " (five percentage points are 0.05)"
+                raise ConstraintError(
+                    f"The gap of {measure.name!r} is to be at most {measure.quantity(limit.at_most)}, and no gap "
+                    f"of it is larger than {widest}, by its bounds.",
+                    f"Give a number from 0 to {widest}{points if measure.bounds == (0.0, 1.0) else ''}.",
+                )
+
+
+def _gaps_written(gap: Any, measures: tuple[Measure, ...]) -> Iterator[Gap]:
+    """The gaps that the shorthand stands for."""
+    if isinstance(gap, Mapping):
+        for name, width in gap.items():
+            yield Gap(name, width)
+    elif gap is not None:
+        width = check_width(gap, "gap")
+        for j in measured(measures):
+            yield Gap(measures[j], width)
+
+
+def _gaps_among(constraints: Iterable[Requirement]) -> Iterator[Gap]:
+    """Those of all groups; one that compares others stands for itself."""
+    return (one for one in constraints if isinstance(one, Gap) and one.is_plain_gap)
+
+
+def _smallest(widths: list[float], gaps: Iterable[Gap], measures: tuple[Measure, ...]) -> list[float]:
+    """Widths of all measures, no larger than any of these gaps allows."""
+    widths = list(widths)
+    for gap in gaps:
+        for j in gap.measures(measures):
+            widths[j] = min(widths[j], gap.at_most)
+    return widths
+
+
+def check_constraints(constraints: Any) -> tuple[Requirement, ...]:
+    """Insist on a list of requirements."""
+    if constraints is None:
+        return ()
+    if not isinstance(constraints, Iterable) or isinstance(constraints, str):
+        raise ConstraintError(
+            f"The constraints are {constraints!r}.",
+            f"Pass a list of {FAMILY}.",
+        )
+    listed = tuple(constraints)
+    for constraint in listed:
+        if not isinstance(constraint, Requirement):
+            raise ConstraintError(f"{constraint!r} is not a constraint.", f"Use {FAMILY}.")
+    return listed

@@ -380,7 +380,7 @@ def test_without_requirements_it_is_the_best_policy_without():
         happiness="decision * loan",
         gap={},
         sensitive_features="group",
-        change_cost=fair.change_cost_,
+        change_cost=fair.policy_.change_cost,
         random_state=0,
     ).fit(table, y)
     moved = 0

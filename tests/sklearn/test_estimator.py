@@ -663,6 +663,6 @@ def test_attributes_that_users_see(people):
     """Fitted attributes are few, and are the ones documented."""
     fair, _ = fit_library(people, "pandas", happiness=funding)
     assert {name for name in vars(fair) if name.endswith("_")} == {
-        "change_cost_", "classes_", "decisions_", "estimator_", "feature_names_in_", "gaps_", "groups_", "loss_",
+        "classes_", "decisions_", "estimator_", "feature_names_in_", "gaps_", "groups_", "loss_",
         "aggregates_", "n_features_in_", "policy_", "sensitive_features_", "share_randomized_",
     }  # fmt: skip

@@ -179,7 +179,7 @@ def test_what_is_hidden_is_a_range():
         gap=0.0,
         missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=2),
         policy="score",
-        change_cost=one.change_cost_,
+        change_cost=one.policy_.change_cost,
     ).fit(X, Y)
     assert two.loss_ == pytest.approx(again.loss_, abs=1e-9)
     assert two.loss_range_[0] <= one.loss_ <= two.loss_ == two.loss_range_[1]
@@ -192,7 +192,7 @@ def test_what_is_hidden_is_a_range():
         gap=500.0,
         missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=2),
         policy="score",
-        change_cost=one.change_cost_,
+        change_cost=one.policy_.change_cost,
     ).fit(X, Y)
     assert wider.loss_range_ == pytest.approx(fitted.loss_range_, abs=1e-9)
     assert wider.policy_.labels.to_dict() == fitted.policy_.labels.to_dict()

@@ -115,7 +115,7 @@ def test_the_same_cells_give_the_same_policy_as_probabilities(map_, happiness):
     assert not other.policy_.of_values
     assert own.loss_ == pytest.approx(other.loss_, abs=1e-12)
     assert own.gaps_ == pytest.approx(other.gaps_, abs=1e-9)
-    assert own.change_cost_ == other.change_cost_
+    assert own.policy_.change_cost == other.policy_.change_cost
     assert np.allclose(own.predict_proba(table), other.predict_proba(table), atol=1e-9)
     assert own.outcomes_["baseline"].loss == other.outcomes_["baseline"].loss
 

@@ -28,7 +28,7 @@ from felicific.exceptions import AggregatesError, DataError
 _OF_CLASSES: dict[str, tuple[Any, ...]] = {
     "score": (None,), "classes": (None,), "favourable": (None,), "group_proba": (None,),
     "missing_labels": (None,), "max_odds_ratio": (None,), "move": (None,),
-    "weight_kind": (None,), "change_cost": (0.0,), "sees_group": (True,),
+    "weight_kind": (None,), "change_cost": ("auto", 0.0), "sees_group": (True,),
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from felicific._problem.missing_labels import MissingLabelsLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, rows_of
 from felicific._program.aggregates import Aggregates
-from felicific._program.change_cost import ChangeCost, check_change_cost, cost_of_changes
+from felicific._program.change_cost import ChangeCost, check_change_cost, resolved
 from felicific._program.crowd import Ledgers
 from felicific._program.model import check_asked
 from felicific._program.signals import Individual, Label, Signal
@@ -161,10 +161,11 @@ def _cells(
     **about: Any,
 ) -> Frontier:
     """The frontier of policies that see a signal."""
-    charge = cost_of_changes(joined, cost)
     # What is wrong with the requirements is said at once.
     check_asked(joined, rows_of(closing.requirements, joined), sees_group=sees_group)
-    return cell_frontier(joined, closing, sees_group=sees_group, salt=salt, change_cost=charge, **about)
+    return cell_frontier(
+        joined, closing, sees_group=sees_group, salt=salt, change_cost=resolved(joined, cost), **about
+    )
 
 
 def _individual(

@@ -154,8 +154,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
         Further requirements. Of several gaps of a measure between all groups the smallest counts.
     change_cost : "auto" or number, default="auto"
-        What a decision that is not the baseline's costs beside the loss, in its unit; 0 makes changes free. "auto" is
-        0.1 for the score of two classes where the loss is the error rate; 0 otherwise, and where labels are missing.
+        What a decision that is not the baseline's costs beside the loss, in its unit; ``loss_`` is without it. A number
+        is charged for every changed decision; 0 makes changes free. "auto" is for the score of two classes and the
+        error rate: 0.1, and 2 times the share of the group that stands between the person and the baseline's border.
+        Few people then face a lottery. Elsewhere, and where labels are missing, "auto" is 0.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
         says which of them are compared. With None, pass
@@ -216,8 +218,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         on them, as new people will be. ``predict_proba`` of the same rows then gives other numbers.
         After :meth:`recalibrate`, what is expected of the new people; as far as that looks at the label, as if
         p(label given signal, group) had not changed.
-    change_cost_ : float
-        What a decision that is not the baseline's cost beside the loss; ``loss_`` is without it.
     outcomes_ : dict
         What is done to those people ``"baseline"``, ``"unconstrained"`` (by a policy of the same kind and cost of
         changes of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``,
@@ -568,7 +568,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.sees_group:
-            told["change_cost"] = fitted.policy.change_cost
             seeing = partial(fit_policy, problem.seeing, people, kind, **told)
             self._blindness = Lazy(lambda: fitted.policy.loss - seeing().policy.loss)
             if not kind.sees_x:  # sums are quick, and whoever asks later would have to keep the people
@@ -583,7 +582,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.aggregates_: Aggregates | None = fitted.sums
         self.groups_ = fitted.policy.groups
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
-        self.change_cost_ = fitted.policy.change_cost
         self.share_randomized_ = fitted.share_randomized
         if self.missing_labels is not None:  # None where nobody lacks a label
             self.labels_, self.loss_range_ = fitted.policy.labels, fitted.policy.loss_range
@@ -829,7 +827,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             fresh.constraints = [constraint.opened() for constraint in constraints]
         several = np.isfinite(line.ray).sum() > 1
         fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
-        fresh.change_cost = self.policy_.change_cost  # a fit there might find another
         fresh.__dict__.pop("_blindness", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())
@@ -841,7 +838,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         fresh, said = copy(self), self._missing_labels
         fitted = self._fitted.hiding(max_odds_ratio)
         fresh.missing_labels = None if said is None else replace(said, max_odds_ratio=max_odds_ratio)
-        fresh.change_cost = self.policy_.change_cost
         fresh.__dict__.pop("_blindness", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())

@@ -163,9 +163,8 @@ def _cells(
     """The frontier of policies that see a signal."""
     # What is wrong with the requirements is said at once.
     check_asked(joined, rows_of(closing.requirements, joined), sees_group=sees_group)
-    return cell_frontier(
-        joined, closing, sees_group=sees_group, salt=salt, change_cost=resolved(joined, cost), **about
-    )
+    cost = resolved(joined, cost)
+    return cell_frontier(joined, closing, sees_group=sees_group, salt=salt, change_cost=cost, **about)
 
 
 def _individual(

@@ -178,10 +178,8 @@ class Basis:
         baseline = None if baseline is None else read_outcome(baseline, shape, "baseline")
         free = None if free is None else Lazy.of(read_outcome(free, shape, "unconstrained"))
         cost = content["change_cost"]
-        if cost != "auto":
-            cost = read_number(cost, "cost of changes")
-            if not 0.0 <= cost < math.inf:
-                raise refused("its cost of changes is negative")
+        if cost != "auto" and not 0.0 <= read_number(cost, "cost of changes") < math.inf:
+            raise refused("its cost of changes is negative")
         asked = read_prices(content["asked"], "gap that was asked for")
         if any(not 0.0 <= width < math.inf for width in asked.values()):
             raise refused("a gap that was asked for is negative")

@@ -59,12 +59,9 @@ def words_of(cost: ChangeCost, reference: Reference) -> list[str]:
     """One sentence, if changes cost anything beside the loss."""
     if not cost:
         return []
-    number = AUTO if cost == "auto" else cost
-    each = f"A changed decision counts {written(number, 6)} beside the loss"
-    if cost != "auto":
-        return [f"{each}."]
-    more = f"{AUTO * GROWTH / 100:g} more for each 1 % of the group between the person and"
-    return [f"{each}, and {more} {reference.of('border')}."]
+    more = f", and {AUTO * GROWTH / 100:g} more for each 1 % of the group between the person and "
+    number, more = (AUTO, more + reference.of("border")) if cost == "auto" else (cost, "")
+    return [f"A changed decision counts {written(number, 6)} beside the loss{more}."]
 
 
 def charged_losses(aggregates: Aggregates, cost: ChangeCost) -> Floats:

@@ -1,12 +1,29 @@
 """Small things that several test files need."""
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import typer
 
+from felicific._audit import methods
 from felicific.cli import app
+
+
+@contextmanager
+def by(method):
+    """Intervals by one method, where audits choose: what is exact in memory and on engines differs otherwise."""
+    own = methods._best
+
+    def of_loss(*about):
+        best = own(*about)
+        return best if best == "exact" or (method == "bernstein" and best == "t") else method
+
+    chosen = mock.patch.object(methods, "_choose", return_value=method)
+    with chosen, mock.patch.object(methods, "_best", of_loss):
+        yield
 
 
 def name_of(value):

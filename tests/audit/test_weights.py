@@ -10,7 +10,6 @@ import pytest
 from conftest import make_people, refused
 
 from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier
-from felicific._audit.audit import METHODS
 from felicific._fit.safety import HELD_OUT, split
 from felicific._program.aggregates import Aggregates
 from felicific.exceptions import AggregatesError, CertificateError, ClusterWarning, DataError
@@ -141,7 +140,6 @@ def test_repeated_rows_in_clusters_are_the_rows_once(crowd, decided):
     asked = ASKED | {
         "happiness": [FUNDING, skewed],
         "gap": 3.0,
-        "method": "t",
         "loss": lambda decision, y, x: (decision != y) * x["loan"],
     }
     once = [audit(d, X, crowd.y, **asked, cluster="id") for d in (decided, other)]
@@ -179,18 +177,6 @@ def test_a_column_or_an_array_names_clusters(crowd, decided):
     missing = X["branch"].astype(object).where(X["branch"] != 3)
     with refused(DataError, "cluster is missing", remedy="cluster of its own"):
         audit(decided, **asked, cluster=missing.to_numpy())
-
-
-@pytest.mark.parametrize("method", ["exact", "bernstein", "betting"])
-def test_methods_that_count_people_are_refused_with_clusters(crowd, decided, method):
-    """Exact and distribution-free intervals are for independent people, and the error says so."""
-    bounded = Happiness(lambda decision: decision == 1, name="approved", bounds=(0, 1))
-    assert method in METHODS
-    with refused(DataError, "independent people", "clusters", remedy="'t'"):
-        audit(
-            decided, None, crowd.y, happiness=bounded, sensitive_features=crowd["group"],
-            cluster=np.arange(400) % 40, method=method,
-        )  # fmt: skip
 
 
 def test_safe_fits_hold_out_whole_clusters(crowd):

@@ -280,7 +280,7 @@ def test_solve_apply_and_audit_are_the_same_everywhere(place):
     order = np.asarray(decided["id"]) if isinstance(decided, dict) else None
     assert order is None or (order == table["id"].to_numpy()).all()
     assert (read(decided) == fair.predict(table)).all()
-    asked = {"happiness": "decision * loan", "sensitive_features": "group", "y": "y", "method": "t"}
+    asked = {"happiness": "decision * loan", "sensitive_features": "group", "y": "y"}
     with pytest.warns(FittedRowsWarning, match="fitted on"):
         measured = audit(back, there, **asked, **roles).measures[0]
     loss, gap = naive_outcome(fair.predict_proba(table), table, y)

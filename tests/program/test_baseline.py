@@ -249,7 +249,7 @@ def test_audits_may_ask_for_the_baseline(case, kind):
     for decisions, named, decide in ways.values():
         with tempfile.TemporaryDirectory() as folder:
             for table in (as_pandas(case.columns), LAZY["polars lazy"](case.columns, Path(folder))):
-                found = audit(decisions, table, "y", **asked, **named, method="t")
+                found = audit(decisions, table, "y", **asked, **named)
                 for z in case.groups:
                     wanted = case.mean(z, 0, decide)
                     assert found.measures[0].means[z].estimate == pytest.approx(

@@ -25,7 +25,7 @@ from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import Fitted
-from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable, check_method
+from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable
 from felicific._fit.tryout import Tryout
 from felicific._fit.worse_off import WorseOffRow
 from felicific._frontier.curve import Curve, curve
@@ -165,11 +165,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         whose score decisions get better.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
-        60 % of every group are held out to test it on. Raises when nothing can be shown. A gap of 0 never can.
-    method : {"auto", "t", "betting"}, default="auto"
-        The test behind ``confidence``: bets on pairs of people, which hold for any distribution within known bounds
-        (shares have them, a happiness by ``bounds=``); or by large samples, Welch's t widened for skewness. "auto"
-        bets wherever bounds are known. The certificate says what holds by large samples only.
+        60 % of every group are held out to test it on, by bets on pairs of people where bounds are known (shares have
+        them, a happiness by ``bounds=``), else by large samples, which the certificate says. Raises when nothing can
+        be shown. A gap of 0 never can.
     key : column of X, optional
         Identifies a person, string or integer: the same person always gets the same decision. Without it the
         row's content does.
@@ -293,7 +291,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         sensitive_features: Any = None,
         favourable: Any = None,
         confidence: float | None = None,
-        method: Literal["auto", "t", "betting"] = "auto",
         key: Any = None,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -316,7 +313,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.sensitive_features = sensitive_features
         self.favourable = favourable
         self.confidence = confidence
-        self.method = method
         self.key = key
         self.cv = cv
         self.n_jobs = n_jobs
@@ -554,11 +550,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
                 "Exploration keeps people a chance, which the lottery draws, and randomize is False.",
                 "Use randomize=True, or leave Exploration(...) out.",
             )
-        if self.method != "auto":
-            check_method(self.method, self.confidence)
         if self.confidence is not None:
             check_confidence(self.confidence)
-            check_certifiable(self.gap, problem, self.method)
+            check_certifiable(self.gap, problem)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
@@ -606,9 +600,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
         if not all(part.plain for part in problem.comparisons):
             # How much tighter others than gaps of all groups have to be aimed at depends on how values vary.
-            trial = Trial(self.method, sure, problem.comparisons, fitted(self.policy_))
+            trial = Trial(sure, problem.comparisons, fitted(self.policy_))
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
-        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
+        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure))
         tried = Tryout(problem, others.with_scores, baseline_words(others.baseline is not None))
         if not others.knows_baseline:
             tried = tried.beside_least_loss(self.policy_)

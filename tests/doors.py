@@ -162,7 +162,7 @@ def fitted_doors(columns, asked, fair):
     return {
         "audit": lambda: audit(fair, rows, y, **weight),
         "frontier_on": lambda: fair.frontier_on(rows, y, **weight),
-        "frontier_band": lambda: fair.frontier_band(rows, y, **weight),
+        "frontier_band": lambda: fair.frontier_on(rows, y, **weight, confidence=0.95),
         "report": lambda: numbers_of_report(fair.report(rows, y, **weight)),
         "scorer": lambda: make_scorer()(fair, rows, y, **weight),
     }

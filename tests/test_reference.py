@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import fair_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -97,7 +98,7 @@ def model():
 
 
 def fitted(table=None, **settings):
-    fair = FairClassifier(FrozenEstimator(model()), **{"gap": 2.0, "random_state": 0} | ASKED | settings)
+    fair = fair_classifier(FrozenEstimator(model()), **{"gap": 2.0, "random_state": 0} | ASKED | settings)
     table = people() if table is None else table
     return fair.fit(table, people()["repaid"])
 

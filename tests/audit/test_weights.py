@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,7 @@ def doors(crowd, decided):
         "audit": lambda **said: audit(decided, X, y, **ASKED, **said),
         "audit fair": lambda **said: audit(fair, X, y, **said),
         "safe fit": lambda **said: fair_of(crowd, gap=0.9, confidence=0.9).fit(X, y, **said),
-        "frontier_band": lambda **said: fair.frontier_band(X, y, **said),
+        "frontier_band": lambda **said: fair.frontier_on(X, y, **said, confidence=0.95),
         "report": lambda **said: fair.report(X, y, **said),
         "frontier.band": lambda **said: line.band(scores["score"], X, y, **ASKED, **said),
     }
@@ -208,9 +209,9 @@ def test_clusters_widen_bands_and_certificates(crowd):
     widths = {
         name: np.mean(band.high - band.low)
         for name, band in (
-            ("once", fair.frontier_band(X, y)),
-            ("rows", fair.frontier_band(X.iloc[rows], y[rows])),
-            ("clusters", fair.frontier_band(X.iloc[rows], y[rows], cluster=rows)),
+            ("once", fair.frontier_on(X, y, confidence=0.95)),
+            ("rows", fair.frontier_on(X.iloc[rows], y[rows], confidence=0.95)),
+            ("clusters", fair.frontier_on(X.iloc[rows], y[rows], cluster=rows, confidence=0.95)),
         )
     }
     assert widths["rows"] < 0.6 * widths["once"] < 0.7 * widths["clusters"]
@@ -223,7 +224,7 @@ def test_repeated_keys_are_warned_about(crowd):
     fair = fair_of(crowd, key="id").fit(X, y)
     for door in (
         fair_of(crowd, key="id").fit,
-        fair.frontier_band,
+        partial(fair.frontier_on, confidence=0.95),
         lambda X, y, **more: audit(fair, X, y, **more),
     ):
         with pytest.warns(ClusterWarning, match=r"400 rows have 200 different keys.*cluster="):
@@ -232,7 +233,7 @@ def test_repeated_keys_are_warned_about(crowd):
         door(twice, y, cluster="id")
     once = np.where(np.arange(400) % 2 == 0, 1.0, 0.0)
     fair_of(crowd, key="id").fit(twice, y, sample_weight=once)
-    fair.frontier_band(twice, y, sample_weight=once)
+    fair.frontier_on(twice, y, sample_weight=once, confidence=0.95)
     audit(fair, twice, y, sample_weight=once)
     fair.frontier_on(twice, y)
 

@@ -353,7 +353,7 @@ def doors_for_labels():
         "fit safely": lambda table: fit(table, confidence=0.9),
         "audit of a classifier": lambda table: audit(fair(), table, table["y"], loss="error"),
         "frontier_on": lambda table: fair().frontier_on(table, table["y"]),
-        "frontier_band": lambda table: fair().frontier_band(table, table["y"]),
+        "frontier_band": lambda table: fair().frontier_on(table, table["y"], confidence=0.95),
         "report": lambda table: fair().report(table, table["y"]),
     }
 

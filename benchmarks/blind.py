@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
-from felicific import FairClassifier
+from felicific import FairClassifier, Individual
 from felicific._sklearn import classifier as wiring
 from felicific._sklearn.beliefs import LEAVES, RATE, TREES, group_folds
 from felicific.datasets import adult
@@ -140,9 +140,8 @@ def beliefs(world: str, people: tuple[Any, Any, Any], seeds: int) -> Iterator[li
                         model,
                         happiness=criterion,
                         gap=0.0,
-                        policy="individual",
+                        policy=Individual(group_proba=given if uses else None),
                         sees_group=False,
-                        group_proba=given if uses else None,
                         random_state=0,
                     ).fit(X.iloc[fit], y[fit], sensitive_features=group[fit])
                     probabilities = fair.predict_proba(X.iloc[test])

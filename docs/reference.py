@@ -51,7 +51,7 @@ RESULTS = {
     "_program.known_labels.KnownLabels": "`fair.labels_`, `policy.labels`, where labels are missing",
     "_problem.exploration.Explored": "`policy.explore`",
     "_frontier.curve.Curve": "`frontier.on(...)`, `fair.frontier_on(X, y)`",
-    "_audit.band.Band": "`frontier.band(...)`, `fair.frontier_band(X, y)`",
+    "_audit.band.Band": "`frontier.band(...)`, `fair.frontier_on(X, y, confidence=0.95)`",
     "_audit.result.MeasureAudit": '`audit(...).measures`, `audit(...)["name"]`',
     "_audit.result.Interval": "`audit(...).loss`, and every mean and gap of audits and comparisons",
     "_audit.result.GapTest": '`audit(..., gap=...)["name"].test`',

@@ -54,9 +54,9 @@ kept = FairClassifier(
 
 rows = {}
 for name, outcome in {
-    "present": cheapest.outcomes_["baseline"],
-    "cheapest": cheapest.outcomes_["proposed"],
-    "no group below the present": kept.outcomes_["proposed"],
+    "present": cheapest.impact_["baseline"],
+    "cheapest": cheapest.impact_["proposed"],
+    "no group below the present": kept.impact_["proposed"],
 }.items():
     means = outcome.to_dict()["means"]["funding"]
     rows[name] = {"loss": f"{outcome.loss:.4f}", "gap": f"{outcome.gaps[0]:.1f}"}

@@ -13,6 +13,7 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402  # see above
 import pytest  # noqa: E402
+from helpers import by  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
 from felicific._tables import progress  # noqa: E402
@@ -178,3 +179,10 @@ def terminal(monkeypatch):
     monkeypatch.setattr(progress, "INTERVAL", 0.0)
     monkeypatch.setenv("COLUMNS", "60")
     return stream
+
+
+@pytest.fixture
+def large_samples():
+    """Intervals by large samples: what holds for any distribution is another number on engines than in memory."""
+    with by("t"):
+        yield

@@ -77,7 +77,6 @@ class Asked:
             "y": "y",
             "sensitive_features": "g",
             "happiness": self.happiness,
-            "method": "t",
             **self.settings,
             **self.weight,
         }
@@ -161,9 +160,9 @@ def fitted_doors(columns, asked, fair):
     """What a fitted classifier says of other people."""
     rows, y, weight = rows_of(columns, asked)
     return {
-        "audit": lambda: audit(fair, rows, y, method="t", **weight),
+        "audit": lambda: audit(fair, rows, y, **weight),
         "frontier_on": lambda: fair.frontier_on(rows, y, **weight),
-        "frontier_band": lambda: fair.frontier_band(rows, y, **weight),
+        "frontier_band": lambda: fair.frontier_on(rows, y, **weight, confidence=0.95),
         "report": lambda: numbers_of_report(fair.report(rows, y, **weight)),
         "scorer": lambda: make_scorer()(fair, rows, y, **weight),
     }

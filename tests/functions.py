@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import by
 
 from felicific import Happiness, Individual, aggregate, audit, lookup, solve
 from felicific._policy.cells import CellPolicy
@@ -187,7 +188,8 @@ def assert_whole_path(people_of, table):
         with_decisions = policy.apply(rows, key="id", **roles)
         decided.append(as_lists(with_decisions, "id", "decision"))
         audits.append(audit("decision", with_decisions, "y", sample_weight="w", **measured))
-        audits.append(audit(policy, rows, "y", score=roles["score"], method="t", **measured))
+        with by("t"):
+            audits.append(audit(policy, rows, "y", score=roles["score"], **measured))
     assert decided[0] == decided[1]
     assert_alike(audits[0], audits[2])
     assert_alike(audits[1], audits[3])

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import fair_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -97,7 +98,7 @@ def model():
 
 
 def fitted(table=None, **settings):
-    fair = FairClassifier(FrozenEstimator(model()), **{"gap": 2.0, "random_state": 0} | ASKED | settings)
+    fair = fair_classifier(FrozenEstimator(model()), **{"gap": 2.0, "random_state": 0} | ASKED | settings)
     table = people() if table is None else table
     return fair.fit(table, people()["repaid"])
 
@@ -240,8 +241,6 @@ REFUSED = [
      lambda: audited(lazy(), model())),
     ("audit missing labels, engine", DataError, "Collect the table first, or name the file on the command line.",
      lambda: audited(lazy(), missing_labels="at_random")),
-    ("betting, engine", DataError, "Use method='bernstein' or 'auto', or collect the table first.",
-     lambda: audited(lazy(), method="betting", happiness=BOUNDED)),
     ("compare, engine", DataError, "Collect the table and audit it again.",
      lambda: compare(audited(lazy()), audited(lazy()))),
     ("alternatives, engine", DataError, "Collect the table first, or name the file on the command line.",
@@ -338,7 +337,6 @@ HAD = {
     "audit missing labels, memory": lambda: audited(partly(), missing_labels="at_random"),
     "audit missing labels, report": lambda: audited(partly(), missing_labels="unknown").to_html(),
     "audit classifier, memory": lambda: audited(people(), fitted()),
-    "betting, memory": lambda: audited(people(), method="betting", happiness=BOUNDED),
     "compare, memory": lambda: compare(audited(people()), audited(people())),
     "compare, command line": lambda: command_line("compare", "--before", "approved", "--after", "repaid"),
     "monitor, memory": lambda: monitored(people()),

@@ -329,7 +329,9 @@ def test_blind_estimator():
     likely = learnt.group_model_.predict_proba(X[["loan", "months", "f"]])
     codes = {group: f"p_{group}" for group in learnt.groups_}
     named = X.assign(**{codes[group]: likely[:, k] for k, group in enumerate(learnt.group_model_.classes_)})
-    told = regressor("decision", gap=1.0, sees_group=False, group_proba=codes).fit(named, y)
+    told = regressor("decision", gap=1.0, sees_group=False, policy=Individual(group_proba=codes)).fit(
+        named, y
+    )
     assert told.gaps_["decision"] <= 1.0 + 1e-7
     amounts = told.policy_.amounts(named["f"], x=named, group_proba=named[list(codes.values())].to_numpy())
     assert amounts == pytest.approx(told.predict(named.drop(columns="sex")), abs=1e-12)
@@ -442,7 +444,11 @@ def test_words():
         ({"happiness": "decision", "decisions": [5, 10, 15]}, DataError, r"decisions=\(low, high\)"),
         ({"happiness": "decision * y"}, HappinessError, "looks at the label"),
         ({"happiness": "(decision >= 10) * loan"}, HappinessError, "no straight line"),
-        ({"happiness": "decision", "group_proba": {"f": "loan", "m": "months"}}, DataError, "no use"),
+        (
+            {"happiness": "decision", "policy": Individual(group_proba={"f": "loan", "m": "months"})},
+            DataError,
+            "no use",
+        ),
         ({"happiness": "decision", "policy": Individual("sigmoid")}, DataError, "calibration"),
     ],
 )

@@ -130,6 +130,7 @@ def test_parity_alone(table):
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("how", ["plain", "frequency", "sampling", "cluster"])
+@pytest.mark.usefixtures("large_samples")
 def test_engines(table, engine, how, tmp_path, monkeypatch):
     """Every engine finds what memory finds, to twelve digits."""
     monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 350)
@@ -137,7 +138,7 @@ def test_engines(table, engine, how, tmp_path, monkeypatch):
     asked = {name: one for name, (one, _) in HAPPINESS.items() if name != "branching"}
     asked |= {"whole": "distributional_parity", "fraction": Happiness("children + 0", among="decision > 30")}
     options = {"happiness": asked, "sensitive_features": "sex", "gap": {"decision": 1, "whole": 0.1}}
-    options |= {"baseline": "after", "method": "t"}
+    options |= {"baseline": "after"}
     if how in ("frequency", "sampling"):
         options |= {"sample_weight": "w", "weight_kind": how}
     if how == "cluster":
@@ -344,16 +345,6 @@ def test_compare_refuses(table):
         compare(one, audit("hours", plain, **(ASKED | {"happiness": "distributional_parity"})))
 
 
-def test_simultaneous(table):
-    """All gaps together: each has its part of the error, distributional parity included."""
-    asked = {"happiness": ["decision", "distributional_parity"], "sensitive_features": "sex"}
-    together = audit("hours", frame(table), simultaneous=True, **asked)
-    alone = audit("hours", frame(table), confidence=0.975, **asked)
-    for name in ("decision", "distributional_parity"):
-        one, other = together[name].gap, alone[name].gap
-        assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-9)
-
-
 def test_unknown_groups_and_one_group(table):
     """People whose group is missing are shown and not compared; of one group there is no distance."""
     plain = frame(table)
@@ -433,12 +424,6 @@ def test_bad_labels_and_settings(table):
         audit("hours", plain, happiness=["distributional_parity"] * 2, sensitive_features="sex")
     with refused(DataError, "fractions", remedy="not monitored"):
         monitor("hours", plain, **ASKED, gap=1.0)
-
-
-def test_methods_that_cannot_be(table):
-    """Exact intervals are of rates, and are refused for amounts."""
-    with refused(HappinessError, "exact"):
-        audit("hours", frame(table), method="exact", **ASKED)
 
 
 def test_hostile_names(table):

@@ -1,5 +1,6 @@
 """Audits of tables that are not in memory: the intervals of the same people in memory."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from functions import (
     assert_whole_path,
     people,
 )
+from helpers import by
 
 from felicific import Happiness, Score, aggregate, audit, compare, solve
 from felicific.exceptions import BatchWarning, DataError, GroupError, HappinessError
@@ -47,13 +49,11 @@ def small_batches(monkeypatch):
 
 def both(table, lay, method="t", weight=None, **changes):
     """The audit by names on an engine, and by arrays in memory."""
-    options = {"happiness": HAPPINESS, "method": method, "gap": 1.0} | changes
-    found = audit("decided", lay(table), "y", sensitive_features="z", sample_weight=weight and "w", **options)
-    frame = as_pandas(table)
+    options = {"happiness": HAPPINESS, "gap": 1.0, "sensitive_features": "z"} | changes
     weights = None if weight is None else table["w"]
-    expected = audit(
-        table["decided"], frame, table["y"], sensitive_features="z", sample_weight=weights, **options
-    )
+    with nullcontext() if method == "auto" else by(method):
+        found = audit("decided", lay(table), "y", sample_weight=weight and "w", **options)
+        expected = audit(table["decided"], as_pandas(table), table["y"], sample_weight=weights, **options)
     return found, expected
 
 
@@ -102,13 +102,11 @@ def test_rates_are_exact_and_skewness_is_corrected(table, lay):
 
 
 def test_known_bounds_give_bernstein_intervals(table, lay):
-    """With bounds the interval is empirical Bernstein; betting goes person by person and is refused."""
+    """With bounds the interval is empirical Bernstein: betting goes person by person."""
     found, expected = both(table, lay, "bernstein", happiness=HAPPINESS[4])
     assert_alike(found, expected)
     automatic = audit("decided", lay(table), "y", sensitive_features="z", happiness=HAPPINESS[4])
     assert "Bernstein" in next(iter(automatic.measures[0].means.values())).method
-    with pytest.raises(DataError, match="person after the other"):
-        audit("decided", lay(table), "y", sensitive_features="z", happiness=HAPPINESS[4], method="betting")
 
 
 def test_without_labels(table, lay):
@@ -163,12 +161,13 @@ def of_probabilities(found):
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
 @pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.usefixtures("large_samples")
 def test_a_policy_is_audited_by_its_probabilities(table, lay, policies, kind, weight):
     """Lotteries add no noise: every policy's audit on an engine is that of its decision probabilities in memory."""
     policy, frame = policies[kind], as_pandas(table)
     q = policy.probabilities(frame[[*PROBA.values()]], frame["z"], frame)
     assert ((q > 0) & (q < 1)).any()
-    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0, "method": "t"}
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0}
     found = audit(policy, lay(table), "y", score=PROBA, sample_weight=weight, **ask)
     weights = None if weight is None else table["w"]
     expected = of_probabilities(audit(q, frame, table["y"], classes=[0, 1, 2], sample_weight=weights, **ask))
@@ -177,11 +176,12 @@ def test_a_policy_is_audited_by_its_probabilities(table, lay, policies, kind, we
     assert_alike(found, audit(policy, frame, "y", score=PROBA, sample_weight=weight, **ask))
 
 
+@pytest.mark.usefixtures("large_samples")
 def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
     """A label policy needs no probabilities where the model's own decisions are named."""
     own = np.column_stack([table[name] for name in PROBA.values()]).argmax(axis=1)
     table = table | {"own": own}
-    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0, "method": "t"}
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0}
     q = policies["label"].probabilities(own, table["z"])
     expected = of_probabilities(audit(q, as_pandas(table), table["y"], classes=[0, 1, 2], **ask))
     for people_of in (lay, as_pandas):
@@ -190,9 +190,10 @@ def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
         assert_alike(replace(found, notes=expected.notes), expected)
 
 
+@pytest.mark.usefixtures("large_samples")
 def test_the_same_call_in_memory(table, lay):
     """Columns may be named of a table in memory too, so that the same call works everywhere."""
-    ask = {"sensitive_features": "z", "happiness": HAPPINESS, "gap": 1.0, "method": "t", "sample_weight": "w"}
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS, "gap": 1.0, "sample_weight": "w"}
     assert_alike(audit("decided", lay(table), "y", **ask), audit("decided", as_pandas(table), "y", **ask))
 
 
@@ -250,6 +251,7 @@ def test_a_page_does_not_claim_a_fingerprint(table, lay):
 @pytest.mark.parametrize("baseline", [None, "now"])
 @pytest.mark.parametrize("policy", [Score(4), "score", "label", "soft-label"])
 @pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+@pytest.mark.usefixtures("large_samples")
 def test_one_of_each_kind_stands_for_all(lay, policy, baseline, labels):
     """Where nobody looks at x, an audit on an engine counts who is alike, and gives the numbers of one in memory."""
     rng, n = np.random.default_rng(17), 2000
@@ -277,5 +279,5 @@ def test_one_of_each_kind_stands_for_all(lay, policy, baseline, labels):
     }
     frame = as_pandas(table)
     decider = solve(aggregate(frame, policy=policy, **roles), gap={"share": 0.05})
-    asked = {"gap": 0.1, "method": "t"} | roles
+    asked = {"gap": 0.1} | roles
     assert_alike(audit(decider, lay(table), **asked), audit(decider, frame, **asked))

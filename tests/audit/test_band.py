@@ -48,7 +48,7 @@ def test_the_whole_band_holds_together(fair):
     runs = 60
     for _ in range(runs):
         rows = rng.choice(20_000, 200)
-        found = fair.frontier_band(whole.iloc[rows], population.y[rows], confidence=0.8)
+        found = fair.frontier_on(whole.iloc[rows], population.y[rows], confidence=0.8)
         missed += any(
             (found.limits(tau)[0] > truth).any() or (found.limits(tau)[1] < truth).any()
             for tau, truth in zip(taus, truths, strict=True)
@@ -66,7 +66,7 @@ def test_the_whole_band_holds_together(fair):
 def test_gaps_follow_from_the_limits(fair):
     """The gap at a position lies within what the limits leave open, and tables hold the same numbers."""
     people = make_people(800, 3)
-    found = fair.frontier_band(people.table("pandas"), people.y)
+    found = fair.frontier_on(people.table("pandas"), people.y, confidence=0.95)
     curve = fair.frontier_on(people.table("pandas"), people.y)
     for tau in np.linspace(found.tau[0], found.tau[-1], 5):
         low, high = found.gaps(tau)["funding"]

@@ -201,7 +201,7 @@ def test_bands_and_reports_of_the_fitted_rows_warn(loans):
     """What has intervals says that they do not speak of others."""
     fair = fitted(loans)
     with pytest.warns(FittedRowsWarning):
-        fair.frontier_band(loans.X, loans.y)
+        fair.frontier_on(loans.X, loans.y, confidence=0.95)
     with pytest.warns(FittedRowsWarning):
         page = fair.report(loans.X, loans.y).to_html()
     assert "rows that the policy was fitted on" in page

@@ -299,19 +299,6 @@ def test_groups_of_a_function_have_no_missing_name(table, tmp_path):
         measured(ENGINES["polars"](table, tmp_path), lambda x: x["gender"], missing_group="unknown")
 
 
-def test_all_measures_together_are_wider(table):
-    """With ``simultaneous`` rows pay for all rows of all measures, and the smallest ratio for the measures."""
-    together = measured(as_pandas(table), "race", simultaneous=True).ratios
-    for count, names in ((3, ("low", "high")), (9, ("low", "high"))):
-        alone = measured(as_pandas(table), "race", confidence=1 - 0.05 / count).ratios
-        for part, other in zip(together.values(), alone.values(), strict=True):
-            mine, theirs = ([found.smallest] if count == 3 else list(found.rows) for found in (part, other))
-            for name in names:
-                assert [getattr(row, name) for row in mine] == pytest.approx(
-                    [getattr(row, name) for row in theirs], rel=1e-9
-                )
-
-
 def test_a_number_of_people_is_of_those_who_were_seen(table):
     """Sampling weights make nobody out of nothing; a share is one of those they stand for."""
     rows = as_pandas(table).assign(heavy=np.where(table["race"] == "c & d", 1000.0, 1.0))

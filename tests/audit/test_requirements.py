@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from helpers import by
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.frozen import FrozenEstimator
@@ -102,7 +103,8 @@ def policy():
 
 
 def asked_on(policy, table, **more):
-    return audit(policy, table, **ROLES, baseline=None, method="t", **more)
+    with by("t"):
+        return audit(policy, table, **ROLES, baseline=None, **more)
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(60, 300), weighted=st.booleans())
@@ -204,7 +206,8 @@ def test_a_fraction_between_unions():
         (probabilities * table["y"])[table["sex"] == sex].sum() / probabilities[table["sex"] == sex].sum()
         for sex in ("f", "m")
     ]
-    here, there = (audit(policy, one, **roles, method="t") for one in (table, pl.DataFrame(table).lazy()))
+    with by("t"):
+        here, there = (audit(policy, one, **roles) for one in (table, pl.DataFrame(table).lazy()))
     for found in (here, there):
         assert found.requirements[0].reached.estimate == pytest.approx(abs(means[0] - means[1]), abs=1e-9)
         assert found.ratios_between("sex")["precision_parity"].smallest.estimate == pytest.approx(

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,6 @@ import pytest
 from conftest import make_people, refused
 
 from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier
-from felicific._audit.audit import METHODS
 from felicific._fit.safety import HELD_OUT, split
 from felicific._program.aggregates import Aggregates
 from felicific.exceptions import AggregatesError, CertificateError, ClusterWarning, DataError
@@ -52,7 +52,7 @@ def doors(crowd, decided):
         "audit": lambda **said: audit(decided, X, y, **ASKED, **said),
         "audit fair": lambda **said: audit(fair, X, y, **said),
         "safe fit": lambda **said: fair_of(crowd, gap=0.9, confidence=0.9).fit(X, y, **said),
-        "frontier_band": lambda **said: fair.frontier_band(X, y, **said),
+        "frontier_band": lambda **said: fair.frontier_on(X, y, **said, confidence=0.95),
         "report": lambda **said: fair.report(X, y, **said),
         "frontier.band": lambda **said: line.band(scores["score"], X, y, **ASKED, **said),
     }
@@ -141,7 +141,6 @@ def test_repeated_rows_in_clusters_are_the_rows_once(crowd, decided):
     asked = ASKED | {
         "happiness": [FUNDING, skewed],
         "gap": 3.0,
-        "method": "t",
         "loss": lambda decision, y, x: (decision != y) * x["loan"],
     }
     once = [audit(d, X, crowd.y, **asked, cluster="id") for d in (decided, other)]
@@ -181,18 +180,6 @@ def test_a_column_or_an_array_names_clusters(crowd, decided):
         audit(decided, **asked, cluster=missing.to_numpy())
 
 
-@pytest.mark.parametrize("method", ["exact", "bernstein", "betting"])
-def test_methods_that_count_people_are_refused_with_clusters(crowd, decided, method):
-    """Exact and distribution-free intervals are for independent people, and the error says so."""
-    bounded = Happiness(lambda decision: decision == 1, name="approved", bounds=(0, 1))
-    assert method in METHODS
-    with refused(DataError, "independent people", "clusters", remedy="'t'"):
-        audit(
-            decided, None, crowd.y, happiness=bounded, sensitive_features=crowd["group"],
-            cluster=np.arange(400) % 40, method=method,
-        )  # fmt: skip
-
-
 def test_safe_fits_hold_out_whole_clusters(crowd):
     """No cluster is on both sides, each side has its share of every group's, and too few are refused."""
     rng = np.random.default_rng(4)
@@ -222,9 +209,9 @@ def test_clusters_widen_bands_and_certificates(crowd):
     widths = {
         name: np.mean(band.high - band.low)
         for name, band in (
-            ("once", fair.frontier_band(X, y)),
-            ("rows", fair.frontier_band(X.iloc[rows], y[rows])),
-            ("clusters", fair.frontier_band(X.iloc[rows], y[rows], cluster=rows)),
+            ("once", fair.frontier_on(X, y, confidence=0.95)),
+            ("rows", fair.frontier_on(X.iloc[rows], y[rows], confidence=0.95)),
+            ("clusters", fair.frontier_on(X.iloc[rows], y[rows], cluster=rows, confidence=0.95)),
         )
     }
     assert widths["rows"] < 0.6 * widths["once"] < 0.7 * widths["clusters"]
@@ -237,7 +224,7 @@ def test_repeated_keys_are_warned_about(crowd):
     fair = fair_of(crowd, key="id").fit(X, y)
     for door in (
         fair_of(crowd, key="id").fit,
-        fair.frontier_band,
+        partial(fair.frontier_on, confidence=0.95),
         lambda X, y, **more: audit(fair, X, y, **more),
     ):
         with pytest.warns(ClusterWarning, match=r"400 rows have 200 different keys.*cluster="):
@@ -246,7 +233,7 @@ def test_repeated_keys_are_warned_about(crowd):
         door(twice, y, cluster="id")
     once = np.where(np.arange(400) % 2 == 0, 1.0, 0.0)
     fair_of(crowd, key="id").fit(twice, y, sample_weight=once)
-    fair.frontier_band(twice, y, sample_weight=once)
+    fair.frontier_on(twice, y, sample_weight=once, confidence=0.95)
     audit(fair, twice, y, sample_weight=once)
     fair.frontier_on(twice, y)
 

@@ -144,10 +144,9 @@ def test_workflow_is_the_librarys(folder, works, scores):
     "asked",
     [
         f"--happiness '{FUNDING}' --gap 500 --label repaid",
-        f"--happiness '{FUNDING}' --among 'loan > 9000' --method hall --weight times --weight-kind sampling",
-        "--happiness equalized_odds --label repaid --weight times --simultaneous",
+        f"--happiness '{FUNDING}' --among 'loan > 9000' --weight times --weight-kind sampling",
+        f"--happiness '{FUNDING}' --among 'approved < 2' --label repaid --weight times",
         f"--happiness '{FUNDING}' --label repaid --weight times --weight-kind sampling --cluster branch",
-        f"--happiness '{FUNDING}' --bounds 0,100000 --method bernstein",
     ],
 )
 @pytest.mark.parametrize("decided", ["--decision approved", "--policy-file policy.json --score score"])
@@ -156,9 +155,8 @@ def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked,
     works(f"{FIT} --gap 200")
     weighted = scores.assign(times=np.arange(len(scores)) % 3, branch=np.arange(len(scores)) // 7 % 40)
     weighted.to_parquet("s.parquet", row_group_size=100)
-    if "policy" in decided and "--method" not in asked:
-        asked += " --method t"  # bets go person by person
     line = f"audit s.parquet {decided} --group sex {asked}"
+    monkeypatch.setattr("felicific._audit.methods._best", lambda *about: "t")  # bets go person by person
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["felicific.cli.audit"], "_needs_rows", lambda *rest: True)
         expected = works(line)
@@ -443,8 +441,6 @@ def test_weights_and_clusters_are_said_on_the_command_line(folder, works, felici
     found = json.loads(works(f"{safe} --weight w --weight-kind sampling --cluster branch --json --force"))
     assert 0 < found["certificate"]["smallest"] < 300
     assert found["certificate"]["sentence"].count("rows held out")
-    code, _, err = felicific(f"{AUDIT} --cluster branch --method betting --bounds 0,1000000")
-    assert (code, "Use --method t" in err) == (1, True), err
     rows = pd.read_csv("scores.csv")
     first, second = halves(rows, ["sex"], 0, "branch")
     assert len(first) + len(second) == 600
@@ -649,18 +645,7 @@ MISTAKES = {
     ),
     AUDIT.replace("scores.csv", "alike.csv") + " --class 1 --class 2": (1, "Add --class 0."),
     AUDIT.replace("scores.csv", "alike.csv") + " --class 0 --class 1 --class no": (1, "--class no"),
-    f"{AUDIT} --method exact": (
-        1,
-        "write a comparison, or declare a rate; or use --method betting with --bounds, or --method t.",
-    ),
-    f"{AUDIT} --method betting": (1, "State --bounds of the happiness, or use --method t."),
     f"{AUDIT} --bounds 0,1": (1, "Widen --bounds,"),
-    f"{FIT} --gap 5000 --method t": (1, "Give --confidence with it, or leave it out."),
-    f"{FIT} --gap 5000 --confidence 0.9 --method betting": (
-        1,
-        "State --bounds of the happiness, or use --method t.",
-    ),
-    f"{FIT} --gap 5000 --confidence 0.9 --method exact": (2, "'exact' is not one of 'auto', 't', 'betting'"),
     f"{FIT} --gap 0 --confidence 0.9": (
         1,
         "with --confidence, such as what chance alone shows (an audit",
@@ -680,7 +665,6 @@ MISTAKES = {
     f"{FIT} --decision approved": (2, "--decision"),
     f"{AUDIT} --predicted approved": (1, "with --decision"),
     f"{AUDIT} --policy-file policy.json": (1, "No such file"),
-    f"{AUDIT} --method magic": (2, "'--method': 'magic' is not one of 'auto', 't', 'hall', 'exact',"),
     f"{AUDIT} --weight-kind sampled": (2, "'sampled' is not one of 'frequency', 'sampling'"),
     f"{FIT} --policy telepathy": (2, "not one of 'auto', 'score', 'individual', 'label', 'soft-label'"),
     f"{FIT} --policy individual --without-group": (
@@ -742,7 +726,10 @@ def test_mistakes_are_one_line(folder, felicific, line):
     ("text", "expected"),
     [
         ("Name it in sensitive_features=, or pass y=.", "Name it in --group, or pass --label."),
-        ("Use method='t', gap=0.5 or min_people=30.", "Use --method t, --gap 0.5 or --min-people 30."),
+        (
+            "Use loss='error', gap=0.5 or min_people=30.",
+            "Use --loss error, --gap 0.5 or --min-people 30.",
+        ),
         ("Say amounts=True, or fewer than min_people.", "Say --amounts, or fewer than --min-people."),
         ("Name it: missing_labels=MissingLabels(label_proba=column).", "Name it: --label-proba column."),
         (
@@ -1118,7 +1105,7 @@ OWN_MEANING = {
         "--with-proba",
         "--policy",
     },  # an argument there: the file of the policy
-    "audit": {"--confidence", "--label", "--method"},
+    "audit": {"--confidence", "--label"},
     "compare": {"--confidence"},
     "demo": {"--seed"},
     "explain": {"--group", "--happiness", "--policy"},  # as of apply

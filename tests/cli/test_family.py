@@ -182,10 +182,6 @@ def test_what_cannot_be_asked_is_said(table, capsys, options, words):
         ("alternatives some.csv", "--missing-group unknown"),
         ("audit all.csv --decision repaid --ratios --between age", "Name one of them, or several together"),
         ("audit all.csv --decision repaid --ratios --min-people 1000", "--min-people 1000 leaves 0"),
-        (
-            "audit all.csv --decision repaid --method betting --unit $",
-            "State --bounds of the happiness, or use --method t.",
-        ),
         ("alternatives all.csv --loss-slack 7", "--loss-slack is 7.0"),
         ("frontier all.csv --confidence .9", "No such option"),
     ],

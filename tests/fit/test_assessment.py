@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import fair_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -45,7 +46,7 @@ def model():
 @pytest.fixture(scope="module", params=SETTINGS)
 def fair(request, model):
     settings = {"happiness": FUNDING, "sensitive_features": "g", "random_state": 0} | SETTINGS[request.param]
-    return FairClassifier(model, **settings).fit(*world(1_500, 1))
+    return fair_classifier(model, **settings).fit(*world(1_500, 1))
 
 
 def assess(fair, X, y, **told):

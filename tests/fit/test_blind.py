@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers import fair_classifier
 from oracles_policies import (
     Asked,
     cell_units,
@@ -59,7 +60,7 @@ def fitted(table, y, policy, **options):
         "sees_group": False,
         "random_state": 0,
     } | options
-    return FairClassifier(frozen(table, y), policy=EVERY.get(policy, policy), **options).fit(table, y)
+    return fair_classifier(frozen(table, y), policy=EVERY.get(policy, policy), **options).fit(table, y)
 
 
 def truth(decided, table, y, measures, weight=None):
@@ -211,7 +212,7 @@ def test_individual_outcome_is_that_of_the_cross_fitted_beliefs():
     features = table[FEATURES]
     score = fair.estimator_.predict_proba(features)
     group = table["group"].to_numpy()
-    asked = {"names": FEATURES, "cv": 5, "n_jobs": None, "weight": None, "cluster": None}
+    asked = {"names": FEATURES, "cv": 5, "weight": None, "cluster": None}
     _, belief = fit_group_model(features, codes(group), ("a", "b"), **asked)
     assert belief.shape == (len(y), 2)
     assert np.abs(belief.sum(axis=1) - 1).max() <= 1e-12
@@ -276,7 +277,7 @@ def test_blindness_costs_what_it_says(policy, criterion):
     seeing = fitted(table, y, policy, sees_group=True, **options)
     assert blind.cost_of_blindness_ == pytest.approx(blind.loss_ - seeing.loss_, abs=1e-12)
     assert blind.cost_of_blindness_ >= -1e-9
-    assert not hasattr(seeing, "cost_of_blindness_")
+    assert seeing.cost_of_blindness_ is None
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -289,7 +290,7 @@ def test_blindness_costs_an_individual_policy_what_it_says(criterion):
     assert blind.cost_of_blindness_ == pytest.approx(blind.loss_ - seeing.loss_, abs=1e-12)
 
 
-@pytest.mark.parametrize("policy", EVERY)
+@pytest.mark.parametrize("policy", ["score", "individual"])
 def test_rounded_blindness_costs_what_rounded_policies_cost(policy):
     """With randomize=False the cost of blindness compares the decisions that are really taken."""
     table, y = make_signs()
@@ -323,7 +324,7 @@ def test_refitting_with_sight_forgets_the_cost():
     fair = fitted(table, y, "score")
     assert fair.cost_of_blindness_ > 0
     fair.set_params(sees_group=True).fit(table, y)
-    assert not hasattr(fair, "cost_of_blindness_")
+    assert fair.cost_of_blindness_ is None
 
 
 def test_a_fit_that_fails_costs_nothing():

@@ -47,7 +47,7 @@ def test_other_people_may_all_have_a_group(settings):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         curve = fair.frontier_on(others, others["repaid"])
-        band = fair.frontier_band(others, others["repaid"])
+        band = fair.frontier_on(others, others["repaid"], confidence=0.95)
         content = json.loads(fair.report(others, others["repaid"]).to_json())
         found = audit(fair, others, others["repaid"])
         again = fair.recalibrate(others)

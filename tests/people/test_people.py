@@ -193,7 +193,7 @@ def test_weight_0_is_absent_when_groups_are_passed(both):
         fair = ASKED.fair(sensitive_features=None).fit(kept[0], kept[1], sensitive_features=few["g"])
         plain = make_scorer(happiness="overall_accuracy", sensitive_features=columns["g"])
         said.append(
-            numbers(audit(fair, rows, y, method="t", **passed))
+            numbers(audit(fair, rows, y, **passed))
             + numbers(fair.frontier_on(rows, y, **passed))
             + numbers(make_scorer()(fair, rows, y, **passed))
             + [fair.score(rows, y, **passed)]
@@ -353,7 +353,7 @@ def doors_for_labels():
         "fit safely": lambda table: fit(table, confidence=0.9),
         "audit of a classifier": lambda table: audit(fair(), table, table["y"], loss="error"),
         "frontier_on": lambda table: fair().frontier_on(table, table["y"]),
-        "frontier_band": lambda table: fair().frontier_band(table, table["y"]),
+        "frontier_band": lambda table: fair().frontier_on(table, table["y"], confidence=0.95),
         "report": lambda table: fair().report(table, table["y"]),
     }
 

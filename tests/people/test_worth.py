@@ -189,7 +189,6 @@ def asked_of_audits(case):
         "classes": case.classes,
         "sample_weight": "w" if case.weighted else None,
         "weight_kind": "sampling",
-        "method": "t",
     }
 
 
@@ -485,7 +484,7 @@ def gaps_at(columns, asked, tmp_path):
         gaps[f"fit {kind}"] = list(fair.gaps_.values())
         others = fair.frontier_on(rows, y, **weight).gaps[:, 0]
         gaps[f"on {kind}"] = [others.min(), others.max()]  # kinks may be as close as rounding
-        gaps[f"audit {kind}"] = [audit(fair, rows, y, method="t", **weight).gap]
+        gaps[f"audit {kind}"] = [audit(fair, rows, y, **weight).gap]
         gaps[f"scorer {kind}"] = [make_scorer()(fair, rows, y, **weight)["neg_gap"]]
         gaps[f"recalibrate {kind}"] = list(fair.recalibrate(rows).gaps_.values())
     return gaps

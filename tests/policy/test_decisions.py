@@ -227,7 +227,7 @@ def test_a_classifier_decides_what_is_listed():
     assert fair.decisions_.tolist() == REFER
     assert set(fair.predict(table)) <= set(REFER)
     assert fair.predict_proba(table).shape == (len(table), 3)
-    assert fair.outcomes_["baseline"].changed.tolist() == [0.0, 0.0]
+    assert fair.impact_["baseline"].changed.tolist() == [0.0, 0.0]
     # The column of the present decisions is not needed to decide.
     there = fair.predict_proba(table.drop(columns="decided"))
     assert np.array_equal(there, fair.predict_proba(table))

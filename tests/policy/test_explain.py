@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import fair_classifier
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles_policies import Told, cells_of, make_people, proba_of, put, tampered
@@ -62,7 +63,7 @@ def classifier(kind, **more):
     options, n_classes, _ = KINDS[kind]
     options = {"happiness": "decision * loan", "sensitive_features": "group", "random_state": 0} | options
     table, y = people(kind)
-    return FairClassifier(FrozenEstimator(Told(n_classes).fit(table, y)), **options | more).fit(table, y)
+    return fair_classifier(FrozenEstimator(Told(n_classes).fit(table, y)), **options | more).fit(table, y)
 
 
 def told(fair, row, n_classes):

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import fair_classifier
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -268,7 +269,7 @@ def test_groups_may_differ_in_what_is_good_for_them():
 def test_without_a_lottery_there_are_no_keys():
     """A policy without a lottery is steered without keys, everybody standing in the middle of the cell."""
     rows = world(seed=5, fall=0.1)
-    fair = FairClassifier(
+    fair = fair_classifier(
         _Column(), policy="score", randomize=False, happiness=FUNDING, sensitive_features="sex"
     )
     fair.fit(world(), world()["repaid"])

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import fair_classifier
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -21,7 +22,6 @@ from strategies import examples
 from felicific import (
     Budget,
     Exploration,
-    FairClassifier,
     Gap,
     Policy,
     Score,
@@ -437,7 +437,7 @@ def fair(**settings):
         "random_state": 0,
         "key": "id",
     }
-    model = FairClassifier(MODEL, **told | {"constraints": [Exploration(0.05)]} | settings)
+    model = fair_classifier(MODEL, **told | {"constraints": [Exploration(0.05)]} | settings)
     return model.fit(TABLE[["p1", "loan", "g", "id"]], TABLE["y"])
 
 
@@ -563,7 +563,7 @@ def test_what_cannot_be_seen(refuses):
 
 def test_rounded_decisions_explore_nothing(refuses):
     """Without the lottery there is no chance to keep."""
-    with refuses(ConstraintError, "randomize", remedy="randomize=True"):
+    with refuses(ConstraintError, "randomize=False", remedy="randomize=False"):
         fair(randomize=False)
 
 

@@ -250,7 +250,7 @@ def classifiers(asked, tmp_path):
         FrozenEstimator(model), happiness=asked.happiness, sensitive_features=["sex", "race"], policy=SOME,
         constraints=[Gap(asked.name, asked.width, between="sex")], random_state=0,
     ).fit(X, t["y"])  # fmt: skip
-    for point, outcome in fair.outcomes_.items():
+    for point, outcome in fair.impact_.items():
         probabilities = {
             "baseline": 1.0 * (fair.estimator_.predict(X[["score"]]) == asked.counts),
             "proposed": fair.predict_proba(X)[:, asked.counts],
@@ -260,7 +260,7 @@ def classifiers(asked, tmp_path):
             assert outcome.means[:, 0] == pytest.approx(
                 [naive[z] for z in fair.groups_], rel=1e-9, nan_ok=True
             )
-    assert np.isnan(fair.outcomes_["proposed"].loses[:, 0]).all()
+    assert np.isnan(fair.impact_["proposed"].loses[:, 0]).all()
     assert any(asked.name in text for text in fair.policy_.impact())
     other = type(asked)(asked.kind, people(5, 500))
     fresh = pd.DataFrame({k: other.table[k] for k in X})

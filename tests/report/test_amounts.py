@@ -11,7 +11,7 @@ import pytest
 from report.test_report import check_page
 from reported import HOSTILE, amounts_world, fitted_amounts
 
-from felicific import Floor, Happiness, audit, compare
+from felicific import Floor, Happiness, Score, audit, compare
 from felicific._report.document import Report
 from felicific.exceptions import DataError, FittedRowsWarning
 
@@ -118,11 +118,11 @@ def test_who_gets_more_is_counted_one_by_one(fair, others, found):
 
 
 def test_on_the_fitted_people_it_is_what_the_policy_states(fair):
-    """There loss and gaps are those of ``outcomes_``, at all three points, and nothing can be told from them."""
+    """There loss and gaps are those of ``impact_``, at all three points, and nothing can be told from them."""
     X, y, group = amounts_world(1_500, 1)
     with pytest.warns(FittedRowsWarning, match="fitted on"):
         report = fair.report(X, y, sensitive_features=group)
-    points, outcomes = report.content["points"], fair.outcomes_
+    points, outcomes = report.content["points"], fair.impact_
     j = part_of(report.content, "distributional_parity")
     for name, other in (("baseline", "baseline"), ("free", "unconstrained"), ("proposed", "proposed")):
         assert points[name]["loss"]["estimate"] == pytest.approx(outcomes[other].loss, rel=1e-9)
@@ -244,7 +244,7 @@ def test_who_faces_a_lottery_is_counted(others):
     j = part_of(report.content, "distributional_parity")
     with_lottery, without = (
         one.report(X, y, sensitive_features=group).content["points"]["proposed"]["measures"][j]["gap"]
-        for one in (drawn, fitted_amounts(steps=8, gap=0.0, randomize=False))
+        for one in (drawn, fitted_amounts(steps=8, gap=0.0, policy=Score(randomize=False)))
     )
     # People who are alike draw each for themselves.
     assert with_lottery["estimate"] < without["estimate"] / 2

@@ -71,7 +71,7 @@ def test_the_reference_is_the_least_loss_without_requirements(rows, settings):
     x, y = rows
     fair = fit(x, y, **settings)
     content = fair.report(x, y).content
-    free = fair.outcomes_["unconstrained"]
+    free = fair.impact_["unconstrained"]
     assert content["baseline"]["loss"]["estimate"] == pytest.approx(free.loss, abs=1e-12)
     found = [part["gap"]["estimate"] for part in content["baseline"]["measures"]]
     np.testing.assert_allclose(found, free.gaps, atol=1e-12)

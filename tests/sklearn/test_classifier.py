@@ -1,7 +1,7 @@
 """FairClassifier: what it says it does is what its decisions do."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import Budget, FairClassifier, Floor, Happiness
-from felicific._program.signals import Label, SoftLabel
+from felicific import Budget, FairClassifier, Floor, Happiness, Score
 from felicific._tables.groups import resolve_groups
 from felicific.exceptions import DataError, GroupError, InfeasibleError
 
@@ -599,7 +598,7 @@ def test_loss_falls_as_the_gap_is_relaxed():
 # Without a lottery
 
 
-@pytest.mark.parametrize("policy", ["label", "soft-label", Label(), SoftLabel()])
+@pytest.mark.parametrize("policy", [Score(bins=3), Score(bins=6)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rounded_decisions_are_what_is_stated(policy, weighted):
     """Without a lottery predict is the argmax, and loss_ and gaps_ are those of the rounded decisions."""
@@ -608,7 +607,9 @@ def test_rounded_decisions_are_what_is_stated(policy, weighted):
     happiness, measures = MEASURES["both"]
     common = {"happiness": happiness, "policy": policy, "sensitive_features": "sex", "random_state": 0}
     drawn = FairClassifier(model, **common).fit(X3, y, sample_weight=weight)
-    rounded = FairClassifier(model, randomize=False, **common).fit(X3, y, sample_weight=weight)
+    rounded = FairClassifier(model, **common | {"policy": replace(policy, randomize=False)}).fit(
+        X3, y, sample_weight=weight
+    )
     score = rounded.predict_proba(X3)
     assert set(np.unique(score)) == {0.0, 1.0}
     assert (score.argmax(axis=1) == drawn.predict_proba(X3).argmax(axis=1)).all()

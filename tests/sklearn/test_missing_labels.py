@@ -182,7 +182,7 @@ def test_what_is_hidden_is_a_range():
         change_cost=one.policy_.change_cost,
     ).fit(X, Y)
     assert two.loss_ == pytest.approx(again.loss_, abs=1e-9)
-    assert two.loss_range_[0] <= one.loss_ <= two.loss_ == two.loss_range_[1]
+    assert two.policy_.loss_range[0] <= one.loss_ <= two.loss_ == two.policy_.loss_range[1]
     assert one.at(max_odds_ratio=math.inf).loss_ >= two.loss_
     assert "at worst" in str(two.policy_)
     wider = two.at(gap=500.0)
@@ -194,7 +194,7 @@ def test_what_is_hidden_is_a_range():
         policy="score",
         change_cost=one.policy_.change_cost,
     ).fit(X, Y)
-    assert wider.loss_range_ == pytest.approx(fitted.loss_range_, abs=1e-9)
+    assert wider.policy_.loss_range == pytest.approx(fitted.policy_.loss_range, abs=1e-9)
     assert wider.policy_.labels.to_dict() == fitted.policy_.labels.to_dict()
     assert two.missing_labels.max_odds_ratio == 2
     with pytest.raises(DataError, match="nothing is hidden"):
@@ -226,7 +226,7 @@ def test_labels_nobody_looks_at_may_be_missing():
     asked = {"happiness": "decision * amount", "loss": "changes", "gap": 100.0, "missing_labels": None}
     found = fair(**asked).fit(X, Y)
     assert found.loss_ == fair(**asked).fit(X).loss_
-    assert not hasattr(found, "labels_")
+    assert found.labels_ is None
 
 
 def test_errors_say_what_to_do():
@@ -320,7 +320,7 @@ def test_known_probabilities_of_nothing_are_refused():
         happiness="decision * amount",
         missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=math.inf),
     )
-    assert bounds.fit(cut, y).loss_range_[0] < bounds.loss_range_[1]
+    assert bounds.fit(cut, y).policy_.loss_range[0] < bounds.policy_.loss_range[1]
 
 
 def test_probabilities_are_checked_where_nobody_lacks_a_label():
@@ -375,10 +375,10 @@ def test_policies_along_a_frontier_know_who_has_a_label():
     one = fair(**money, missing_labels=MissingLabels(label_proba="proba")).fit(X, Y)
     moved = one.at(max_odds_ratio=2).at(gap=600.0)
     other = one.at(gap=600.0).at(max_odds_ratio=2)
-    assert moved.loss_range_[1] == moved.loss_ == moved.policy_.loss
-    assert moved.loss_range_[0] < moved.loss_
+    assert moved.policy_.loss_range[1] == moved.loss_ == moved.policy_.loss
+    assert moved.policy_.loss_range[0] < moved.loss_
     assert "at worst" in str(moved.policy_)
-    assert other.loss_range_ == pytest.approx(moved.loss_range_, abs=1e-9)
+    assert other.policy_.loss_range == pytest.approx(moved.policy_.loss_range, abs=1e-9)
     assert one.frontier_.at(gap=600.0).labels is not None
     with pytest.raises(DataError, match="recalibrated"):
         one.recalibrate(lending(seed=4)[0]).at(max_odds_ratio=2)
@@ -386,7 +386,7 @@ def test_policies_along_a_frontier_know_who_has_a_label():
         **money | {"policy": "individual"},
         missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=2),
     ).fit(X, Y)
-    assert alone.loss_range_[0] < alone.loss_range_[1]
+    assert alone.policy_.loss_range[0] < alone.policy_.loss_range[1]
 
 
 def test_happiness_of_the_label_has_ends_at_every_door():

@@ -184,7 +184,7 @@ def test_lotteries_follow_keys(hours):
     order = np.random.default_rng(1).permutation(2_000)
     rows = people[1_000:].iloc[order]
     assert (fair.predict(rows) == fair.predict(people[1_000:])[order]).all()
-    certain = fair_of(tree, happiness="distributional_parity", gap=0.0, randomize=False).fit(
+    certain = fair_of(tree, happiness="distributional_parity", gap=0.0, policy=Score(randomize=False)).fit(
         X[1_000:], y[1_000:]
     )
     assert certain.share_randomized_ == 0.0
@@ -378,7 +378,8 @@ def test_safe_fits_hold():
             ConstraintError,
             "distributions",
         ),
-        ({"randomize": "no"}, DataError, "True or False"),
+        ({"sees_group": "no"}, DataError, "True or False"),
+        ({"change_cost": 0.1}, DataError, "change_cost=0.1 is not available for amounts"),
     ],
 )
 def test_settings_refused(hours, settings, error, words):

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import make_people
+from helpers import fair_classifier
 from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -47,7 +48,7 @@ def fitted(model="names", library="pandas", **settings):
         "sensitive_features": "group",
     } | settings
     rows = PEOPLE.table(library, NAMES)
-    return FairClassifier(MODELS[model], random_state=0, cv=2, **settings).fit(rows, PEOPLE.y), rows
+    return fair_classifier(MODELS[model], random_state=0, cv=2, **settings).fit(rows, PEOPLE.y), rows
 
 
 @pytest.mark.parametrize("key", ["id", None], ids=["key", "content"])
@@ -185,7 +186,8 @@ def test_groups_named_at_fit_are_remembered(named):
         assert (one.predict(rows) == told.predict(rows)).all()
         assert str(audit(one, rows, PEOPLE.y)) == str(audit(told, rows, PEOPLE.y))
         assert make_scorer()(one, rows, PEOPLE.y) == make_scorer()(told, rows, PEOPLE.y)
-        assert one.frontier_band(rows, PEOPLE.y).gaps(1.0) == told.frontier_band(rows, PEOPLE.y).gaps(1.0)
+        bands = [each.frontier_on(rows, PEOPLE.y, confidence=0.95).gaps(1.0) for each in (one, told)]
+        assert bands[0] == bands[1]
         assert one.recalibrate(rows).gaps_ == told.recalibrate(rows).gaps_
     reports = [one.report(rows, PEOPLE.y).to_dict() for one in (fair, told)]
     assert reports[0]["baseline"] == reports[1]["baseline"]
@@ -254,7 +256,7 @@ def test_what_is_no_table_no_audit_and_no_aggregates(refuses):
             compare(before, after)
     with pytest.raises(TypeError, match="predicted"):
         fair.report(rows, PEOPLE.y, predicted=PEOPLE.y)
-    for method in (fair.report, fair.frontier_on, fair.frontier_band, fair.score):
+    for method in (fair.report, fair.frontier_on, fair.score):
         with refuses(DataError, "LazyFrame", "not a table in memory", remedy="collect"):
             method(lazy, "y")
     with refuses(DataError, "3 is no decision"):

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import skops.io
+from helpers import fair_classifier
 from scipy.optimize import linprog
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -70,7 +71,7 @@ def fitted(model, table=X, y=Y, part=FIT, **settings):
     settings |= {"random_state": 0, "key": "id"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few people cannot hold such a gap on others
-        return FairClassifier(model, **settings).fit(table[part], y[part])
+        return fair_classifier(model, **settings).fit(table[part], y[part])
 
 
 def svc():
@@ -117,7 +118,7 @@ def test_the_same_cells_give_the_same_policy_as_probabilities(map_, happiness):
     assert own.gaps_ == pytest.approx(other.gaps_, abs=1e-9)
     assert own.policy_.change_cost == other.policy_.change_cost
     assert np.allclose(own.predict_proba(table), other.predict_proba(table), atol=1e-9)
-    assert own.outcomes_["baseline"].loss == other.outcomes_["baseline"].loss
+    assert own.impact_["baseline"].loss == other.impact_["baseline"].loss
 
 
 def test_a_rising_function_changes_nothing():
@@ -170,7 +171,7 @@ def test_stated_numbers_are_those_of_the_decisions(fair):
     means = [probabilities[group == g].mean() for g in ("f", "m")]
     assert max(fair.gaps_.values()) == pytest.approx(abs(means[0] - means[1]), abs=1e-9)
     assert max(fair.gaps_.values()) <= 0.05 + 1e-9
-    baseline = fair.outcomes_["baseline"].loss
+    baseline = fair.impact_["baseline"].loss
     assert baseline == pytest.approx((fair.estimator_.predict(X[FEATURES][FIT]) != y).mean())
 
 
@@ -304,7 +305,7 @@ def test_the_models_own_threshold_is_the_boundary():
     fixed.fit(X[FEATURES][TRAIN], Y[TRAIN])
     own = fitted(FrozenEstimator(fixed), gap=1.0)
     assert own.policy_.signal.boundary == pytest.approx(0.4, abs=0.02)
-    assert own.outcomes_["baseline"].loss == pytest.approx((fixed.predict(X[FEATURES][FIT]) != Y[FIT]).mean())
+    assert own.impact_["baseline"].loss == pytest.approx((fixed.predict(X[FEATURES][FIT]) != Y[FIT]).mean())
     values = fixed.decision_function(X[FEATURES][TEST])
     people = People.of(X[TEST], own._fitted.problem, group=X.sex[TEST].to_numpy(), score=values)
     assert np.array_equal(own.policy_.reading(people).predictions(), fixed.predict(X[FEATURES][TEST]))
@@ -427,7 +428,7 @@ def test_frontier_recalibration_certificate_verdict_and_report(fair):
     policy = report.to_dict()["policy"]
     assert policy["boundary"] == 0.5
     assert [value for _, value in policy["values"]][1] == 0.0
-    found = fair.frontier_band(X[TEST], Y[TEST])
+    found = fair.frontier_on(X[TEST], Y[TEST], confidence=0.95)
     values = fair.estimator_.decision_function(X[FEATURES][TEST])
     same = fair.frontier_.band(
         values, X[TEST], Y[TEST], happiness="statistical_parity", sensitive_features="sex"

@@ -81,7 +81,7 @@ def certify_amounts(
     problem = fitted.problem
     assert fitted.people is not None, "people are there while they are fitted to"
     before = _persons(problem, fitted.people, fitted.policy, weight_kind)
-    trial = Trial("auto", confidence, problem.comparisons, before)
+    trial = Trial(confidence, problem.comparisons, before)
     chosen: _Test | None = None
     for aim in AIMS.tolist():
         candidate = fitted.moved({name: aim * width for name, width in problem.widths_asked.items()})

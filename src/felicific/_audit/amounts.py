@@ -138,7 +138,7 @@ def with_parity(found: Audit, problem: AmountsProblem) -> Audit:
         return found
     distributions = found.persons.distributions
     assert distributions is not None, "amounts were audited"
-    together = (1.0 - found.confidence) / (len(found.measures) + 1 if found.simultaneous else 1)
+    together = 1.0 - found.confidence
     part = parity_audit(found.persons, distributions, problem.parity, problem.parity_gap, together)
     notes = []
     if (

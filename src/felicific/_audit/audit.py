@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -71,9 +71,6 @@ from felicific._tables.memory import (
 from felicific._typing import Array, Floats, GapLike, LossLike, Table
 from felicific.exceptions import DataError, GroupWarning, HappinessError
 
-#: What ``method=`` may say.
-METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
-
 #: What is said of probabilities that are audited as they are.
 LOTTERY = (
     "The decisions are probabilities, so everybody is taken to face a lottery with them. If they are what a model "
@@ -103,8 +100,6 @@ def audit(
     baseline: Any = None,
     group_proba: Any = None,
     confidence: float = 0.95,
-    method: Literal["auto", "t", "hall", "exact", "bernstein", "betting"] = "auto",
-    simultaneous: bool = False,
 ) -> Audit:
     """Measure what decisions do to groups of people, with intervals.
 
@@ -162,13 +157,11 @@ def audit(
         of more than 1 every number that looks at labels also has ``bounds``. A table that is not in memory has to be
         collected first.
     confidence : float, default=0.95
-        With which every interval is to hold the truth.
-    method : {"auto", "t", "hall", "exact", "bernstein", "betting"}
-        How intervals are made. ``"auto"`` takes Clopper-Pearson for values that are 0 or 1, betting (in large groups
-        and in tables that are not in memory empirical Bernstein) when ``bounds`` of the happiness are known, and t
-        otherwise; and for the gap the studentised range, unless some group has too few successes or failures for it.
-    simultaneous : bool, default=False
-        Whether the gaps of all measures hold together with this confidence, and likewise all group means.
+        With which every interval is to hold the truth: that of each group's mean by itself, that of a gap for all
+        groups together. Whoever reads several gaps at once divides: ``1 - 0.05 / 6`` for six. Intervals are by
+        Clopper-Pearson for values that are 0 or 1, by bets (in large groups and in tables that are not in memory by
+        empirical Bernstein) where ``bounds`` of the happiness are known, and by t otherwise; of a gap by the
+        studentised range, unless some group has too few successes or failures for it.
 
     Returns
     -------
@@ -195,8 +188,6 @@ def audit(
     (10.7, 19.3)
     """
     confidence = check_confidence(confidence)
-    if method not in METHODS:
-        raise DataError(f"There is no method {method!r}.", f"Choose one of {', '.join(map(repr, METHODS))}.")
     said = None if missing_labels is None else resolve_missing_labels(missing_labels)
     columns = Columns(
         sensitive_features,
@@ -245,18 +236,15 @@ def audit(
         persons,
         widths,
         confidence=confidence,
-        method=method,
-        simultaneous=bool(simultaneous),
         loss_name=problem.loss.name,
         unlabelled=asked.unlabelled,
-        further=1 if isinstance(problem, AmountsProblem) and problem.parity else 0,
     )
     if isinstance(problem, AmountsProblem):
         found = with_parity(found, problem)
     found = replace(found, labels=labels)
     decider = policy or beside.policy
     if decider is not None:
-        found = replace(found, requirements=judged(found, decider, means, method))
+        found = replace(found, requirements=judged(found, decider, means))
     shown = all(part.test is None or part.test.verdict == "at most" for part in found.measures)
     alone = _alone(persons)
     if alone:
@@ -271,7 +259,7 @@ def audit(
     ]
     notes += [] if labels is None else notes_of(labels)
     notes += beside.notes(persons, widths, shown)
-    look = "" if alone else _one_look(found, method, of_amounts=problem.of_amounts)
+    look = "" if alone else _one_look(found, of_amounts=problem.of_amounts)
     return replace(found, notes=tuple(notes), one_look=look)
 
 
@@ -299,10 +287,10 @@ def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], li
     return widths, notes
 
 
-def _one_look(found: Audit, method: str, *, of_amounts: bool) -> str:
+def _one_look(found: Audit, *, of_amounts: bool) -> str:
     """What is said where gaps are tested: how sure it is holds for one test, and not for many of them."""
     allowed = [part.test.at_most for part in found.measures if part.test is not None]
-    usual = found.confidence == 0.95 and method == "auto" and not found.simultaneous
+    usual = found.confidence == 0.95
     return one_look(allowed, by_default=usual, of_amounts=of_amounts)
 
 

@@ -289,8 +289,8 @@ def _believing(audit: Audit, told: Debiased) -> Audit:
         return audit
     own = replace(persons.debiased, chances=told.chances, standing=told.standing)
     widths = [math.inf if part.test is None else part.test.at_most for part in audit.measures]
-    how: dict[str, Any] = {"confidence": audit.confidence, "simultaneous": audit.simultaneous}
-    return measure_people(revalued(replace(persons, debiased=own)), widths, **how, loss_name=audit.loss_name)
+    people = revalued(replace(persons, debiased=own))
+    return measure_people(people, widths, confidence=audit.confidence, loss_name=audit.loss_name)
 
 
 def _remarks(before: Audit, after: Audit, measures: tuple[Change, ...], level: float) -> list[str]:
@@ -396,7 +396,7 @@ def _share(paired: EachPerson, other: EachPerson, j: int, sign: float, alpha: fl
         rates=np.ones(1, dtype=bool),
         reach=paired.reach[:, [j, -1]],
     )
-    return dict(zip(paired.groups, sample_of(rated, 0, "auto").intervals(alpha), strict=True))
+    return dict(zip(paired.groups, sample_of(rated, 0).intervals(alpha), strict=True))
 
 
 def _change_of_distributions(before: Audit, after: Audit, known: int, alpha: float) -> tuple[Change, ...]:

@@ -45,35 +45,28 @@ def measure_people(
     allowed: list[float],
     *,
     confidence: float = 0.95,
-    method: str = "auto",
-    simultaneous: bool = False,
     loss_name: str = "",
     unlabelled: int = 0,
     gaps_together: int = 1,
-    further: int = 0,
 ) -> Audit:
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none).
 
     ``unlabelled`` are the rows whose labels are missing, where the loss is left out for that. So many
-    ``gaps_together`` hold with this confidence; so many ``further`` measures are measured elsewhere.
+    ``gaps_together`` hold with this confidence.
     """
     (n_groups, n_measures), known = persons.sample.n.shape, known_groups(persons)
     alpha = 1.0 - confidence
-    every = n_measures + further
-    apart = alpha / (n_groups * every) if simultaneous else alpha
-    together = alpha / (every if simultaneous else gaps_together)
     measures = tuple(
-        _set_aside(_audit_measure(persons, j, known, method, apart, together, allowed[j]))
+        _set_aside(_audit_measure(persons, j, known, alpha, alpha / gaps_together, allowed[j]))
         for j in range(n_measures)
     )
-    loss = measure_loss(persons, method)
+    loss = measure_loss(persons)
     return Audit(
         measures=measures,
         loss=None if loss is None else loss.intervals(alpha)[0],
         groups=persons.groups,
         rows=persons.rows,
         confidence=confidence,
-        simultaneous=simultaneous,
         notes=tuple(_notes(persons, known, measures, unlabelled)),
         persons=persons,
         loss_name=loss_name,
@@ -85,7 +78,6 @@ def judged(
     found: Audit,
     policy: Policy | Stated,
     baseline: Floats | None,
-    method: str = "auto",
     *,
     of_baseline: bool = False,
 ) -> tuple[RequirementAudit, ...]:
@@ -96,10 +88,10 @@ def judged(
     alpha = 1.0 - found.confidence
 
     def compare(persons: Persons, j: int, places: Codes) -> MeasureAudit:
-        return _audit_measure(persons, j, places, method, alpha, alpha, math.inf)
+        return _audit_measure(persons, j, places, alpha, alpha, math.inf)
 
     stated = policy if isinstance(policy, Stated) else Stated.of(policy)
-    return Judge(found, stated, baseline, method, compare, of_baseline).rows()
+    return Judge(found, stated, baseline, compare, of_baseline).rows()
 
 
 def _set_aside(part: MeasureAudit) -> MeasureAudit:
@@ -113,13 +105,12 @@ def _audit_measure(
     persons: Persons,
     j: int,
     known: Codes,
-    method: str,
     apart: float,
     together: float,
     allowed: float,
 ) -> MeasureAudit:
-    everyone, measure = sample_of(persons, j, method), persons.measures[j]
-    how = (method, apart, together, allowed)
+    everyone, measure = sample_of(persons, j), persons.measures[j]
+    how = (apart, together, allowed)
     held = np.flatnonzero(everyone.sample.n > 0)
     if len(held) == len(persons.groups) and len(known) > 1:
         return _measured(measure, persons.groups, everyone, known, *how)
@@ -132,7 +123,6 @@ def _without_some(
     found: Sampled,
     held: Codes,
     known: Codes,
-    method: str,
     apart: float,
     together: float,
     allowed: float,
@@ -142,7 +132,7 @@ def _without_some(
     none = replace(NOBODY, low=low, high=high)
     some, compared = tuple(groups[z] for z in held), np.flatnonzero(np.isin(held, known))
     if len(compared) > 1:
-        part = _measured(measure, some, found, compared, method, apart, together, allowed)
+        part = _measured(measure, some, found, compared, apart, together, allowed)
     else:
         means = dict(zip(some, _with_unknown(found.intervals(apart), compared), strict=True))
         note = "one group only" if len(known) < 2 else "fewer than two groups have somebody counted"
@@ -166,15 +156,14 @@ def _measured(
     groups: tuple[Any, ...],
     everyone: Sampled,
     known: Codes,
-    method: str,
     apart: float,
     together: float,
     allowed: float,
 ) -> MeasureAudit:
     found = everyone if len(known) == len(groups) else everyone.only(known)
     sample, n_groups = found.sample, len(known)
-    # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
-    by_range = found.ends is None and (found.method in ("t", "hall") or (method == "auto" and found.normal))
+    # The studentised range, where it may be trusted.
+    by_range = found.ends is None and (found.method == "t" or found.normal)
     span = (
         range_interval(found.pairs, together)
         if by_range

@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, Persons, bounds_of, not_one_by_one
+from felicific._audit.persons import EachPerson, Persons, bounds_of
 from felicific._audit.result import Interval, make_intervals
 from felicific._statistics.betting import Betting
 from felicific._statistics.gaps import range_p_values
 from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, with_added
 from felicific._typing import Codes, Floats, Truths
-from felicific.exceptions import DataError, HappinessError
 
 #: What is said of a fraction of which a lottery decides who is counted.
 DELTA = ", delta method of a ratio of means"
@@ -172,12 +171,12 @@ class Sampled:
         return notes
 
 
-def sample_of(persons: Persons, j: int, method: str = "auto") -> Sampled:
-    """One measure by the method that was asked for, if it can be had, or by the best there is."""
-    return _measured(persons, j, persons.sample.take(j), method)
+def sample_of(persons: Persons, j: int, *, large: bool = False) -> Sampled:
+    """One measure by the best method there is, or as a ``large`` sample."""
+    return _measured(persons, j, persons.sample.take(j), large=large)
 
 
-def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Sampled:
+def _measured(persons: Persons, j: int, sample: Sample, *, large: bool = False) -> Sampled:
     """One measure, of which the sample is given."""
     kept: dict[int, Floats] = {}
 
@@ -187,13 +186,13 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Sampled:
         return kept[z]
 
     origin = float(persons.origin[j])
-    chosen, rate = _choose(method, persons, j, sample.n), bool(persons.rates[j])
+    chosen, rate = "t" if large else _choose(persons, j, sample.n), bool(persons.rates[j])
     if is_debiased(persons, j):
         bounds = bounds_of(persons, j)
         found = Sampled(_within(sample, bounds), origin, chosen, bounds, values, words_after=DEBIASED)
         ends = _ends(persons)
         return replace(
-            found, ends=ends and (_measure_at(ends[0], j, chosen), _measure_at(ends[1], j, chosen))
+            found, ends=ends and (sample_of(ends[0], j, large=True), sample_of(ends[1], j, large=True))
         )
     if persons.randomized and persons.measures[j].over:
         return Sampled(sample, origin, chosen, bounds_of(persons, j), values, words_after=DELTA)
@@ -216,47 +215,36 @@ def _ends(persons: Persons) -> tuple[EachPerson, EachPerson] | None:
     return persons.ends if isinstance(persons, EachPerson) else None
 
 
-def _measure_at(end: EachPerson, j: int, method: str) -> Sampled:
-    """One end of a measure."""
-    return _measured(end, j, end.sample.take(j), method)
-
-
 def _within(sample: Sample, bounds: tuple[float, float] | None) -> Sample:
     """Means within bounds that are known, which those of debiased values may leave."""
     return sample if bounds is None else replace(sample, mean=np.clip(sample.mean, *bounds))
 
 
-def measure_loss(persons: Persons, method: str = "auto") -> Sampled | None:
-    """The loss of all people together, by the best method there is; None when it is not known.
-
-    A large-sample method, or Bernstein's, that is asked for takes the place of another that is not exact.
-    """
+def measure_loss(persons: Persons) -> Sampled | None:
+    """The loss of all people together, by the best method there is; None when it is not known."""
     sample = persons.loss_sample
-    return None if sample is None else _measured_loss(persons, sample, method)
+    return None if sample is None else _measured_loss(persons, sample)
 
 
-def _measured_loss(persons: Persons, sample: Sample, asked: str = "auto") -> Sampled:
+def _measured_loss(persons: Persons, sample: Sample) -> Sampled:
     def values(_: int) -> Floats:
         return persons.loss_values()
 
     bounds = persons.loss_bounds if persons.loss_bounds is None or np.ptp(persons.loss_bounds) else None
     if is_debiased(persons, -1):
-        method = asked if asked == "hall" else "t"
-        found = Sampled(_within(sample, bounds), 0.0, method, bounds, values, words_after=DEBIASED)
+        found = Sampled(_within(sample, bounds), 0.0, "t", bounds, values, words_after=DEBIASED)
         ends = _ends(persons)
-        return replace(found, ends=ends and (_loss_at(ends[0], method), _loss_at(ends[1], method)))
+        return replace(found, ends=ends and (_loss_at(ends[0]), _loss_at(ends[1])))
     method = _best(persons, persons.loss_rate, bounds, sample.n)
-    if (asked in ("t", "hall") and method != "exact") or (asked == "bernstein" and method == "betting"):
-        method = asked
     if persons.loss_rate and not persons.countable:
         method = "added" if method == "t" else method
     return Sampled(sample, 0.0, method, bounds, values)
 
 
-def _loss_at(end: EachPerson, method: str) -> Sampled:
+def _loss_at(end: EachPerson) -> Sampled:
     """One end of the loss."""
     assert end.loss_sample is not None, "the loss is known"
-    return _measured_loss(end, end.loss_sample, method)
+    return _measured_loss(end, end.loss_sample)
 
 
 def _best(persons: Persons, rate: bool, bounds: tuple[float, float] | None, n: Floats) -> str:
@@ -310,7 +298,7 @@ def _cautious(ways: Sequence[EachPerson], tail: float) -> Known:
     for j in range(n_measures):
         for part in _alike(ways, j):
             columns = part * n_measures + j
-            measured = _measured(ways[part[0]], j, sample.take(columns), "auto")
+            measured = _measured(ways[part[0]], j, sample.take(columns))
             least, most = (limits.reshape(groups, -1) + measured.origin for limits in measured.cautious(tail))
             low[:, columns], high[:, columns] = least, most
     shape = (groups, n_ways, n_measures)
@@ -348,44 +336,9 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
     return sample.mean[0], low, high
 
 
-def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
-    measure, bounds = persons.measures[j], persons.measures[j].bounds
-    if is_debiased(persons, j):
-        if method in ("auto", "t", "hall"):
-            return "t" if method == "auto" else method
-        raise HappinessError(
-            f"Labels are missing, {measure.name!r} looks at them, and values that are debiased for it are neither "
-            f"rates nor within bounds, so method={method!r} does not apply.",
-            "Use method='t' or 'hall'.",
-        )
-    if persons.randomized and measure.over:
-        if method in ("auto", "t", "hall"):
-            return "t" if method == "auto" else method
-        raise HappinessError(
-            f"Who is counted by {measure.name!r} is decided at random, and there is no distribution-free bound for a "
-            f"ratio yet, so method={method!r} does not apply.",
-            "Use method='t' or 'hall', or audit decisions that were taken.",
-        )
-    if method == "auto":
-        return _best(persons, bool(persons.rates[j]), bounds, n)
-    if method in ("exact", "bernstein", "betting") and not persons.countable:
-        why = "the weights are sampling weights" if persons.clusters is None else "the rows come in clusters"
-        raise DataError(
-            f"method={method!r} counts independent people, and {why}.",
-            "Use method='t' or 'hall', which go by how much rows, or clusters, vary.",
-        )
-    if method == "betting" and not persons.one_by_one:
-        raise not_one_by_one()
-    if method == "exact" and not persons.rates[j]:
-        raise HappinessError(
-            f"The values of {measure.name!r} are not declared to be 0 or 1, or some decisions are random, so "
-            "method='exact' does not apply.",
-            "If they can be nothing else, write a comparison, or declare a rate; or use method='betting' with "
-            "bounds=, or method='t'.",
-        )
-    if method in ("bernstein", "betting") and bounds is None:
-        raise HappinessError(
-            f"method={method!r} needs to know the range of {measure.name!r}.",
-            "State bounds= of the happiness, or use method='t'.",
-        )
-    return method
+def _choose(persons: Persons, j: int, n: Floats) -> str:
+    """By large samples where labels are missing or who is counted is random; else the best there is."""
+    measure = persons.measures[j]
+    if is_debiased(persons, j) or (persons.randomized and measure.over):
+        return "t"
+    return _best(persons, bool(persons.rates[j]), measure.bounds, n)

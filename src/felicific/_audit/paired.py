@@ -71,7 +71,7 @@ def change_of_means(
     paired: EachPerson, measure: Measure, j: int, alpha: float, *, bets: bool = True
 ) -> list[Interval]:
     """Intervals of every group's mean change; without ``bets``, which take their time, by large samples."""
-    found, reach = sample_of(paired, j, "t"), paired.reach[:-1, j]
+    found, reach = sample_of(paired, j, large=True), paired.reach[:-1, j]
     span = None if measure.over or not bets else _width(measure.bounds)
     return _intervals(found, reach, span, paired.countable, alpha)
 
@@ -80,8 +80,8 @@ def change_of_gap(
     one: EachPerson, other: EachPerson, paired: EachPerson, j: int, known: Codes, alpha: float
 ) -> Interval:
     """The gap afterwards minus the gap before; ``known`` are the groups that are compared."""
-    found, measure = sample_of(paired, j, "t"), other.measures[j]
-    was, is_ = (sample_of(persons, j, "t").only(known) for persons in (one, other))
+    found, measure = sample_of(paired, j, large=True), other.measures[j]
+    was, is_ = (sample_of(persons, j, large=True).only(known) for persons in (one, other))
     changed = with_changed(found.sample, paired.reach[:-1, j]).only(known)
     widest = measure.widest
     low, high = -widest, widest

@@ -28,7 +28,7 @@ from felicific._statistics.distributions import Distributions
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import of_few, sample_of, side_by_side
 from felicific._typing import Array, Codes, Floats, Truths
-from felicific.exceptions import DataError, GroupError, HappinessError
+from felicific.exceptions import GroupError, HappinessError
 
 
 def bounds_of(persons: Persons, j: int) -> tuple[float, float] | None:
@@ -400,12 +400,12 @@ class SummedPersons:
         return None
 
     def values_of(self, z: int, j: int) -> Floats:
-        """Nobody knows them."""
-        raise not_one_by_one()
+        """Nobody knows them, and nobody asks: bets are on people in memory."""
+        raise AssertionError("sums hold no single values")
 
     def loss_values(self) -> Floats:
-        """Nobody knows them."""
-        raise not_one_by_one()
+        """Nobody knows them, and nobody asks: bets are on people in memory."""
+        raise AssertionError("sums hold no single values")
 
 
 #: People of positive weight with what decisions do to them: each of them, or sums over them.
@@ -744,11 +744,3 @@ def expected_value(values: Floats, probabilities: Floats, origin: float) -> Floa
     for d, value in enumerate(values):
         expected += probabilities[:, d] * (value - origin)
     return expected
-
-
-def not_one_by_one() -> DataError:
-    """The error of a method that looks at one person after the other."""
-    return DataError(
-        "method='betting' looks at one person after the other, and the table is not in memory.",
-        "Use method='bernstein' or 'auto', or collect the table first.",
-    )

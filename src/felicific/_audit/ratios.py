@@ -317,15 +317,14 @@ def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
     persons, least = found.persons, check_min_people(min_people)
     compared = _Compared.of(persons, between, least)
     sample, parts, refused = compared.sample(persons), [], {}
-    shared = len(persons.measures) if found.simultaneous else 1
-    alpha = (1.0 - found.confidence) / shared
+    alpha = 1.0 - found.confidence
     for j, measure in enumerate(persons.measures):
         if found.measures[j].gap is None:
             continue  # groups are not compared by it
         try:
             _refuse_idle(persons, measure)
             _refuse_open(persons, j)
-            parts.append(_measure(persons, j, sample, compared, alpha, found.simultaneous))
+            parts.append(_measure(persons, j, sample, compared, alpha))
         except ConstraintError as error:
             refused[measure.name] = error
     return Ratios(tuple(parts), refused, between, least, found.confidence)
@@ -349,9 +348,7 @@ def _refuse_open(persons: Persons, j: int) -> None:
         )
 
 
-def _measure(
-    persons: Persons, j: int, sample: Sample, compared: _Compared, alpha: float, simultaneous: bool
-) -> RatioAudit:
+def _measure(persons: Persons, j: int, sample: Sample, compared: _Compared, alpha: float) -> RatioAudit:
     measure, rate, origin = persons.measures[j], bool(persons.rates[j]), float(persons.origin[j])
     _refuse_negative(persons, j)
     every = sample.take(j)
@@ -367,7 +364,7 @@ def _measure(
             "Where nobody gets anything, compare groups by something that somebody gets.",
         )
     names = [compared.unions[z].name for z in shown]
-    low, high = limits_to_highest(known, alpha / (len(shown) if simultaneous else 1), rate=rate)
+    low, high = limits_to_highest(known, alpha, rate=rate)
     ends = smallest_limits(known, alpha, rate=rate)
     top, bottom = int(known.mean.argmax()), int(known.mean.argmin())
     ratio = known.mean / known.mean[top]

@@ -64,8 +64,6 @@ class Judge:
         What was asked for.
     baseline : array of shape (groups, measures), or None
         Group means of the baseline's decisions about these people.
-    method : str
-        How intervals are made.
     compare : callable
         How gaps are audited.
     of_baseline : bool
@@ -75,7 +73,6 @@ class Judge:
     found: Audit
     policy: Stated
     baseline: Floats | None
-    method: str
     compare: Compare
     of_baseline: bool = False
 
@@ -159,8 +156,8 @@ class Judge:
             assert gap is not None, "a gap is what was asked for"
             return gap
         if asked.statistic == "mean":
-            return sample_of(merged, j, self.method).only(held).intervals(alpha)[0]
-        if sample_of(merged, j, "auto").ends is not None:
+            return sample_of(merged, j).only(held).intervals(alpha)[0]
+        if sample_of(merged, j).ends is not None:
             return replace(_unknown(OPEN), low=0.0, high=1.0)
         rate, sample = bool(merged.rates[j]), merged.sample.take(j).only(held)
         sample = replace(sample, mean=sample.mean + merged.origin[j])

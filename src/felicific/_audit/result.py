@@ -225,9 +225,7 @@ class Audit(Displayed):
     rows : int
         How many rows were audited.
     confidence : float
-        With which every interval holds; see ``simultaneous``.
-    simultaneous : bool
-        Whether the gaps of all measures hold together, and likewise all group means.
+        With which every interval holds: of a group's mean by itself, of a gap for all groups together.
     notes : tuple of str
         What to beware of.
     loss_name : str
@@ -261,7 +259,6 @@ class Audit(Displayed):
     groups: tuple[Any, ...]
     rows: int
     confidence: float
-    simultaneous: bool
     notes: tuple[str, ...]
     persons: Persons = field(repr=False)
     loss_name: str = ""
@@ -357,7 +354,6 @@ class Audit(Displayed):
         labels = {} if self.labels is None else {"labels": _labels_to_dict(self.labels)}
         return {
             "confidence": self.confidence,
-            "simultaneous": self.simultaneous,
             "rows": self.rows,
             "groups": plain_all(self.groups),
             "measures": [_measure_to_dict(found) for found in self.measures],
@@ -658,8 +654,7 @@ def _how(loss: Interval) -> str:
 
 
 def _title(found: Audit) -> str:
-    together = ", all gaps together" if found.simultaneous else ""
-    return f"Audit of {found.rows:,} rows, confidence {found.confidence:.6g}{together}"
+    return f"Audit of {found.rows:,} rows, confidence {found.confidence:.6g}"
 
 
 def _text(found: Audit) -> list[str]:

@@ -284,7 +284,7 @@ class Assessment:
 
     def _gap(self, persons: EachPerson, j: int, alpha: float) -> Interval:
         """The gap, by large samples."""
-        found, compared = sample_of(persons, j, "t").only(self.compared), self.compared
+        found, compared = sample_of(persons, j, large=True).only(self.compared), self.compared
         widest = persons.measures[j].widest
         low, high = (
             range_interval(found.pairs, alpha, corrected=True)
@@ -297,7 +297,7 @@ class Assessment:
     @staticmethod
     def _means(persons: EachPerson, j: int, alpha: float) -> list[Interval]:
         """Means of every group, by large samples."""
-        found = sample_of(persons, j, "t")
+        found = sample_of(persons, j, large=True)
         low, high = found.cautious(alpha / 2.0)
         sample, origin = found.sample, found.origin
         estimates = np.where(sample.n > 0, sample.mean + origin, np.nan)

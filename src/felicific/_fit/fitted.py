@@ -175,7 +175,6 @@ class Fitted(ABC):
         fitted: Persons,
         held_out: Callable[[Policy], Persons],
         confidence: float,
-        method: str,
     ) -> Self:
         """The loosest policy of the frontier that is shown to meet what was ``asked``; this one aims at no more.
 
@@ -185,7 +184,7 @@ class Fitted(ABC):
             [share for one in some.kept for share in one.shares(some.measures, self.policy.groups)]
             for some in (asked, self.problem)
         )
-        trial = Trial(method, confidence, asked.comparisons, fitted, tuple(shares))
+        trial = Trial(confidence, asked.comparisons, fitted, tuple(shares))
         policy, certificate = certify(self.policy, self.frontier, trial, held_out, self.finished)
         said: dict[str, dict[str, Any]] = {
             aim.words: {"words": told.words, "upper": told.at_most}

@@ -37,7 +37,7 @@ from felicific._problem.unions import Attribute, Union, compared
 from felicific._statistics.gaps import limits_name, range_name, range_quantile, ratio_shown
 from felicific._statistics.pairs import PAIRS, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
-from felicific.exceptions import CertificateError, ConstraintError, DataError, HappinessError
+from felicific.exceptions import CertificateError, ConstraintError
 
 #: Candidates in the sequence, and how many margins below the gap that was asked for it starts.
 STEPS, REACH = 21, 3.0
@@ -61,11 +61,7 @@ LARGE_RATIO = "t test of every pair of means (large samples)"
 HELD_OUT = 0.6
 
 
-#: What ``method=`` of a safe fit may say.
-TESTS = ("auto", "t", "betting")
-
-
-def check_certifiable(gap: Any, problem: Problem, method: str) -> None:
+def check_certifiable(gap: Any, problem: Problem) -> None:
     """Refuse at once what no number of rows could show, and what no test is there for."""
     if not problem.comparisons:
         raise ConstraintError(
@@ -92,24 +88,6 @@ def check_certifiable(gap: Any, problem: Problem, method: str) -> None:
                 f"Of {measure.name!r} no gap can be shown: there is no distribution-free bound for a ratio yet.",
                 "Leave confidence= out, and audit the policy on rows it has not seen.",
             )
-        if method == "betting" and measure.bounds is None:
-            raise HappinessError(
-                f"method='betting' needs to know the range of {measure.name!r}.",
-                "State bounds= of the happiness, or use method='t'.",
-            )
-
-
-def check_method(method: Any, confidence: float | None) -> None:
-    """Refuse a test that is none, or one that nothing is tested by."""
-    if method not in TESTS:
-        raise DataError(
-            f"There is no test by method={method!r}.", f"Choose one of {', '.join(map(repr, TESTS))}."
-        )
-    if method != "auto" and confidence is None:
-        raise DataError(
-            f"method={method!r} says how a gap is shown, and nothing is to be shown.",
-            "Give confidence= with it, or leave it out.",
-        )
 
 
 def split(
@@ -218,8 +196,6 @@ class Trial:
 
     Attributes
     ----------
-    method : {"auto", "t", "betting"}
-        By bets on pairs of people, by large samples, or by bets where bounds are known.
     confidence : float
         One minus the probability of returning a policy that violates a gap or the stated loss.
     claims : tuple of ComparedMeans
@@ -231,7 +207,6 @@ class Trial:
         Shares of people to be shown.
     """
 
-    method: str
     confidence: float
     claims: tuple[ComparedMeans, ...]
     fitted: Persons
@@ -283,7 +258,7 @@ class Trial:
         for share in self.shares:
             everyone = [Union("everyone", tuple(range(len(persons.groups))))]
             people = persons if share.z is not None else regrouped(persons, everyone)
-            sampled = sample_of(people, share.j)  # a share has bounds, so whatever the method of gaps
+            sampled = sample_of(people, share.j)
             z, limits = share.z or 0, sampled.cautious(self.level)
             mean, high = (float(part[z] + sampled.origin) for part in (sampled.sample.mean, limits[1]))
             surely = persons.countable and sampled.words_after != DEBIASED
@@ -293,21 +268,9 @@ class Trial:
     def _shows(self, persons: Persons, claim: ComparedMeans, salt: str) -> Shown:
         j = claim.j
         persons, fitted = self._compared(claim, persons)
-        debiased = bool(persons.debiased_at[j])
-        betting = self.method != "t" and persons.measures[j].bounds is not None and persons.countable
-        betting = betting and not debiased
-        if self.method == "betting" and debiased:
-            raise DataError(
-                "method='betting' bets on values within bounds, and labels that are missing leave none of "
-                f"{persons.measures[j].name!r}, which looks at them.",
-                "Use method='t'.",
-            )
-        if self.method == "betting" and not betting:
-            raise DataError(
-                "method='betting' bets on people one by one, and weights or clusters leave none.",
-                "Use method='t', or rows that are people of their own.",
-            )
-        found = sample_of(persons, j, "auto" if betting else "t")
+        betting = persons.measures[j].bounds is not None and persons.countable
+        betting = betting and not persons.debiased_at[j]
+        found = sample_of(persons, j)
         part = found.pairs
         means = part.mean + found.origin
         size = 1.0 if claim.ratio == 1.0 else float(means.max()) or 1.0
@@ -338,7 +301,7 @@ class Trial:
         self, found: Sampled, claim: ComparedMeans, fitted: EachPerson, salt: str
     ) -> tuple[bool, str]:
         # What is rare may be missing among those held out: those fitted on are looked at too.
-        before = sample_of(fitted, claim.j, "t")
+        before = sample_of(fitted, claim.j)
         if not found.normal or (before.skewed.any() and not before.rate):
             return False, TOO_SKEWED
         if found.ends is not None:
@@ -352,7 +315,7 @@ class Trial:
 
     def loss_bound(self, persons: Persons, candidates: int) -> tuple[float | None, bool]:
         """Upper limit of the mean loss of whichever candidate was chosen; and whether it is by large samples."""
-        loss = measure_loss(persons, "t" if self.method == "t" else "auto")
+        loss = measure_loss(persons)
         if loss is None:
             return None, False
         tail = LOSS_SHARE * self.gamma / candidates

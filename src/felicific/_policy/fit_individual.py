@@ -99,7 +99,7 @@ def calibrated(individual: Individual, people: People) -> Calibration:
 
 def check_calibration(problem: Problem, individual: Individual) -> None:
     """Refuse a calibration by group where the group is not seen."""
-    if not problem.sees_group and individual != Individual():
+    if not problem.sees_group and individual.calibration != Individual().calibration:
         raise DataError(
             f"Individual(calibration={individual.calibration!r}) calibrates group by group, and the group is not seen.",
             "Leave the calibration out, or let the policy see the group.",

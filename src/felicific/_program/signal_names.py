@@ -34,7 +34,7 @@ def resolve_policy(policy: Any) -> Signal | Individual:
     if isinstance(policy, ValueCells):
         raise DataError(
             "These are bins of a decision function, which FairClassifier alone cuts and sums up.",
-            "Use fair.frontier_on(X, y) and fair.frontier_band(X, y), or policy='score'.",
+            "Use fair.frontier_on(X, y), or policy='score'.",
         )
     raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
 
@@ -92,6 +92,11 @@ def resolve_signal(policy: Any) -> Signal:
         raise DataError(
             "An individual policy needs the people themselves, not only sums over them.",
             "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
+        )
+    if isinstance(signal, Score) and not signal.randomize:
+        raise DataError(
+            "randomize=False rounds the decisions of single people, of whom sums know nothing.",
+            "Leave it out, or use FairClassifier.",
         )
     return signal
 

@@ -39,6 +39,14 @@ class Individual:
     calibration : {"isotonic", "sigmoid", "none"}, default="isotonic"
         How the model's probabilities are calibrated, group by group, on the fitted rows. A measure that ignores
         the label needs no probabilities.
+    group_proba : fitted classifier of the group, {group: column of X}, or None
+        How likely each group is, where the policy does not see the group (``sees_group=False``). A classifier must have
+        been fitted on other rows than those passed to ``fit``, which cannot be checked in general: one that knows these
+        rows is too sure of them, and the gap on new people is wider than stated. With None a model of the group is
+        fitted in folds (``cv``): everybody is believed about by the one that left them out, and new people by the
+        average of all.
+    randomize : bool, default=True
+        False gives each person the most probable decision; the gap asked for may then be exceeded.
 
     Examples
     --------
@@ -56,6 +64,8 @@ class Individual:
     """
 
     calibration: Literal["isotonic", "sigmoid", "none"] = "isotonic"
+    group_proba: Any = None
+    randomize: bool = True
     kind: ClassVar[str] = "individual"
     needs_proba: ClassVar[bool] = True
     sees_x: ClassVar[bool] = True
@@ -67,6 +77,12 @@ class Individual:
                 f"Individual(calibration={self.calibration!r}).",
                 f"Choose one of {', '.join(map(repr, CALIBRATIONS))}.",
             )
+        _check_randomize(self.randomize)
+
+
+def _check_randomize(randomize: object) -> None:
+    if not isinstance(randomize, bool | np.bool_):
+        raise DataError(f"randomize is {randomize!r}.", "Say True or False.")
 
 
 CALIBRATIONS = ("isotonic", "sigmoid", "none")
@@ -395,6 +411,9 @@ class Score(_Scored):
     calibration : {"affine", "isotonic", "none"}, optional
         Of :class:`felicific.FairRegressor` alone: what is made of predictions first, group by group. By default
         "affine", the line of least squares; "none" takes them as they are.
+    randomize : bool, default=True
+        False gives each person the most probable decision; ``loss_`` and ``gaps_`` are then those of the rounded
+        decisions, and the gap asked for may be exceeded.
 
     Examples
     --------
@@ -418,6 +437,7 @@ class Score(_Scored):
     monotone: bool = True
     boundary: float = 0.5
     calibration: Literal["affine", "isotonic", "none"] | None = None
+    randomize: bool = True
 
     def __post_init__(self) -> None:
         if self.bins is not None and (type(self.bins) is not int or self.bins < 2):
@@ -426,6 +446,7 @@ class Score(_Scored):
             known = ", ".join(map(repr, LINES))
             raise DataError(f"Score(calibration={self.calibration!r}).", f"Choose one of {known}.")
         _check_boundary(self.boundary, self.monotone)
+        _check_randomize(self.randomize)
 
     def size(self, n_classes: int) -> int:
         """Number of fine bins."""

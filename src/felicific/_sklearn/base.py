@@ -28,8 +28,7 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
     estimator: Any
     baseline: Any
     key: Any
-    group_proba: Any
-    n_jobs: int | None
+    policy: Any
 
     #: Sketches of the rows that it was fitted on, and of those that it was recalibrated for.
     _sketches: tuple[RowSketch, ...]
@@ -45,6 +44,21 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
     @abstractmethod
     def _summary(self) -> list[Part]:
         """What was fitted, for whoever prints the object; nothing before that."""
+
+    @property
+    def _group_proba(self) -> Any:
+        """How likely each group is, where the policy says it."""
+        return getattr(self.policy, "group_proba", None)
+
+    @property
+    def _randomize(self) -> bool:
+        """Whether a lottery decides where several decisions are possible."""
+        return bool(getattr(self.policy, "randomize", True))
+
+    @property
+    def _believed_columns(self) -> tuple[Any, ...]:
+        """The columns that say how likely each group is."""
+        return tuple(self._group_proba.values()) if isinstance(self._group_proba, Mapping) else ()
 
     @property
     def _columns(self) -> Sequence[str] | None:
@@ -83,9 +97,9 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
         """How likely each of the fitted people is of each group, by nobody who was fitted on them."""
         groups = find_groups(rows.group)
         refuse_identifiers(groups, len(rows.group), None if rows.weight is None else float(rows.weight.sum()))
-        if self.group_proba is not None:
-            if not isinstance(self.group_proba, Mapping):
-                self.group_model_ = self.group_proba
+        if self._group_proba is not None:
+            if not isinstance(self._group_proba, Mapping):
+                self.group_model_ = self._group_proba
             return self._chances(rows.x, groups)
         self.group_model_, chances = fit_group_model(
             features,
@@ -93,7 +107,6 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
             groups,
             names=column_names(features) if is_frame(features) else None,
             cv=cv,
-            n_jobs=self.n_jobs,
             weight=rows.weight,
             cluster=rows.cluster,
         )
@@ -101,8 +114,8 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def _chances(self, X: Table, groups: Sequence[Any]) -> Floats:
         """How likely each person is of each group."""
-        if isinstance(self.group_proba, Mapping):
-            return stacked(X, ordered_groups(self.group_proba, groups))
+        if isinstance(self._group_proba, Mapping):
+            return stacked(X, ordered_groups(self._group_proba, groups))
         features = self._intake.features(X, self.group_model_, self._columns)
         return believed_by(self.group_model_, features, groups)
 

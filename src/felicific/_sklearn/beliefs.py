@@ -126,7 +126,6 @@ def fit_group_model(
     *,
     names: list[Any] | None,
     cv: Any,
-    n_jobs: int | None,
     weight: Floats | None,
     cluster: Array | None,
 ) -> tuple[GroupModel, Floats]:
@@ -140,7 +139,7 @@ def fit_group_model(
             return model, _believed(model, coded[test], len(groups))
 
     folds = group_folds(features, codes, cv, cluster)
-    fitted = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
+    fitted = Parallel()(delayed(part)(train, test) for train, test in folds)
     chances = np.empty((len(codes), len(groups)))
     for (_, test), (_, believed) in zip(folds, fitted, strict=True):
         chances[test] = believed

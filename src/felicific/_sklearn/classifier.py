@@ -25,7 +25,7 @@ from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import Fitted
-from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable, check_method
+from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable
 from felicific._fit.tryout import Tryout
 from felicific._fit.worse_off import WorseOffRow
 from felicific._frontier.curve import Curve, curve
@@ -167,35 +167,22 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         whose score decisions get better.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
-        60 % of every group are held out to test it on. Raises when nothing can be shown. A gap of 0 never can.
-    method : {"auto", "t", "betting"}, default="auto"
-        The test behind ``confidence``: bets on pairs of people, which hold for any distribution within known bounds
-        (shares have them, a happiness by ``bounds=``); or by large samples, Welch's t widened for skewness. "auto"
-        bets wherever bounds are known. The certificate says what holds by large samples only.
+        60 % of every group are held out to test it on, by bets on pairs of people where bounds are known (shares have
+        them, a happiness by ``bounds=``), else by large samples, which the certificate says. Raises when nothing can
+        be shown. A gap of 0 never can.
     key : column of X, optional
         Identifies a person, string or integer: the same person always gets the same decision. Without it the
         row's content does.
     cv : int, splitter or iterable, default=5
         How an unfitted estimator, and a model of the group, is cross-fitted.
-    n_jobs : int, optional
-        Processes for the cross-fit.
     random_state : None, int or RandomState
         Where the lottery's salt comes from at fit. ``predict`` itself is deterministic.
-    randomize : bool, default=True
-        False gives each person the most probable decision; ``loss_`` and ``gaps_`` are then those of the
-        rounded decisions, and the gap asked for may be exceeded.
     missing_group : str, optional
         What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
         with others; later nobody has to be one. By default a missing group is an error.
     sees_group : bool, default=True
         False when the group is known at fit only: the policy then decides without it; an individual policy infers
         it from x (``group_proba``). ``cost_of_blindness_`` says what that costs.
-    group_proba : fitted classifier of the group, {group: column of X}, or None
-        How likely each group is, for an individual policy with ``sees_group=False``. A classifier must have been
-        fitted on other rows than those passed to ``fit``, which cannot be checked in general: one that knows these
-        rows is too sure of them, and the gap on new people is wider than stated. ``FrozenEstimator(classifier)``
-        stays fitted where scikit-learn clones. With None a model of the group is fitted in folds (``cv``): everybody
-        is believed about by the one that left them out, and new people by the average of all.
     missing_labels : "at_random", "unknown" or MissingLabels(...), optional
         What is known of why some labels are missing; see :class:`felicific.MissingLabels`. An estimator that is not
         frozen is fitted on people with a label, and the policy on everybody. By default a missing label is an error,
@@ -218,7 +205,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         on them, as new people will be. ``predict_proba`` of the same rows then gives other numbers.
         After :meth:`recalibrate`, what is expected of the new people; as far as that looks at the label, as if
         p(label given signal, group) had not changed.
-    outcomes_ : dict
+    means_, prices_ : dict
+        The group means of every measure; and what a little less of each requirement would cost, by its words.
+    impact_ : dict
         What is done to those people ``"baseline"``, ``"unconstrained"`` (by a policy of the same kind and cost of
         changes of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``,
         ``gaps``, and the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``).
@@ -226,9 +215,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     labels_ : KnownLabels or None
         With ``missing_labels``: who has one, whom these stand for, and what is supposed of the others; None where
         nobody lacks one. Print it.
-    loss_range_ : tuple of two floats
-        With ``missing_labels``: the loss at its best and, as in ``loss_``, at its worst; they differ where hidden
-        reasons may matter (``max_odds_ratio`` above 1).
     expected_gaps_ : dict
         The gap of each measure that is to be expected on as many new people; ``policy_.expected_gaps(people)`` on
         any number of them.
@@ -236,12 +222,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         Share of those people whose decision is drawn by lottery.
     estimator_ : classifier
         The model whose output is post-processed.
-    group_model_ : classifier of the group
+    group_model_ : classifier of the group, or None
         Of an individual policy with ``sees_group=False``, unless ``group_proba`` names columns: its
         ``predict_proba`` gives what ``policy_`` needs elsewhere as ``group_proba=``.
     aggregates_ : Aggregates or None
         The sums the policy was fitted on; None for an individual policy.
-    cost_of_blindness_ : float
+    cost_of_blindness_ : float or None
         With ``sees_group=False``: by how much the loss on the fitted rows exceeds that of the policy of the
         same kind, at the same cost of changes, that sees the group.
     frontier_ : Frontier
@@ -249,10 +235,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     verdict_ : Verdict
         What the policy comes to, in one line, by the rows held out for ``confidence=``; else that only the fitted
         people have been looked at. ``fair.report(X_test, y_test).verdict`` looks at others.
-    certificate_ : Certificate
+    certificate_ : Certificate or None
         What can be promised to people it has not seen, in one sentence, or why nothing can.
-    recalibration_ : dict
-        After :meth:`recalibrate`: for every measure, how it was brought to the new people.
 
     Examples
     --------
@@ -274,6 +258,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     _says_more = FITTED
     _clustered = False
+    _recalibrated = False
     _named_baseline: Any = None
     _chosen: str | None = None
     _notes: tuple[str, ...] = ()
@@ -293,15 +278,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         sensitive_features: Any = None,
         favourable: Any = None,
         confidence: float | None = None,
-        method: Literal["auto", "t", "betting"] = "auto",
         key: Any = None,
         cv: Any = 5,
-        n_jobs: int | None = None,
         random_state: RandomState = None,
-        randomize: bool = True,
         sees_group: bool = True,
         missing_group: str | None = None,
-        group_proba: Any = None,
         missing_labels: MissingLabelsLike = None,
     ) -> None:
         self.estimator = estimator
@@ -316,15 +297,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.sensitive_features = sensitive_features
         self.favourable = favourable
         self.confidence = confidence
-        self.method = method
         self.key = key
         self.cv = cv
-        self.n_jobs = n_jobs
         self.random_state = random_state
-        self.randomize = randomize
         self.sees_group = sees_group
         self.missing_group = missing_group
-        self.group_proba = group_proba
         self.missing_labels = missing_labels
 
     # -----------------------------------------------------------------------------------------------------
@@ -368,7 +345,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """
         # A fit that fails must leave the object as it was: everything happens to a copy.
         trial = copy(self)
-        learnt = ("_blindness", "_label_beliefs", "_label_model", "_verdict")
+        learnt = ("_blindness", "_label_beliefs", "_label_model", "_verdict", "_recalibrated")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         # A name says where to look later; of an array it is remembered that there was one.
@@ -430,13 +407,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.decisions_ = self.classes_ if self.decisions is None else as_decisions(self.decisions)
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)
-        for name in ("randomize", "sees_group"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
+        if not isinstance(self.sees_group, bool | np.bool_):
+            raise DataError(f"sees_group is {self.sees_group!r}.", "Say True or False.")
         kind, problem, salt = self._kind(), asked(), make_salt(self.random_state)
-        check_inference(self.group_proba, sees_x=kind.sees_x, sees_group=problem.sees_group)
+        check_inference(self._group_proba, sees_x=kind.sees_x, sees_group=problem.sees_group)
         group = intake.groups(table, sensitive_features, weight, fresh=True)
-        check_given(self.group_proba, find_groups(group[numbers]), X)
+        check_given(self._group_proba, find_groups(group[numbers]), X)
         now, cluster = said.column(table, "baseline"), said.column(table, "cluster")
         refuse_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
@@ -523,7 +499,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     @property
     def _intake(self) -> Intake:
-        columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
         seen, missing = bool(self.sees_group), self._missing_labels
         probabilities = () if missing is None else missing.columns
         return Intake(
@@ -531,7 +506,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             self.sensitive_features_,
             seen,
             self.missing_group,
-            columns,
+            self._believed_columns,
             probabilities,
             self.baseline,
         )
@@ -549,22 +524,20 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             favourable=self.favourable,
             sees_group=bool(self.sees_group),
         )
-        if not self.randomize and any(one.of_persons for one in constraints):
+        if not self._randomize and any(one.of_persons for one in constraints):
             raise ConstraintError(
-                "Exploration keeps people a chance, which the lottery draws, and randomize is False.",
-                "Use randomize=True, or leave Exploration(...) out.",
+                "Exploration keeps people a chance, which the lottery draws, and the policy has randomize=False.",
+                "Leave randomize=False out, or Exploration(...).",
             )
-        if self.method != "auto":
-            check_method(self.method, self.confidence)
         if self.confidence is not None:
             check_confidence(self.confidence)
-            check_certifiable(self.gap, problem, self.method)
+            check_certifiable(self.gap, problem)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
-        told: dict[str, Any] = {"salt": salt, "randomize": bool(self.randomize)}
+        told: dict[str, Any] = {"salt": salt, "randomize": self._randomize}
         told["change_cost"] = check_change_cost(self.change_cost)
-        inferred = people.group_proba is not None and self.group_proba is None
+        inferred = people.group_proba is not None and self._group_proba is None
         told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.sees_group:
@@ -582,9 +555,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.aggregates_: Aggregates | None = fitted.sums
         self.groups_ = fitted.policy.groups
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
-        self.share_randomized_ = fitted.share_randomized
-        if self.missing_labels is not None:  # None where nobody lacks a label
-            self.labels_, self.loss_range_ = fitted.policy.labels, fitted.policy.loss_range
+        self.means_, self.prices_ = fitted.policy.means, fitted.policy.prices
+        self.share_randomized_, self.labels_ = fitted.share_randomized, fitted.policy.labels
 
     def _fit_safely(
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
@@ -604,9 +576,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
         if not all(part.plain for part in problem.comparisons):
             # How much tighter others than gaps of all groups have to be aimed at depends on how values vary.
-            trial = Trial(self.method, sure, problem.comparisons, fitted(self.policy_))
+            trial = Trial(sure, problem.comparisons, fitted(self.policy_))
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
-        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
+        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure))
         tried = Tryout(problem, others.with_scores, baseline_words(others.baseline is not None))
         if not others.knows_baseline:
             tried = tried.beside_least_loss(self.policy_)
@@ -642,7 +614,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         elif kind.needs_proba:
             ask = partial(predict_proba, classes=self.classes_)
         self.estimator_, score, predicted = fit_model(
-            self.estimator, features, y, self.classes_, cv, self.n_jobs, routed, ask, labelled
+            self.estimator, features, y, self.classes_, cv, routed, ask, labelled
         )
         chances = None
         if kind.sees_x and not problem.sees_group:
@@ -685,7 +657,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             encode_groups(rows.group, groups),
             groups,
             cv=cv,
-            n_jobs=self.n_jobs,
             weight=rows.weight,
             cluster=rows.cluster,
         )
@@ -695,11 +666,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     # What holds for other people
 
     @property
-    def outcomes_(self) -> dict[str, Outcome]:
-        """What is done to the fitted people by the baseline, without requirements and as proposed.
-
-        It is ``policy_.outcomes``.
-        """
+    def impact_(self) -> dict[str, Outcome]:
+        """What is done to the fitted people by the baseline, without requirements and as proposed."""
         check_is_fitted(self, "policy_")
         return self.policy_.outcomes
 
@@ -750,18 +718,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         return getattr(self, "_verdict", FITTED_ONLY)
 
     @property
-    def certificate_(self) -> Certificate:
+    def certificate_(self) -> Certificate | None:
         """What can be promised of the gap and the loss to people it has not seen; print it.
 
         After fitting with ``confidence=``, what was shown on the rows held out. Otherwise the bound for all policies of
-        its kind, which needs many rows and known ``bounds`` of happiness; or why nothing can be said. A recalibrated
-        classifier has none.
+        its kind, which needs many rows and known ``bounds`` of happiness; or why nothing can be said. None after
+        :meth:`recalibrate`: the policy was then fitted to people without labels.
         """
         check_is_fitted(self, "policy_")
-        if "recalibration_" in vars(self):
-            raise AttributeError(
-                "A recalibrated classifier has no certificate: it was fitted to people without labels."
-            )
+        if self._recalibrated:
+            return None
         if self._fitted.certificate is not None:
             return self._fitted.certificate
         level = 0.95 if self.confidence is None else check_confidence(self.confidence)
@@ -775,13 +741,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     # The frontier
 
     @property
-    def cost_of_blindness_(self) -> float:
-        """What it costs not to see the group; of an individual policy found when it is first asked for."""
-        if "_blindness" not in vars(self):
-            raise AttributeError(
-                "cost_of_blindness_ is known of policies that were fitted without the group."
-            )
-        return self._blindness.value
+    def cost_of_blindness_(self) -> float | None:
+        """What it costs not to see the group; None where it is seen, or another policy took the fitted one's place."""
+        check_is_fitted(self, "policy_")
+        return self._blindness.value if "_blindness" in vars(self) else None
 
     @property
     def frontier_(self) -> Frontier:
@@ -861,22 +824,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         return self._fitted.price_of_worse_off
 
     def frontier_on(
-        self, X: Table, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> Curve:
-        """What the policies of ``frontier_`` do to other people, who have labels.
-
-        Group means and loss are straight lines between breakpoints; gaps are computed from them, with the kinks where
-        groups change places. ``sample_weight`` as in ``fit``.
-        """
-        tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
-        outcomes = [tried.outcome(tried.probabilities(policy)) for policy in line.policies]
-        policy = self.policy_
-        known = named_groups(policy.groups, policy.attributes, policy.unknown)
-        return curve(
-            line.measures, line.groups, line.tau, outcomes, tried.baseline_or_none, known, mixes=line.mixes
-        )
-
-    def frontier_band(
         self,
         X: Table,
         y: Any,
@@ -885,17 +832,27 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         sample_weight: Any = None,
         weight_kind: WeightKind = None,
         cluster: Any = None,
-        confidence: float = 0.95,
-    ) -> Band:
-        """Limits of group means, gaps and loss along ``frontier_``, from people it was not fitted on.
+        confidence: float | None = None,
+    ) -> Curve | Band:
+        """What the policies of ``frontier_`` do to other people, who have labels.
 
-        They hold at every position together, so also at one that is chosen by looking at them. ``sample_weight`` as in
-        ``fit``; ``weight_kind`` and ``cluster`` as for :func:`felicific.audit`.
+        Group means and loss are straight lines between breakpoints; gaps are computed from them, with the kinks where
+        groups change places. With a ``confidence`` there are limits of group means, gaps and loss, which hold at every
+        position together, so also at one that is chosen by looking at them. ``sample_weight`` as in ``fit``;
+        ``weight_kind`` and ``cluster`` as for :func:`felicific.audit`.
         """
-        said = Columns(cluster=cluster, weight_kind=weight_kind)
-        tried = self._tryout(X, y, sensitive_features, sample_weight, said)
-        fitted_notes(*self._shares_fitted(tried.people.x), self.policy_.basis.out_of_fold)
-        return band_of(self.frontier_, tried.persons, confidence)
+        if confidence is not None:
+            said = Columns(cluster=cluster, weight_kind=weight_kind)
+            tried = self._tryout(X, y, sensitive_features, sample_weight, said)
+            fitted_notes(*self._shares_fitted(tried.people.x), self.policy_.basis.out_of_fold)
+            return band_of(self.frontier_, tried.persons, confidence)
+        tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
+        outcomes = [tried.outcome(tried.probabilities(policy)) for policy in line.policies]
+        policy = self.policy_
+        known = named_groups(policy.groups, policy.attributes, policy.unknown)
+        return curve(
+            line.measures, line.groups, line.tau, outcomes, tried.baseline_or_none, known, mixes=line.mixes
+        )
 
     def _tryout(
         self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
@@ -1030,13 +987,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
         named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
         steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
-        new, kind = "recalibration_" in vars(self), type(steps[-1][1] if steps else inner)
+        kind = type(steps[-1][1] if steps else inner)
         none = no_certificate("the policy was recalibrated on people without labels.", level)
         ours = kind.__module__.split(".")[0] == "felicific"  # scores in columns: whose they are nobody said
         return {
             "grouped_by": named if isinstance(named, str) else None,
             "model": None if ours else kind.__name__,
-            "certificate": none if new else self.certificate_,
+            "certificate": none if self._recalibrated else self.certificate_,
             "chosen": self._chosen,
             "blindness": getattr(self, "cost_of_blindness_", None),
         }
@@ -1054,16 +1011,17 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         Returns
         -------
         FairClassifier
-            A new fitted object, whose ``loss_`` and ``gaps_`` are those expected on the new people, and whose
-            ``recalibration_`` says how each measure was brought to them. It carries no certificate.
+            A new fitted object, whose ``loss_`` and ``gaps_`` are those expected on the new people; printed, it says
+            how each measure was brought to them. It carries no certificate.
         """
         check_is_fitted(self, "policy_")
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
         now = Columns(baseline=self.baseline_of(X_new)).column(X_new, "baseline")
         people = self._people(X_new, group, baseline=now)
         fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
-        fitted, fresh.recalibration_ = self._fitted.recalibrated(people)
-        fresh._notes = tuple(fitted.policy.cautions())
+        fitted, brought = self._fitted.recalibrated(people)
+        fresh._recalibrated = True
+        fresh._notes = (*fitted.policy.cautions(), *(f"{name!r}: {how}." for name, how in brought.items()))
         if fitted is not self._fitted:
             fresh.__dict__.pop("_blindness", None)
             fresh._keep(fitted)

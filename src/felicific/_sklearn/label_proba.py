@@ -52,7 +52,6 @@ def fit_label_model(
     groups: Sequence[Any],
     *,
     cv: Any,
-    n_jobs: int | None,
     weight: Floats | None,
     cluster: Array | None,
 ) -> tuple[LabelModel, Floats]:
@@ -80,7 +79,7 @@ def fit_label_model(
     # Every fold holds people of every group with and without a label.
     folds = group_folds(features, codes * 2 + labelled, cv, cluster)
     asked = [(z, train, test) for z in range(len(groups)) for train, test in folds]
-    fitted = Parallel(n_jobs=n_jobs)(delayed(part)(*one) for one in asked)
+    fitted = Parallel()(delayed(part)(*one) for one in asked)
     label_proba, models = np.ones(len(codes)), [[] for _ in groups]  # type: ignore[var-annotated]  # filled below
     for (z, _, _), (model, rows, chances) in zip(asked, fitted, strict=True):
         models[z].append(model)

@@ -32,7 +32,6 @@ def cross_fit(
     y: Array,
     classes: Array,
     cv: Any,
-    n_jobs: int | None,
     params: dict[str, Any],
     ask: Callable[[Any, Table], Floats] | None,
     labelled: Truths | None = None,
@@ -56,7 +55,7 @@ def cross_fit(
     told = y if labelled is None else np.where(labelled, np.searchsorted(classes, y), -1)
     folds = splits(cv, X, told, stratified=stratified)
     tested = np.concatenate([test for _, test in folds])
-    scored = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
+    scored = Parallel()(delayed(part)(train, test) for train, test in folds)
     order = np.argsort(tested)
     score = np.concatenate([part[0] for part in scored])[order] if ask is not None else None
     return score, np.concatenate([part[1] for part in scored])[order]
@@ -82,7 +81,6 @@ def fit_model(
     y: Array | None,
     classes: Array,
     cv: Any,
-    n_jobs: int | None,
     params: dict[str, Any],
     ask: Callable[[Any, Table], Floats] | None,
     labelled: Truths | None = None,
@@ -98,7 +96,7 @@ def fit_model(
         return estimator, score, np.asarray(estimator.predict(features))
     assert y is not None, "a model is fitted to labels"
     score, predicted = cross_fit(
-        estimator, features, y, classes, cv, n_jobs, params, ask, labelled, stratified=stratified
+        estimator, features, y, classes, cv, params, ask, labelled, stratified=stratified
     )
     if labelled is not None:
         rows = np.flatnonzero(labelled)

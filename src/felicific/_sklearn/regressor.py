@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
@@ -36,6 +36,7 @@ from felicific._policy.lottery import content_keys, keys_as_text, make_salt, war
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Requirement
+from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import Sight, resolve_sight
 from felicific._shown.parts import LINES, Part, as_html
 from felicific._sklearn.base import FairEstimator
@@ -87,6 +88,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         made of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
     loss : "squared", "absolute", "quantile:0.9", function or expression of decision and y, default="squared"
         What an amount costs the decision maker.
+    change_cost : "auto" or 0, default="auto"
+        What a changed decision costs beside the loss, as for :class:`felicific.FairClassifier`; of amounts it is 0.
     constraints : sequence of Gap, Ratio, Floor and Budget
         Further requirements.
     sensitive_features : column(s) of X, callable, or None
@@ -100,18 +103,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         Identifies a person where amounts are drawn: among people who are predicted the very same.
     cv : int, splitter or iterable, default=5
         How an unfitted estimator is cross-fitted.
-    n_jobs : int, optional
-        Processes for the cross-fit.
     random_state : None, int or RandomState
         Where the lottery's salt comes from at fit. ``predict`` itself is deterministic.
-    randomize : bool, default=True
-        False gives people who are predicted the same the amount in their middle; ``gaps_`` are then those reached.
     sees_group : bool, default=True
         False when the group is known at fit only.
     missing_group : str, optional
         What to call people whose group is missing; by default that is an error.
-    group_proba : fitted classifier of the group, {group: column of X}, or None
-        How likely each group is, for an individual policy with ``sees_group=False``.
 
     Attributes
     ----------
@@ -119,7 +116,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         The policy; read its ``sentences()``.
     loss_, gaps_ : float, dict
         What it does to the rows it was fitted on.
-    outcomes_ : dict
+    impact_ : dict
         What is done to those people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"``.
     share_randomized_ : float
         Share of those people whose amount is drawn by lottery.
@@ -164,18 +161,16 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         decisions: Any = None,
         policy: Kind | Literal["auto"] = "auto",
         loss: Any = "squared",
+        change_cost: ChangeCost = "auto",
         constraints: Iterable[Requirement] = (),
         sensitive_features: Any = None,
         baseline: Any = None,
         confidence: float | None = None,
         key: Any = None,
         cv: Any = 5,
-        n_jobs: int | None = None,
         random_state: RandomState = None,
-        randomize: bool = True,
         sees_group: bool = True,
         missing_group: str | None = None,
-        group_proba: Any = None,
     ) -> None:
         self.estimator = estimator
         self.happiness = happiness
@@ -183,18 +178,16 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self.decisions = decisions
         self.policy = policy
         self.loss = loss
+        self.change_cost = change_cost
         self.constraints = constraints
         self.sensitive_features = sensitive_features
         self.baseline = baseline
         self.confidence = confidence
         self.key = key
         self.cv = cv
-        self.n_jobs = n_jobs
         self.random_state = random_state
-        self.randomize = randomize
         self.sees_group = sees_group
         self.missing_group = missing_group
-        self.group_proba = group_proba
 
     # -----------------------------------------------------------------------------------------------------
     # Fit
@@ -251,6 +244,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         fit_params: dict[str, Any],
     ) -> None:
         self._refuse_classifier()
+        if check_change_cost(self.change_cost) not in ("auto", 0.0):
+            raise DataError(
+                f"change_cost={self.change_cost!r} is not available for amounts.",
+                "Leave change_cost= out: the loss says what another amount costs.",
+            )
         self.sensitive_features_ = self.sensitive_features
         if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
             self.sensitive_features_ = sensitive_features
@@ -265,21 +263,20 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 "Found n_samples=1: one person shows nothing of how groups differ.",
                 "Pass at least two rows of positive weight.",
             )
-        for name in ("randomize", "sees_group"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
+        if not isinstance(self.sees_group, bool | np.bool_):
+            raise DataError(f"sees_group is {self.sees_group!r}.", "Say True or False.")
         problem, salt = self._problem(), make_salt(self.random_state)
         kind = self._kind(problem)
         problem = replace(problem, monotone=kind.monotone)
         if kind.individual:
             check_individual(problem)
-        check_inference(self.group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
+        check_inference(self._group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
         table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight, fresh=True)
-        check_given(self.group_proba, find_groups(group if present is None else group[present]), X)
+        check_given(self._group_proba, find_groups(group if present is None else group[present]), X)
         now = self._amounts_baseline(table, baseline)
         if (
             kind.individual
@@ -330,7 +327,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             self._people_of(rows, prediction),
             calibration=check_method(kind.calibration),
             salt=salt,
-            randomize=bool(self.randomize),
+            randomize=self._randomize,
             out_of_fold=out_of_fold,
         )
 
@@ -398,8 +395,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     @property
     def _intake(self) -> Intake:
         named = getattr(self, "sensitive_features_", self.sensitive_features)
-        columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
-        return Intake(self.key, named, bool(self.sees_group), self.missing_group, columns)
+        return Intake(self.key, named, bool(self.sees_group), self.missing_group, self._believed_columns)
 
     def _problem(self) -> LinesProblem:
         """What is asked."""
@@ -427,7 +423,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             rows.y,
             np.empty(0),
             cv,
-            self.n_jobs,
             routed,
             None,
             stratified=False,
@@ -440,7 +435,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self.policy_: AmountPolicy = fitted.policy
         self.groups_ = fitted.policy.groups
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
-        self.outcomes_ = fitted.policy.outcomes
+        self.impact_ = fitted.policy.outcomes
+        self.means_, self.prices_ = fitted.policy.means, fitted.policy.prices
         self.share_randomized_ = fitted.policy.share_randomized
         listed = fitted.policy.listed
         self.decisions_ = np.array(fitted.policy.bounds if listed is None else listed)

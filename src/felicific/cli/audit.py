@@ -24,7 +24,6 @@ from felicific.cli.options import (
     Gap,
     Limited,
     Measured,
-    Method,
     MinPeople,
     PartlyLabelled,
 )
@@ -75,18 +74,6 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
         ),
     ] = False
     confidence: Confidence = 0.95
-    method: Annotated[
-        Method,
-        typer.Option(
-            metavar="METHOD",
-            help="How intervals are made: auto, t, hall, exact, bernstein or betting.",
-            rich_help_panel=ASKED,
-        ),
-    ] = "auto"
-    simultaneous: Annotated[
-        bool,
-        typer.Option("--simultaneous", help="All gaps are to hold together.", rich_help_panel=ASKED),
-    ] = False
     out: Annotated[
         Path | None,
         typer.Option(
@@ -133,7 +120,7 @@ def _measure(options: AuditOptions) -> Audit:
 
     people = People.find(options)
     people.check_audited()
-    read = people.in_memory if _needs_rows(people, options.method, options.out) else people.in_the_file
+    read = people.in_memory if _needs_rows(people, options.out) else people.in_the_file
     return audit_people(
         **read(),
         happiness=people.happiness,
@@ -148,12 +135,10 @@ def _measure(options: AuditOptions) -> Audit:
         missing_group=people.missing_group,
         missing_labels=people.missing_labels,
         confidence=options.confidence,
-        method=options.method,
-        simultaneous=options.simultaneous,
     )
 
 
-def _needs_rows(people: People, method: Method, out: Path | None) -> bool:
+def _needs_rows(people: People, out: Path | None) -> bool:
     """Whether all rows are needed in memory; else sums will do, which are taken batch by batch."""
     from felicific._problem.criteria import CRITERIA
     from felicific._problem.happiness import Happiness
@@ -168,8 +153,7 @@ def _needs_rows(people: People, method: Method, out: Path | None) -> bool:
         people.pandas
         or people.missing_labels is not None
         or (people.policy is None and people.decision is None)
-        or method == "betting"
-        or (method == "auto" and bounded)
+        or bounded
         or (out is not None and out.suffix.lower() == ".html")
     )
 

@@ -207,7 +207,7 @@ def _points(loans: _Loans) -> Any:
     fair, dollars = loans.fair, loans.fair.policy_.measures[0]
     title = "What tuning does and what fairness does,\non the fitted people"
     table = Table("", title=title, title_justify="left", title_style="bold")
-    points = {**fair.outcomes_, "nobody worse off": loans.giving.outcomes_["proposed"]}
+    points = {**fair.impact_, "nobody worse off": loans.giving.impact_["proposed"]}
     for name in points:
         table.add_column(name, justify="right")
     table.add_row("accuracy", *(f"{1 - point.loss:.2%}" for point in points.values()))
@@ -224,7 +224,7 @@ def _who(loans: _Loans) -> Any:
     from rich.text import Text
 
     fair, giving = loans.fair, loans.giving
-    baseline, proposed = fair.outcomes_["baseline"], fair.outcomes_["proposed"]
+    baseline, proposed = fair.impact_["baseline"], fair.impact_["proposed"]
     dollars, groups = fair.policy_.measures[0], fair.policy_.groups
     change = (proposed.means - baseline.means)[:, 0].round().tolist()
     each = ", ".join(

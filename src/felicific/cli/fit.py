@@ -133,10 +133,8 @@ class _Result(NamedTuple):
 
 def _fitted(people: People, options: FitOptions) -> _Result:
     """Fit by the sums alone where they are enough, which works at any size."""
-    from felicific._fit.safety import check_method
     from felicific.exceptions import DataError
 
-    check_method(options.method, options.confidence)
     task, seen, (kind, chosen) = people.task(options), people.seen(options), people.kind(options)
     if options.test is not None and options.label is None:
         raise DataError("A verdict looks at labels, and there are none.", "Name them with --label.")
@@ -153,8 +151,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     from felicific.cli.model import classifier
 
     rows = people.source.read(pandas=True)
-    sure = {"confidence": options.confidence, "method": options.method}
-    fair = classifier(people, rows, kind, **sure, **seen, **task)
+    fair = classifier(people, rows, kind, confidence=options.confidence, **seen, **task)
     shown = None if options.confidence is None else fair.certificate_
     verdict = None if options.confidence is None else fair.verdict_
     verdict = verdict if options.test is None else _verdict_on(options, fair)

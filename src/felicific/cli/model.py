@@ -13,6 +13,7 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils.metaestimators import available_if
 
 from felicific._policy.lottery import PROBA_REPEAT
+from felicific._program.signals import Individual
 from felicific._sklearn.classifier import FairClassifier
 from felicific._tables.groups import find_groups, refuse_identifiers, resolve_groups
 from felicific._tables.memory import distinct, take_column
@@ -66,6 +67,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
     labels = None if people.label is None else take_column(rows, people.label, "--label")
     held = take_column(rows, people.predicted, "--predicted") if labels is None else labels
     model = ColumnModel(people.classes or distinct(held), people.score, people.predicted)
+    believed = settings.pop("group_proba", None)
     fair = FairClassifier(
         FrozenEstimator(model),
         happiness=people.happiness,
@@ -73,7 +75,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
         loss=people.loss,
         sensitive_features=people.sensitive_features,
         favourable=people.favourable,
-        policy=kind,
+        policy=kind if believed is None else Individual(group_proba=believed),
         missing_group=people.missing_group,
         missing_labels=people.missing_labels,
         **settings,

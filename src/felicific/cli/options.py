@@ -32,8 +32,6 @@ PEOPLE, MEASURED, ASKED, OUTPUT = "The people", "What is measured", "What is ask
 PANELS = (PEOPLE, MEASURED, ASKED, OUTPUT)
 
 PolicyKind = Literal["auto", "score", "individual", "label", "soft-label"]
-Method = Literal["auto", "t", "hall", "exact", "bernstein", "betting"]
-Test = Literal["auto", "t", "betting"]
 WeightKind = Literal["frequency", "sampling"]
 
 
@@ -482,15 +480,6 @@ class Fitted(Traced, Evidence, Limited):
             rich_help_panel=ASKED,
         ),
     ] = None
-    method: Annotated[
-        Test,
-        typer.Option(
-            metavar="METHOD",
-            help="The test behind --confidence: betting, which holds for any distribution within known bounds, t by "
-            "large samples, or auto: betting wherever bounds are known.",
-            rich_help_panel=ASKED,
-        ),
-    ] = "auto"
     seed: Annotated[
         int | None,
         typer.Option(

@@ -202,7 +202,7 @@ def _fitted(options: ReportOptions) -> tuple[FairClassifier, _Others]:
         rows, others = halves(rows, people.group, options.seed, people.cluster, people.missing_group)
     else:
         others = People.find(replace(options, file=options.test)).source.read(pandas=True)
-    sure = {"confidence": options.confidence, "method": options.method} | people.seen(options)
+    sure = {"confidence": options.confidence} | people.seen(options)
     fair = classifier(people, rows, options.kind, **sure, **people.task(options))
     return fair, _Others(others, people.evidence(others) | {"weight_kind": people.weight_kind})
 

@@ -22,7 +22,7 @@ _STILL = {"favourable", "max_odds_ratio"}
 #: Options that speak of people.
 _OF_PEOPLE = {
     field.name for part in (Scores, Measures, PartlyLabelled, Evidence, Bounded) for field in fields(part)
-} | {"label", "baseline", "kind", "confidence", "method", "test", "decisions"}
+} | {"label", "baseline", "kind", "confidence", "test", "decisions"}
 
 _CALLED = {"kind": "policy"}
 

@@ -443,6 +443,17 @@ def test_what_does_not_occur_is_refused():
         solve(table, **ASKED, constraints=[WorseOff(0.1, "gott")])
 
 
+def test_what_is_met_to_within_rounding_is_met():
+    """A share of 1e-16 who lose is nobody: the number is rounding, and no miss."""
+    policy = solve(people(), **ASKED, gap=0.5, constraints=[WorseOff(0)], random_state=0)
+    q = np.where(policy.q[..., 1:] == 1.0, [1e-16, 1.0 - 1e-16], policy.q)
+    named = {name: ASKED[name] for name in ("score", "sensitive_features", "happiness")}
+    row = audit(replace(policy, q=q), people(seed=1), **named).requirements[-1]
+    assert "get less" in row.words
+    assert 0.0 < row.reached.estimate < 1e-12
+    assert (row.verdict, row.refuted) == ("met", False)
+
+
 # ---------------------------------------------------------------------------------------------------------
 # What it costs
 

@@ -31,6 +31,7 @@ from felicific import (
     frontier,
     solve,
 )
+from felicific._program.aggregates import Aggregates
 from felicific._program.solution import check_solution
 from felicific.exceptions import (
     ConstraintError,
@@ -376,16 +377,18 @@ def test_it_does_not_move(refuses):
         frontier(table, **roles(table, constraints=[one], move=one))
 
 
-def test_sums_do_not_know_what_is_favourable():
-    """Of aggregates it is the last class unless it is said; of a table, the favourable one."""
+def test_it_is_of_the_best_decision():
+    """Of aggregates too, which know it."""
     table = people(200, 3)
     told = {name: part for name, part in roles(table).items() if name != "random_state"}
-    sums = aggregate(table, **told, favourable=0)
-    assert list(solve(sums, gap={}, constraints=[Exploration(0.1)]).prices) == ["chance of 1 at least 0.1"]
-    policy = solve(table, **roles(table, gap={}, constraints=[Exploration(0.1)], favourable=0))
-    assert list(policy.prices) == ["chance of 0 at least 0.1"]
-    assert policy.favourable == 0
-    line = frontier(table, **roles(table, constraints=[Exploration(0.1)], favourable=0))
+    sums = Aggregates.from_json(aggregate(table, **told, decisions=[1, 0]).to_json())
+    for policy in (
+        solve(sums, gap={}, constraints=[Exploration(0.1)]),
+        solve(table, **roles(table, gap={}, constraints=[Exploration(0.1)], decisions=[1, 0])),
+    ):
+        assert list(policy.prices) == ["chance of 0 at least 0.1"]
+        assert policy.best == 0
+    line = frontier(sums, constraints=[Exploration(0.1)])
     assert all(probabilities_of(policy, table)[:, 0].min() >= 0.1 - 1e-12 for policy in line.policies)
 
 
@@ -591,7 +594,7 @@ def test_a_file_that_promises_more_than_it_keeps_is_refused():
         with pytest.raises(PolicyFileError):
             Policy.from_json(sealed(explore=[one | part]))
     with pytest.raises(PolicyFileError):
-        Policy.from_json(sealed(favourable=2))
-    old = {name: part for name, part in content.items() if name not in ("explore", "favourable")}
+        Policy.from_json(sealed(order="worst first"))
+    old = {name: part for name, part in content.items() if name != "explore"}
     content = old
     assert Policy.from_json(sealed()).explore == ()

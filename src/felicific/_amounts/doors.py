@@ -26,7 +26,7 @@ from felicific.exceptions import AggregatesError, DataError
 
 #: What speaks of classes, and what is said where there are none: an empty argument.
 _OF_CLASSES: dict[str, tuple[Any, ...]] = {
-    "score": (None,), "classes": (None,), "favourable": (None,), "group_proba": (None,),
+    "score": (None,), "classes": (None,), "group_proba": (None,),
     "missing_labels": (None,), "max_odds_ratio": (None,), "move": (None,),
     "weight_kind": (None,), "change_cost": ("auto", 0.0), "sees_group": (True,),
 }  # fmt: skip

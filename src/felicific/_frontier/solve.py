@@ -49,7 +49,6 @@ def frontier(
     loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
     decisions: Sequence[Any] | None = None,
-    favourable: Any = None,
     predicted: Any = None,
     baseline: Any = None,
     sample_weight: Any = None,
@@ -78,7 +77,7 @@ def frontier(
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
-    policy, score, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted,
+    policy, score, y, sensitive_features, happiness, loss, classes, decisions, predicted,
     baseline, sample_weight, missing_group, group_proba, missing_labels :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
     max_odds_ratio : number of 1 or more, optional
@@ -107,7 +106,7 @@ def frontier(
             source, gap=gap, constraints=constraints, change_cost=change_cost, sees_group=sees_group,
             random_state=random_state, policy=policy, predicted=predicted, score=score, y=y,
             sensitive_features=sensitive_features, happiness=happiness, loss=loss, classes=classes,
-            decisions=decisions, favourable=favourable, baseline=baseline, sample_weight=sample_weight,
+            decisions=decisions, baseline=baseline, sample_weight=sample_weight,
             missing_group=missing_group, group_proba=group_proba, missing_labels=missing_labels,
             max_odds_ratio=max_odds_ratio, move=move,
         )  # fmt: skip
@@ -119,7 +118,6 @@ def frontier(
         happiness,
         loss,
         classes,
-        favourable,
         predicted,
         baseline,
         sample_weight,
@@ -135,6 +133,8 @@ def frontier(
         source = source.completed(max_odds_ratio)
         check_sums(source)
         joined = source.joined()
+        listed = tuple(one.named(source.choices) for one in listed)
+        move = None if move is None else move.named(source.choices)
         closing = Closing.of(gap, listed, joined.measures, move)
         return _cells(joined, closing, sees_group, salt, cost)
     kind = inputs.kind(source, sees_group)
@@ -149,7 +149,7 @@ def frontier(
             return _individual(people, problem, cast(Individual, kind), salt, closing, cost)
         joined = compute_aggregates(people, problem, cast(Signal, kind)).completed(max_odds_ratio).joined()
         joined.check_complete()
-        return _cells(joined, closing, sees_group, salt, cost, favourable=problem.favourable)
+        return _cells(joined, closing, sees_group, salt, cost)
 
 
 def _cells(
@@ -158,13 +158,12 @@ def _cells(
     sees_group: bool,
     salt: str,
     cost: ChangeCost,
-    **about: Any,
 ) -> Frontier:
     """The frontier of policies that see a signal."""
     # What is wrong with the requirements is said at once.
     check_asked(joined, rows_of(closing.requirements, joined), sees_group=sees_group)
     cost = resolved(joined, cost)
-    return cell_frontier(joined, closing, sees_group=sees_group, salt=salt, change_cost=cost, **about)
+    return cell_frontier(joined, closing, sees_group=sees_group, salt=salt, change_cost=cost)
 
 
 def _individual(

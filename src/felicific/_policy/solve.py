@@ -53,7 +53,6 @@ def solve(
     loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
     decisions: Sequence[Any] | None = None,
-    favourable: Any = None,
     predicted: Any = None,
     baseline: Any = None,
     sample_weight: Any = None,
@@ -90,7 +89,7 @@ def solve(
     policy : {"score", "label", "soft-label", "individual"}, Score(...) or Individual(...)
         Of a table: what the policy sees besides the group; by default the score, or the label where there are no
         probabilities.
-    score, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, baseline, sample_weight,
+    score, y, sensitive_features, happiness, loss, classes, decisions, predicted, baseline, sample_weight,
     missing_group :
         Of a table: as for :func:`felicific.aggregate`.
     group_proba : {group: column}, optional
@@ -131,7 +130,7 @@ def solve(
             source, gap=gap, constraints=constraints, change_cost=change_cost, sees_group=sees_group,
             random_state=random_state, policy=policy, predicted=predicted, score=score, y=y,
             sensitive_features=sensitive_features, happiness=happiness, loss=loss, classes=classes,
-            decisions=decisions, favourable=favourable, baseline=baseline, sample_weight=sample_weight,
+            decisions=decisions, baseline=baseline, sample_weight=sample_weight,
             missing_group=missing_group, group_proba=group_proba, missing_labels=missing_labels,
             max_odds_ratio=max_odds_ratio,
         )  # fmt: skip
@@ -143,7 +142,6 @@ def solve(
         happiness,
         loss,
         classes,
-        favourable,
         predicted,
         baseline,
         sample_weight,
@@ -158,6 +156,7 @@ def solve(
         said.refuse_with_aggregates()
         source = source.completed(max_odds_ratio)
         check_sums(source)
+        listed = tuple(one.named(source.choices) for one in listed)
         check_gaps(gap, listed, source.measures)
         requirements = requirements_of(gap, listed, source.measures)
         return solve_cells(source.joined(), requirements, sees_group=sees_group, salt=salt, change_cost=cost)
@@ -173,7 +172,6 @@ def solve(
                 sees_group=sees_group,
                 salt=salt,
                 change_cost=cost,
-                favourable=problem.favourable,
             )
         individual = cast(Individual, kind)
         if isinstance(people, LazyPeople):
@@ -218,7 +216,6 @@ class Said:
     happiness: HappinessLike | None
     loss: LossLike
     classes: Sequence[Any] | None
-    favourable: Any
     predicted: Any
     baseline: Any
     sample_weight: Any
@@ -279,7 +276,6 @@ class Said:
             decisions=self.decisions,
             happiness=self.happiness,
             loss=self.loss,
-            favourable=self.favourable,
             **asked,
         )
 

@@ -21,7 +21,6 @@ from felicific._people.find import labelled_people
 from felicific._policy.fit_individual import ground_of
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import default_gap
-from felicific._problem.criteria import Choices
 from felicific._problem.decisions import predicts_amounts
 from felicific._problem.missing_labels import resolve_missing_labels
 from felicific._problem.problem import problem_of
@@ -115,12 +114,7 @@ def solved(table, **settings):
     if is_individual(table, settings):
         return fitted_individual(table, **settings).policy
     of_sums = {name: settings.pop(name) for name in set(settings) & settings_of(solve)}
-    sums = summed(table, of_sums, settings)
-    if settings.get("favourable") is None or sums.listed:
-        return solve(sums, **of_sums)
-    choices = Choices.of(sums.classes.tolist(), settings["favourable"], None)
-    asked = [one.named(choices) for one in of_sums.pop("constraints", ())]
-    return replace(solve(sums, constraints=asked, **of_sums), favourable=choices.best)
+    return solve(summed(table, of_sums, settings), **of_sums)
 
 
 def traced(table, **settings):
@@ -158,7 +152,7 @@ def is_individual(table, settings):
 
 def fitted_individual(
     table, *, policy, gap=None, constraints=(), change_cost=0.0, sees_group=True, random_state=None, happiness,
-    sensitive_features, score, y=None, loss="error", classes=None, decisions=None, favourable=None,
+    sensitive_features, score, y=None, loss="error", classes=None, decisions=None,
     baseline=None, predicted=None, sample_weight=None, missing_group=None, missing_labels=None, group_proba=None,
 ):  # fmt: skip
     """An individual policy, fitted to people in memory without a model of theirs."""
@@ -168,7 +162,7 @@ def fitted_individual(
         group_proba=group_proba, missing_labels=resolve_missing_labels(missing_labels), listed=decisions is not None,
     )  # fmt: skip
     asked = partial(
-        problem_of, decisions=decisions, happiness=happiness, loss=loss, favourable=favourable,
+        problem_of, decisions=decisions, happiness=happiness, loss=loss,
         gap=default_gap(gap, constraints), constraints=constraints, sees_group=sees_group,
     )  # fmt: skip
     with labelled_people(table, columns, asked, classes) as (people, problem):

@@ -22,7 +22,7 @@ _TYPES = {
     "felicific._policy.calibration": ["Calibration"],
     "felicific._policy.cells": ["CellPolicy"],
     "felicific._policy.individual": ["IndividualPolicy", "Search"],
-    "felicific._problem.criteria": ["Correct", "Labelled", "OrBetter", "Selected", "Taken"],
+    "felicific._problem.criteria": ["Correct", "Decided", "Labelled"],
     "felicific._problem.exploration": ["Exploration", "Explored"],
     "felicific._problem.expressions": ["Expression"],
     "felicific._problem.happiness": ["Measure", "Counted", "Happiness", "Loses"],

@@ -235,7 +235,7 @@ def test_policies_of_amounts_are_read_by_policy_load(tmp_path):
 
 BAD = {
     "classes": ({"classes": [0, 1]}, "classes= has no use"),
-    "favourable": ({"favourable": 1}, "favourable= has no use"),
+    "two amounts": ({"decisions": [0, 40], "loss": "squared"}, "a list needs more than two"),
     "individual": ({"policy": "individual"}, "looks at each of them"),
     "criterion": ({"happiness": "statistical_parity"}, "criterion"),
     "no happiness": ({"happiness": None}, "happiness"),

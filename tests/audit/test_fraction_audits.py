@@ -9,8 +9,8 @@ from scipy import stats
 from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier
 from felicific.exceptions import ConstraintError, DataError
 
-PRECISION = "precision_parity"
-COUNTED = "counted by 'precision_parity'"
+PRECISION = "precision"
+COUNTED = "counted by 'precision'"
 
 
 def people(n=1200, seed=0):
@@ -152,7 +152,7 @@ def test_what_cannot_be_promised_of_a_ratio():
         table, score="score", y="y", sensitive_features="group", happiness=PRECISION, policy=cells
     )
     line = frontier(sums)
-    with pytest.raises(ConstraintError, match="no limits along a frontier of 'precision_parity'"):
+    with pytest.raises(ConstraintError, match="no limits along a frontier of 'precision'"):
         line.band(table["score"], table, "y", happiness=PRECISION, sensitive_features="group")
 
 

@@ -112,30 +112,55 @@ def test_prices_of_listed_decisions_are_the_slopes_of_the_loss(kind, sees_group,
 
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
-def test_decisions_that_are_the_classes_in_their_order_change_nothing(kind):
-    """Listing the classes themselves finds the policy that is found without a list."""
+def test_decisions_that_are_the_classes_change_nothing_but_which_is_best(kind):
+    """Listing the classes themselves, in any order, finds the policy that is found without a list."""
     table = people()
     told = ROLES | {"happiness": "decision * loan", "gap": 5.0, "policy": kind, "random_state": 0}
-    plain, listed = solved(table, **told), solved(table, decisions=[0, 1], **told)
-    assert listed.loss == pytest.approx(plain.loss, abs=1e-9)
-    assert listed.basis.baseline.loss == plain.basis.baseline.loss
-    assert np.allclose(
-        listed.probabilities(table["score"], table["sex"], table),
-        plain.probabilities(table["score"], table["sex"], table),
-    )
+    plain = solved(table, **told)
+    for decisions in ([0, 1], [1, 0]):
+        listed = solved(table, decisions=decisions, **told)
+        assert listed.loss == plain.loss
+        assert listed.basis.baseline.loss == plain.basis.baseline.loss
+        seen = table["score"], table["sex"], table
+        assert np.array_equal(listed.probabilities(*seen), plain.probabilities(*seen))
+        back = Policy.from_json(listed.to_json())
+        assert (listed.best, back.best, back.order) == (decisions[-1], decisions[-1], listed.order)
+        noted = [text for text in back.sentences() if "counts as the best" in text]
+        assert len(noted) == (decisions == [1, 0])
+
+
+def test_the_selection_rate_is_of_the_best_decision():
+    """Whichever is best, its rate is asked for, floored, steered and moved along the frontier by one name."""
+    table = people()
+    about = ROLES | {"happiness": "demographic_parity", "random_state": 0}
+    for decisions in (None, [1, 0]):
+        kept = {"constraints": [Floor("selection_rate", 0.3)], "decisions": decisions}
+        policy = solved(table, gap={"statistical_parity": 0.02}, **about, **kept)
+        assert list(policy.gaps) == ["selection rate"]
+        assert next(iter(policy.prices)) == "selection rate"
+        best = 1 if decisions is None else 0
+        rates = policy.means["selection rate"]
+        chance = policy.probabilities(table["score"], table["sex"])[:, best]
+        for sex, rate in rates.items():
+            assert chance[table["sex"] == sex].mean() == pytest.approx(rate)
+        assert min(rates.values()) >= 0.3 - 1e-9
+        assert policy.steer(gap=0.02).measure.name == "selection rate"
+        line = traced(table, **about, decisions=decisions)
+        assert line.at(gap=0.02).best == best
+        assert line.gaps.shape[1] == 1
 
 
 def test_labels_the_other_way_round_give_the_same_policy():
-    """Whoever labels defaults, and says favourable=0, gets the decisions of whoever labels repayments."""
+    """Whoever labels defaults gets the decisions of whoever labels repayments: the cost matrix tells which is which."""
     table = people()
     one = solved(table, happiness=funding, gap=10.0, **ASKED)
     turned = table.assign(repaid=1 - table["repaid"], score=1.0 - table["score"])
-    told = ASKED | {"loss": COSTS[::-1], "favourable": 0}
+    told = ASKED | {"loss": COSTS[::-1]}
     other = solved(turned, happiness=funding, gap=10.0, **told)
     assert other.loss == pytest.approx(one.loss, abs=2e-3)  # cells of scores are open at the other end
     probabilities = other.probabilities(np.linspace(0.0, 1.0, 101), group=["f"] * 101)
     assert (np.diff(probabilities.cumsum(axis=1)[:, :-1], axis=0) >= -1e-9).all()
-    assert Policy.from_json(other.to_json()).favourable == 0
+    assert (Policy.from_json(other.to_json()).rising, one.rising) == (False, True)
 
 
 def test_names_of_decisions_change_nothing():
@@ -158,8 +183,8 @@ def test_criteria_of_listed_decisions():
     assert len(names("equalized_odds")) == 6
     assert len(names("equal_opportunity")) == 1
     assert names("distributional_parity") == [
-        "distributional_parity(decision='refer' or better)",
-        "distributional_parity(decision='approve' or better)",
+        "share decided 'refer' or better",
+        "share decided 'approve' or better",
     ]
     policy = solved(table, happiness="equal_opportunity", gap=0.01, **ASKED)
     probabilities, good = policy.probabilities(table["score"], table["sex"]), table["repaid"] == 1
@@ -321,11 +346,10 @@ def test_lists_that_are_none(name, refuses):
         ("squared", "'refuse' is none", "cost matrix"),
         ("absolute", "'refuse' is none", "cost matrix"),
         ("quantile:0.5", "'refuse' is none", "cost matrix"),
-        ([[1, 0.2, 0], [0, 0.2, 0.6]], "costs", "favourable=0"),
     ],
 )
 def test_losses_that_do_not_fit(loss, words, remedy, refuses):
-    """A matrix of another shape or turned round, the error rate and distances of words are refused."""
+    """A matrix of another shape, the error rate and distances of words are refused."""
     with refuses(DataError, words, remedy=remedy):
         solved(people(), happiness="distributional_parity", **ASKED | {"loss": loss})
 

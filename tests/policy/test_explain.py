@@ -821,7 +821,7 @@ def test_who_has_nothing_but_the_chance_that_is_kept():
     assert not any("is the one that people keep" in sentence for sentence in high.sentences)
 
 
-def test_gains_and_losses_are_of_the_favourable_decision():
+def test_gains_and_losses_are_of_the_best_decision():
     """Whether a person gains or loses follows its probability by the policy and by the baseline."""
     fair, table = classifier("score"), people("score")[0]
     seen = set()
@@ -829,8 +829,8 @@ def test_gains_and_losses_are_of_the_favourable_decision():
         found = fair.explain(table[i : i + 1], key=i)
         text = " ".join(found.sentences)
         change = found.probabilities[1] - found.baseline
-        assert ("this person gains: the favourable" in text) == (change > 1e-9)
-        assert ("this person loses: the favourable" in text) == (change < -1e-9)
+        assert ("this person gains: the best" in text) == (change > 1e-9)
+        assert ("this person loses: the best" in text) == (change < -1e-9)
         seen.add(np.sign(change).item())
     assert len(seen) > 1
 

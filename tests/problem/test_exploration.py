@@ -30,6 +30,7 @@ from felicific import (
     audit,
     solve,
 )
+from felicific._program.aggregates import Aggregates
 from felicific._program.solution import check_solution
 from felicific.exceptions import (
     ConstraintError,
@@ -375,12 +376,19 @@ def test_it_does_not_move(refuses):
         traced(table, **roles(table, constraints=[one], move=one))
 
 
-def test_sums_do_not_know_what_is_favourable():
-    """Of aggregates it is the last class unless it is said."""
+def test_it_is_of_the_best_decision():
+    """Of aggregates too, which know it."""
     table = people(200, 3)
     told = {name: part for name, part in roles(table).items() if name != "random_state"}
-    sums = aggregate(table, **told, favourable=0)
-    assert list(solve(sums, gap={}, constraints=[Exploration(0.1)]).prices) == ["chance of 1 at least 0.1"]
+    sums = Aggregates.from_json(aggregate(table, **told, decisions=[1, 0]).to_json())
+    for policy in (
+        solve(sums, gap={}, constraints=[Exploration(0.1)]),
+        solved(table, **roles(table, gap={}, constraints=[Exploration(0.1)], decisions=[1, 0])),
+    ):
+        assert list(policy.prices) == ["chance of 0 at least 0.1"]
+        assert policy.best == 0
+    line = traced(sums, constraints=[Exploration(0.1)])
+    assert all(probabilities_of(policy, table)[:, 0].min() >= 0.1 - 1e-12 for policy in line.policies)
 
 
 def test_on_an_engine():
@@ -581,7 +589,7 @@ def test_a_file_that_promises_more_than_it_keeps_is_refused():
         with pytest.raises(PolicyFileError):
             Policy.from_json(sealed(explore=[one | part]))
     with pytest.raises(PolicyFileError):
-        Policy.from_json(sealed(favourable=2))
-    old = {name: part for name, part in content.items() if name not in ("explore", "favourable")}
+        Policy.from_json(sealed(order="worst first"))
+    old = {name: part for name, part in content.items() if name != "explore"}
     content = old
     assert Policy.from_json(sealed()).explore == ()

@@ -108,21 +108,23 @@ def test_who_loses_is_a_loop_over_rows_everywhere(case, place, policy):
 
 
 def test_only_what_people_want_can_be_lost():
-    """Of a criterion, who is decided unfavourably less often loses nothing; three classes have one favourable one."""
+    """Of a criterion, who is decided unfavourably less often loses nothing; three classes have one best one."""
     rng, n = np.random.default_rng(2), 300
     score = rng.dirichlet([1, 1, 1], n)
     table = as_pandas({f"p{k}": score[:, k] for k in range(3)} | {
         "y": rng.integers(0, 3, n), "g": np.array(["f", "m"], dtype=object)[rng.integers(0, 2, n)],
     })  # fmt: skip
-    asked = {"score": ["p0", "p1", "p2"], "y": "y", "sensitive_features": "g", "favourable": 1}
-    for criterion in ("statistical_parity", "equalized_odds", "equal_opportunity"):
-        found = aggregate(table, **asked, happiness=criterion, policy="label", constraints=[WorseOff()])
+    asked = {"score": ["p0", "p1", "p2"], "y": "y", "sensitive_features": "g"}
+    for criterion, best in (("statistical_parity", 1), ("equalized_odds", 1), ("equal_opportunity", 2)):
+        others = [k for k in range(3) if k != best]
+        about = asked | {"decisions": [*others, best], "happiness": criterion}
+        found = aggregate(table, **about, policy="label", constraints=[WorseOff()])
         value = (found.value + (found.origin * found.among)[:, :, None, :])[..., -1].sum(axis=0)
         own = found.mass.sum(axis=0)
         if criterion == "equal_opportunity":
-            own = np.bincount(score.argmax(axis=1)[table["y"] == 1], minlength=3)
+            own = np.bincount(score.argmax(axis=1)[table["y"] == best], minlength=3)
         wanted = np.zeros((3, 3))
-        wanted[1, [0, 2]] = own[1]
+        wanted[best, others] = own[best]
         assert np.allclose(value, wanted), criterion
 
 
@@ -430,6 +432,17 @@ def test_what_does_not_occur_is_refused():
         solved(table, **ASKED, constraints=[WorseOff(0.1, groups=["x"])])
     with pytest.raises(ConstraintError, match=r"'gott', which is no measure.*'got'"):
         solved(table, **ASKED, constraints=[WorseOff(0.1, "gott")])
+
+
+def test_what_is_met_to_within_rounding_is_met():
+    """A share of 1e-16 who lose is nobody: the number is rounding, and no miss."""
+    policy = solved(people(), **ASKED, gap=0.5, constraints=[WorseOff(0)], random_state=0)
+    q = np.where(policy.q[..., 1:] == 1.0, [1e-16, 1.0 - 1e-16], policy.q)
+    named = {name: ASKED[name] for name in ("score", "sensitive_features", "happiness")}
+    row = audit(replace(policy, q=q), people(seed=1), **named).requirements[-1]
+    assert "get less" in row.words
+    assert 0.0 < row.reached.estimate < 1e-12
+    assert (row.verdict, row.refuted) == ("met", False)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -29,8 +29,8 @@ from felicific.exceptions import ConstraintError
 
 #: Happiness, its name, the decision that counts, what a person counted is worth, and a gap to ask for.
 FRACTIONS = {
-    "precision": ("precision_parity", "precision_parity", 1, lambda t: 1.0 * (t["y"] == 1), 0.02),
-    "negative": ("negative_predictive_parity", "negative_predictive_parity", 0, lambda t: 1.0 * (t["y"] == 0), 0.02),
+    "precision": ("precision", "precision", 1, lambda t: 1.0 * (t["y"] == 1), 0.02),
+    "negative": ("npv", "negative predictive value", 0, lambda t: 1.0 * (t["y"] == 0), 0.02),
     "dollars": (
         {"dollars": Happiness("decision * loan", among="decision == 1", bounds=(0, 8000))},
         "dollars", 1, lambda t: t["loan"], 100.0,

@@ -656,19 +656,19 @@ def test_swapping_the_classes_changes_nothing(people, fraction, monotone):
         assert opposite.least_gap == pytest.approx(error.least_gap, abs=1e-9)
 
 
-def test_the_favourable_class_is_only_a_name():
-    """Statistical parity is the same whichever class is favourable, to the last probability."""
+def test_the_best_class_is_only_a_name():
+    """Statistical parity of two classes is the same whichever is best, to the last probability."""
     table, y = make_people(300, seed=8)
     model = FrozenEstimator(Told().fit(table, y))
     fits = [
         FairClassifier(
             model,
             happiness="statistical_parity",
-            favourable=favourable,
+            decisions=decisions,
             sensitive_features="group",
             random_state=0,
         ).fit(table, y)
-        for favourable in (0, 1)
+        for decisions in ([0, 1], [1, 0])
     ]
     assert (fits[0].policy_.q == fits[1].policy_.q).all()
     assert fits[0].loss_ == fits[1].loss_

@@ -215,7 +215,7 @@ def many():
         "individual": solved(people, policy="individual", happiness="decision", gap=0.9, **ROLES),
         "aggregates": sums,
         "audit": found,
-        "measure": found["statistical_parity(decision=1)"],
+        "measure": found["selection rate"],
         "ratios": found.ratios,
         "comparison": compare(found, found),
         "frontier": _long_frontier(),
@@ -253,7 +253,7 @@ def test_how_many_more_is_true(many):
         rules = [line for line in shown.splitlines() if line.startswith("In group")]
         left = int(re.search(r"and ([\d,]+) more: sentences\(\)", shown)[1].replace(",", ""))
         assert len(rules) + left == len(policy.rules())
-    means = many["audit"]["statistical_parity(decision=1)"].means
+    means = many["audit"]["selection rate"].means
     table_rows = re.findall(r"^  (region \d+) +\d", repr(many["measure"]), flags=re.MULTILINE)
     left = int(re.search(r"and (\d+) more", repr(many["measure"]))[1])
     assert len(table_rows) + left == len(means) == 300

@@ -25,7 +25,7 @@ from felicific._typing import GapLike, Table
 from felicific.exceptions import ConstraintError, DataError
 
 #: What speaks of classes, of which there are none.
-_OF_CLASSES = ("score", "classes", "favourable", "missing_labels", "weight_kind")
+_OF_CLASSES = ("score", "classes", "missing_labels", "weight_kind")
 
 
 def aggregates_of_amounts(

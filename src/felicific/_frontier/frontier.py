@@ -459,7 +459,6 @@ class Frontier:
         happiness: HappinessLike | None = None,
         sensitive_features: Any = None,
         loss: LossLike = "error",
-        favourable: Any = None,
         sample_weight: Any = None,
         weight_kind: WeightKind = None,
         cluster: Any = None,
@@ -474,7 +473,7 @@ class Frontier:
             What the model says about these people: probabilities, or predicted labels for label policies.
         X, y : table, and array or column of X
             The people and their labels; X may be left out when nothing looks at it.
-        happiness, sensitive_features, loss, favourable, sample_weight :
+        happiness, sensitive_features, loss, sample_weight :
             As for :func:`felicific.aggregate`.
         weight_kind, cluster, group_proba :
             As for :func:`felicific.audit`.
@@ -491,7 +490,6 @@ class Frontier:
             happiness=happiness,
             sensitive_features=sensitive_features,
             loss=loss,
-            favourable=favourable,
             sample_weight=sample_weight,
             weight_kind=weight_kind,
             cluster=cluster,
@@ -567,7 +565,6 @@ def cell_frontier(
     expected: bool = False,
     out_of_fold: bool = False,
     change_cost: float = 0.0,
-    favourable: Any = None,
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
@@ -580,7 +577,6 @@ def cell_frontier(
         return CellPolicy(
             classes=joined.classes,
             decisions=joined.decisions,
-            listed=joined.listed,
             groups=joined.groups,
             measures=joined.measures,
             outcome=point.outcome,
@@ -594,7 +590,8 @@ def cell_frontier(
             unconstrained=Lazy(lambda: free.value.q),
             attributes=joined.attributes,
             unknown=joined.unknown,
-            favourable=favourable,
+            order=joined.order,
+            rising=joined.rising,
             labels=joined.labels,
             explore=explored_in(chances_of(closing.kept, joined.decisions.tolist(), joined.groups))
             if closing.kept
@@ -603,6 +600,7 @@ def cell_frontier(
                 joined.loss_name,
                 joined.baseline_or_none,
                 baseline_given=joined.baseline_given,
+                notes=joined.notes,
                 out_of_fold=out_of_fold,
                 requirements=goals,
                 unconstrained=Lazy(lambda: free.value.outcome),

@@ -73,7 +73,9 @@ def frontier(
             sees_group=sees_group, random_state=random_state,
         )  # fmt: skip
     joined = completed_sums(aggregates).joined()
-    closing = Closing.of(gap, check_constraints(constraints), joined.measures, move)
+    listed = tuple(one.named(joined.choices) for one in check_constraints(constraints))
+    move = None if move is None else move.named(joined.choices)
+    closing = Closing.of(gap, listed, joined.measures, move)
     cost = cost_of_changes(joined, check_change_cost(change_cost))
     # What is wrong with the requirements is said at once.
     check_asked(joined, rows_of(closing.requirements, joined), sees_group=sees_group)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from felicific._documents import (
-    ORDER,
     check_distinct,
     check_means,
     check_shape,
@@ -30,6 +29,7 @@ from felicific._documents import (
     read_values,
     refused,
     write_classes,
+    write_decisions,
     write_document,
 )
 from felicific._files import write_whole
@@ -68,7 +68,7 @@ from felicific._problem.change import (
     cost_of_changes,
     three_points,
 )
-from felicific._problem.decisions import positions
+from felicific._problem.decisions import label_positions
 from felicific._problem.exploration import Explored
 from felicific._problem.happiness import (
     HappinessLike,
@@ -179,9 +179,10 @@ class Policy(Displayed, ABC):
         What those are called whose group is missing, where that was allowed.
     labels : KnownLabels, or None
         Who has a label, where some are missing.
-    favourable : class, or None
-        The favourable class, where it was said; else it is the last. Of listed decisions the last is the favourable
-        one, and this is a label.
+    order : tuple
+        The decisions from the worst to the best for the person, where they stand in another order.
+    rising : bool, or None
+        Where decisions are others than the classes: whether better ones go with higher scores of the last class.
     explore : tuple of Explored
         Chances that people keep, see :class:`felicific.Exploration`.
 
@@ -217,10 +218,10 @@ class Policy(Displayed, ABC):
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
     labels: KnownLabels | None = None
-    favourable: Any = None
+    order: tuple[Any, ...] = ()
+    rising: bool | None = None
     explore: tuple[Explored, ...] = ()
     decisions: Array = field(default_factory=_no_decisions)
-    listed: bool = False
 
     _whole: ClassVar[str] = "sentences() says all of it."
 
@@ -298,16 +299,23 @@ class Policy(Displayed, ABC):
 
     @property
     def best(self) -> int:
-        """Position of the favourable decision."""
-        last = len(self.decisions) - 1
-        return (
-            last if self.favourable is None or self.listed else self.decisions.tolist().index(self.favourable)
-        )
+        """Position of the best decision."""
+        return self.decisions.tolist().index(self.order[-1]) if self.order else len(self.decisions) - 1
+
+    @property
+    def listed(self) -> bool:
+        """Whether its decisions are others than the classes, listed from the worst to the best."""
+        return self.rising is not None
+
+    @property
+    def decisions_given(self) -> list[Any] | None:
+        """Its decisions from the worst to the best, as a user lists them; None for the classes in their order."""
+        return list(self.order) or (self.decisions.tolist() if self.listed else None)
 
     @property
     def label_decisions(self) -> Codes:
         """Position of every label among the decisions; -1 where it is none."""
-        return positions(self.classes, self.decisions)
+        return label_positions(self.classes, self.decisions)
 
     @property
     @abstractmethod
@@ -628,7 +636,7 @@ class Policy(Displayed, ABC):
         column : str
             How the column of decisions is called.
         with_proba : bool, default=False
-            Whether to add the chance that everybody had: of two classes a column ``probabilities``, of the favourable
+            Whether to add the chance that everybody had: of two classes a column ``probabilities``, of the best
             decision; of more, a column ``proba_<class>`` of each.
         """
         if score is None and predicted is None:
@@ -903,7 +911,7 @@ class Policy(Displayed, ABC):
         found += [*cost_of_changes(self.change_cost), outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, whom)
         doubts = [] if self.labels is None else self.labels.cautions()
-        return found + remarks + doubts + too_few(self)
+        return found + remarks + [*self.basis.notes] + doubts + too_few(self)
 
     def _explored(self) -> list[str]:
         """Who is explored, and what that costs."""
@@ -975,7 +983,7 @@ class Policy(Displayed, ABC):
     def _everything(self) -> dict[str, Any]:
         return {
             "classes": write_classes(self.classes),
-            **({"decisions": write_classes(self.decisions), "order": ORDER} if self.listed else {}),
+            **write_decisions(self.decisions, self.order, self.rising),
             "groups": plain(list(self.groups), "group"),
             "measures": [asdict(measure) for measure in self.measures],
             **write_outcome(self.outcome),
@@ -988,7 +996,6 @@ class Policy(Displayed, ABC):
             "attributes": list(self.attributes),
             "unknown": self.unknown,
             "labels": None if self.labels is None else self.labels.to_json(),
-            "favourable": None if self.favourable is None else plain([self.favourable], "class")[0],
             "explore": [one.to_json() for one in self.explore],
             **self._content(),
         }
@@ -1096,13 +1103,6 @@ def _sentence(parts: list[str]) -> str:
     return joined[:1].upper() + joined[1:]
 
 
-def _read_favourable(value: Any, classes: Array) -> Any:
-    """A class; None where it is the last."""
-    if value is not None and not any(type(one) is type(value) and one == value for one in classes.tolist()):
-        raise refused(f"its favourable decision {value!r} is none of its classes")
-    return value
-
-
 def _common(content: dict[str, Any]) -> dict[str, Any]:
     """What every kind of policy has."""
     measures = content["measures"]
@@ -1120,9 +1120,8 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     explore = content.get("explore", [])
     if not isinstance(explore, list):
         raise refused("the chances that people keep are no list")
-    decisions = read_decisions(content, classes)
-    listed: dict[str, Any] = {} if decisions is None else {"decisions": decisions, "listed": True}
-    return listed | {
+    decided = read_decisions(content, classes)
+    return decided | {
         "classes": classes,
         "groups": groups,
         "measures": read,
@@ -1143,9 +1142,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "attributes": read_attributes(content.get("attributes", [])),
         "unknown": content.get("unknown"),
         "labels": KnownLabels.from_json(content.get("labels"), groups),
-        "favourable": _read_favourable(content.get("favourable"), classes),
         "explore": tuple(
-            Explored.from_json(one, len(classes if decisions is None else decisions), len(groups))
-            for one in explore
+            Explored.from_json(one, len(decided.get("decisions", classes)), len(groups)) for one in explore
         ),
     }

@@ -84,7 +84,7 @@ def solve(
             random_state=random_state,
         )  # fmt: skip
     completed = completed_sums(aggregates)
-    listed = check_constraints(constraints)
+    listed = tuple(one.named(completed.choices) for one in check_constraints(constraints))
     gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
     check_gaps(gap, listed, completed.measures)
     requirements = requirements_of(gap, listed, completed.measures)

@@ -32,7 +32,7 @@ class Exploration(Requirement):
     at_least : number
         The chance, between 0 and 1.
     decision : class, optional
-        Of which decision; by default the favourable one. Where only aggregates are known, the last class.
+        Of which decision; by default the best one.
     groups : sequence, optional
         Who keeps it; by default everybody. Only for a policy that sees the group.
     scores : (low, high), optional
@@ -97,7 +97,7 @@ class Exploration(Requirement):
             object.__setattr__(self, "scores", (ends[0], ends[1]))
 
     def named(self, choices: Choices) -> Exploration:
-        """Of the favourable decision, unless another is said."""
+        """Of the best decision, unless another is named."""
         best = choices.best if self.decision is None else self.decision
         return replace(self, decision=choices.decisions[self._position(best, choices.decisions)])
 

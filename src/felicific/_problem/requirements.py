@@ -16,7 +16,7 @@ import numpy as np
 
 from felicific._problem.bound import GapRow, MeanRow, OpenGapRow, RatioRow
 from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, baseline_mean
-from felicific._problem.happiness import Happiness, Measure
+from felicific._problem.happiness import Happiness, Measure, positions
 from felicific._problem.rows import ComparedMeans, Goal, GroupSums, Requirement, Row
 from felicific._problem.unions import (
     Between,
@@ -455,13 +455,13 @@ def _positions(happiness: Any, measures: tuple[Measure, ...], what: str) -> list
     if isinstance(happiness, Measure):
         return [measures.index(happiness)]
     name = _gap_name(happiness)
-    positions = [j for j, measure in enumerate(measures) if name in (measure.name, measure.family)]
-    if not positions:
+    places = positions(name, measures)
+    if not places:
         raise ConstraintError(
             f"{what} is set for {name!r}, which is no measure.",
             f"The measures are {', '.join(repr(measure.name) for measure in measures)}.",
         )
-    return positions
+    return places
 
 
 def _of_fitted(min_people: float, fitted: float) -> float:
@@ -579,13 +579,16 @@ def check_width(value: Any, what: str) -> float:
 def measure_of(sums: GroupSums, happiness: Any) -> int:
     """Position of the measure that a constraint speaks of."""
     name = constraint_name(happiness)
-    names = [measure.name for measure in sums.measures]
-    if name not in names:
+    places = positions(name, sums.measures)
+    if len(places) != 1:
+        several = [sums.measures[j].name for j in places]
         raise ConstraintError(
-            f"A constraint speaks of {name!r}, which is no measure of these aggregates.",
-            f"The measures are {', '.join(map(repr, names))}.",
+            f"A constraint speaks of {name!r}, which is {len(several)} measures."
+            if several
+            else f"A constraint speaks of {name!r}, which is no measure of these aggregates.",
+            f"The measures are {', '.join(repr(name) for name in several or [one.name for one in sums.measures])}.",
         )
-    return names.index(name)
+    return places[0]
 
 
 def constraint_name(happiness: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA, Choices
-from felicific._problem.happiness import LOSES, Happiness, Loses, Measure, criterion, written
+from felicific._problem.happiness import LOSES, Happiness, Loses, Measure, criterion, positions, written
 from felicific._problem.requirements import Gap, constraint_name, ends_at
 from felicific._problem.rows import Goal, GroupSums, Requirement, Row, Share
 from felicific._problem.unions import Shares
@@ -113,7 +113,7 @@ class WorseOff(Requirement):
         if not isinstance(self.happiness, str):
             one = self.happiness if isinstance(self.happiness, Happiness) else Happiness(self.happiness)
             return (one,)
-        named = tuple(part for part in own if self.happiness in (part.name, part.family))
+        named = tuple(own[j] for j in positions(self.happiness, own))
         if named:
             return named
         if self.happiness in CRITERIA:

@@ -141,10 +141,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         takes bins of its decision function, cut between the fitted people; or the label where it has none, there are
         more than two classes, or labels may be missing. ``policy_.kind`` and the printed object say which.
     decisions : sequence, optional
-        What may be decided, where that is not the classes: strings, whole numbers, floats or booleans, **from the worst
-        to the best for the person**, such as ``["refuse", "refer", "approve"]`` or the rates ``[8, 6, 4]``. The last is
-        the favourable decision, and better ones may only become more likely as the score of the ``favourable`` label
-        rises. ``predict`` then returns decisions, and ``predict_proba`` has a column for each of them.
+        What may be decided, **from the worst to the best for the person**: strings, whole numbers, floats or booleans,
+        such as ``["refuse", "refer", "approve"]`` or the rates ``[8, 6, 4]``. By default the classes, in their order;
+        ``[1, 0]`` says that 0 is the good one. Decisions that are not the classes may only become better in one
+        direction of the score: the one in which a cost matrix makes better decisions cheaper, else with the score of
+        the last class. ``predict`` then returns decisions, and ``predict_proba`` has a column for each of them.
     baseline : column of X, or callable of X, optional
         What was really decided, the baseline; ``fit`` and ``report`` also take it as an array. By default what the
         model predicts, if all of its classes are decisions; otherwise nothing is known of the baseline, and what
@@ -163,9 +164,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
         says which of them are compared. With None, pass
         ``sensitive_features=`` to ``fit``, which remembers the names of columns; values are passed to ``predict`` too.
-    favourable : class, optional
-        The decision that people hope for; the last class by default. With ``decisions`` it is the favourable label, by
-        whose score decisions get better.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
         60 % of every group are held out to test it on, by bets on pairs of people where bounds are known (shares have
@@ -194,7 +192,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     classes_ : array of shape (K,)
         The labels.
     decisions_ : array of shape (D,)
-        The decisions: ``classes_`` unless ``decisions`` lists others.
+        The decisions, from the worst to the best for the person: ``classes_`` unless ``decisions`` lists others.
     groups_ : tuple
     sensitive_features_ : column(s), callable or None
         Which columns name the group: those named in ``fit``, else ``sensitive_features``.
@@ -277,7 +275,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         constraints: Iterable[Requirement] = (),
         change_cost: ChangeCost = "auto",
         sensitive_features: Any = None,
-        favourable: Any = None,
         confidence: float | None = None,
         key: Any = None,
         cv: Any = 5,
@@ -296,7 +293,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.constraints = constraints
         self.change_cost = change_cost
         self.sensitive_features = sensitive_features
-        self.favourable = favourable
         self.confidence = confidence
         self.key = key
         self.cv = cv
@@ -530,7 +526,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             loss=self.loss,
             gap=default_gap(self.gap, constraints),
             constraints=constraints,
-            favourable=self.favourable,
             sees_group=bool(self.sees_group),
         )
         if not self._randomize and any(one.of_persons for one in constraints):
@@ -1046,7 +1041,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     def predict_proba(self, X: Table, *, sensitive_features: Any = None) -> Floats:
         """Probability of every decision: the policy itself, not the model's belief about the label.
 
-        Columns are those of ``decisions_``, which are ``classes_`` unless ``decisions`` lists others.
+        Columns are those of ``classes_``; of ``decisions_`` where these are others.
         """
         return self._probabilities(X, sensitive_features)[0]
 
@@ -1070,7 +1065,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if key is None and self.key is None and len(scores) == 1:
             sure = policy.sure_of(scores, group)
             if sure is not None:
-                return np.asarray(self.decisions_[sure : sure + 1].copy())
+                return policy.decisions[sure : sure + 1].copy()
         probabilities = policy.probabilities(scores, group, x, chances)
         keys = self._intake.keys(X if is_frame(X) else x, key)
 
@@ -1082,7 +1077,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
                 warn_keyless(stacklevel=4)
             return content_keys(content_of(x, self._columns), rows)
 
-        return np.asarray(self.decisions_[draw(probabilities, texts, policy.salt)])
+        return np.asarray(policy.decisions[draw(probabilities, texts, policy.salt)])
 
     def explain(
         self,

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _REFUSED = {
     "score": "Scores are of classes, a predicted amount is a number: give one of them.",
     "group_proba": "Leave it out.",
-    "favourable": "Leave it out: amounts have no favourable class.",
     "classes": "Leave it out: amounts have no classes.",
     "missing_labels": "Leave it out, and the rows without a label.",
     "label_proba": "Leave it out.",

@@ -37,7 +37,6 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
         decisions=people.listed,
         loss=people.loss,
         sensitive_features=people.sensitive_features,
-        favourable=people.favourable,
         policy=kind if believed is None else Individual(group_proba=believed),
         missing_group=people.missing_group,
         missing_labels=people.missing_labels,

@@ -40,7 +40,7 @@ def distances(sums, found, **options):
         else (program.cell >= 0) & (np.arange(len(sums.groups)) == 0)[:, None]
     )
     unit = program.cost_scale or 1.0
-    return program.value(found.outcome) / unit, float(found.q[held].ravel() @ changes_of(program))
+    return program.value(found.q) / unit, float(found.q[held].ravel() @ changes_of(program))
 
 
 class Amount:

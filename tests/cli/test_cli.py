@@ -1276,7 +1276,7 @@ def test_the_cost_of_changes_on_the_command_line(folder, works, scores):
         assert told["fitted"]["shares"]["changed"] == pytest.approx(policy.outcome.changed.tolist())
     printed = works(line)
     policy = load("policy.json")
-    assert policy.change_cost in (0.0, 0.02, 0.05, 0.1, 0.2)
+    assert policy.change_cost == "auto"
     assert all(sentence in printed for sentence in policy.impact())
     assert printed == works(f"{line} --change-cost auto")
     assert json.loads(works(f"{line} --policy label --json"))["change_cost"] == 0.0

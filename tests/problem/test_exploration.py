@@ -416,7 +416,7 @@ def test_an_answer_that_does_not_keep_it_fails_its_check():
     q = policy_of(replace(program, rows=[]), free.columns)
     objective = float(free.columns[: len(program.cost)] @ program.cost)
     with pytest.raises(SolverError, match="chance of 1 at least"):
-        check_solution(program, sums.evaluate(q), q, objective)
+        check_solution(program, q, objective)
 
 
 # ---------------------------------------------------------------------------------------------------------

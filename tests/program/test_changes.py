@@ -20,36 +20,56 @@ ROLES = {"sensitive_features": "sex", "y": "repaid"}
 SEEDS = st.integers(0, 10_000)
 
 
-def people(seed, n=60, own_baseline=True):
+def people(seed, n=60, own_baseline=True, groups="fm"):
     """Loans of people with few distinct scores; the present decisions are the model's unless they are drawn."""
     rng = np.random.default_rng(seed)
     score = rng.choice([0.1, 0.2, 0.4, 0.6, 0.7, 0.9], n)
     return {
         "id": np.arange(n) + 1000 * seed,
-        "sex": np.array(["f", "m"], dtype=object)[np.arange(n) % 2],
+        "sex": np.array(list(groups), dtype=object)[np.arange(n) % len(groups)],
         "score": score,
         "repaid": (rng.random(n) < score).astype(int),
         "loan": rng.choice([-2.0, 0.0, 1.0, 5.0], n),
         "now": (score > 0.5).astype(int) if own_baseline else rng.integers(0, 2, n),
+        "weight": np.ones(n),
     }
+
+
+def naive_costs(table, cost):
+    """What every decision costs everybody beside the loss; "auto" by who stands where in the person's own group."""
+    found = np.zeros((len(table["score"]), 2))
+    for i, (group, score, now) in enumerate(zip(table["sex"], table["score"], table["now"], strict=True)):
+        below = same = refused = whole = 0.0
+        for other, its, theirs, weight in zip(
+            table["sex"], table["score"], table["now"], table["weight"], strict=True
+        ):
+            if other == group:
+                whole += weight
+                below += weight * (its < score)
+                same += weight * (its == score)
+                refused += weight * (theirs == 0)
+        place, border = (below + same / 2) / whole, refused / whole  # as if the refused had the lowest scores
+        for d, between in enumerate((max(place - border, 0.0), max(border - place, 0.0))):
+            if d != now:
+                found[i, d] = 0.1 * (1 + 20 * between) if cost == "auto" else cost
+    return found
 
 
 def naive_program(table, gap, cost, sees_group=True):
     """Least loss plus cost of changes with a gap of mean ``decision * loan``: row by row, and another solver."""
-    n = len(table["score"])
+    groups, weight, costs = sorted(set(table["sex"])), table["weight"], naive_costs(table, cost)
     levels = sorted(set(table["score"].tolist()))
-    cells = [(g, s) for g in ("f", "m") for s in levels]
+    cells = [(g, s) for g in groups for s in levels]
     place = {cell: i for i, cell in enumerate(cells)}
-    objective, rows = np.zeros((len(cells), 2)), {g: np.zeros((len(cells), 2)) for g in "fm"}
-    count = {g: int((table["sex"] == g).sum()) for g in "fm"}
-    for i in range(n):
-        g, s = table["sex"][i], table["score"][i]
+    objective, rows = np.zeros((len(cells), 2)), {g: np.zeros((len(cells), 2)) for g in groups}
+    count = {g: weight[table["sex"] == g].sum() for g in groups}
+    for i, (g, s) in enumerate(zip(table["sex"], table["score"], strict=True)):
         for d in (0, 1):
-            objective[place[g, s], d] += ((table["repaid"][i] != d) + cost * (table["now"][i] != d)) / n
-            rows[g][place[g, s], d] += d * table["loan"][i] / count[g]
-    width = (rows["f"] - rows["m"]).ravel()
-    upper, limits = [width, -width], [gap, gap]
-    for g in "fm":
+            objective[place[g, s], d] += weight[i] * ((table["repaid"][i] != d) + costs[i, d]) / weight.sum()
+            rows[g][place[g, s], d] += weight[i] * d * table["loan"][i] / count[g]
+    upper = [(rows[a] - rows[b]).ravel() for a in groups for b in groups if a != b]
+    limits = [gap] * len(upper)
+    for g in groups:
         for a, b in pairwise(levels):
             line = np.zeros((len(cells), 2))
             line[place[g, a], 1], line[place[g, b], 1] = 1.0, -1.0
@@ -57,10 +77,10 @@ def naive_program(table, gap, cost, sees_group=True):
             limits.append(0.0)
     equal = [np.kron(np.eye(len(cells)), np.ones((1, 2)))]
     right = [np.ones(len(cells))]
-    if not sees_group:
+    for other in groups[1:] if not sees_group else ():
         same = np.zeros((len(levels), len(cells), 2))
         for k, s in enumerate(levels):
-            same[k, place["f", s], 1], same[k, place["m", s], 1] = 1.0, -1.0
+            same[k, place[groups[0], s], 1], same[k, place[other, s], 1] = 1.0, -1.0
         equal.append(same.reshape(len(levels), -1))
         right.append(np.zeros(len(levels)))
     return linprog(
@@ -76,27 +96,32 @@ def naive_program(table, gap, cost, sees_group=True):
 def paid(policy, table):
     """Loss plus cost of changes, from the probabilities of everybody."""
     probabilities = policy.probabilities(table["score"], table["sex"] if policy.sees_group else None)
-    rows = np.arange(len(probabilities))
-    loss = 1.0 - probabilities[rows, table["repaid"]].mean()
-    changed = 1.0 - probabilities[rows, table["now"]].mean()
-    assert policy.loss == pytest.approx(loss, abs=1e-12)  # the loss alone
-    return loss + policy.change_cost * changed
+    loss = 1.0 - probabilities[np.arange(len(probabilities)), table["repaid"]]
+    assert policy.loss == pytest.approx(
+        np.average(loss, weights=table["weight"]), abs=1e-12
+    )  # the loss alone
+    costs = (probabilities * naive_costs(table, policy.change_cost)).sum(axis=1)
+    return np.average(loss + costs, weights=table["weight"])
 
 
 @examples
 @given(
     SEEDS,
-    st.sampled_from([0.0, 0.05, 0.3, 2.0]),
+    st.sampled_from([0.0, 0.05, 0.3, 2.0, "auto", "auto"]),
     st.sampled_from([0.0, 0.4, 5.0]),
     st.booleans(),
     st.booleans(),
+    st.sampled_from(["fm", "fmx", "fmfmfmfmfmfmfmfmfmfmfmfmx"]),  # of the last few have every score
+    st.booleans(),
 )
-def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_baseline, sees_group):
+def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_baseline, sees_group, groups, weighted):
     """What is minimised is the loss and so much for everybody whose decision changes: by another solver."""
-    table = people(seed, own_baseline=own_baseline)
+    table = people(seed, own_baseline=own_baseline, groups=groups)
+    if weighted:
+        table["weight"] = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], len(table["score"]))
     policy = solved(
         table, score="score", happiness="decision * loan", baseline="now", gap=gap, change_cost=cost,
-        sees_group=sees_group, random_state=0, **ROLES,
+        sees_group=sees_group, sample_weight="weight", random_state=0, **ROLES,
     )  # fmt: skip
     naive = naive_program(table, gap, cost, sees_group)
     assert policy.change_cost == cost
@@ -155,23 +180,45 @@ def test_engines_count_the_same_who_gain_and_lose(make, named):
     assert here.loses[..., 0].sum() > 0
 
 
-def test_auto_is_a_fixed_cost_for_the_score_of_two_classes_and_the_error_rate():
-    """Through every door, and for nothing else: no other loss, signal, or decisions that are listed."""
-    table, asked = people(1), {"happiness": "decision", **ROLES}
+def test_auto_charges_one_score_of_two_classes_and_the_error_rate():
+    """Through every door alike, and nothing else: no other loss, signal, order, or decisions that are listed."""
+    table, asked = people(1, n=400), {"happiness": "decision", **ROLES}
     scored = asked | {"score": "score"}
     sums = aggregate(table, **scored)
-    for found in (sums, aggregate(as_duckdb(table), **scored), sums + sums):
-        assert solve(found, gap=1.0, change_cost="auto").change_cost == 0.1
-        assert frontier(found, change_cost="auto").change_cost == 0.1
-    assert solved(table, gap=1.0, change_cost="auto", **scored).change_cost == 0.1
+    by_all = {"gap": 0.1, "change_cost": "auto", "random_state": 0}
+    policies = [
+        solve(found, **by_all) for found in (sums, aggregate(as_duckdb(table), **scored), sums + sums)
+    ]
+    for policy in (
+        *policies,
+        solved(table, **scored, **by_all),
+        frontier(sums, change_cost="auto").at(gap=0.1),
+    ):
+        assert policy.change_cost == "auto"
+        assert policy.q == pytest.approx(policies[0].q, abs=1e-9)
+    missing = table | {"repaid": [None, *table["repaid"][1:].tolist()]}
     for changed in (
         {"policy": "label"},
         {"policy": "soft-label"},
+        {"policy": Score(monotone=False)},
         {"loss": [[0.0, 1.0], [10.0, 0.0]]},
         {"loss": "changes"},
         {"decisions": [5, 7], "loss": [[0.0, 1.0], [1.0, 0.0]]},
+        {"missing_labels": "at_random"},
     ):
-        assert solve(aggregate(table, **scored | changed), gap=1.0, change_cost="auto").change_cost == 0.0
+        rows = missing if "missing_labels" in changed else table
+        assert solve(aggregate(rows, **scored | changed), gap=1.0, change_cost="auto").change_cost == 0.0
+
+
+def test_auto_mixes_neighbouring_thresholds():
+    """Where one group has to come down into its ROC curve, a flat cost draws lots for all of it, "auto" for few."""
+    rng = np.random.default_rng(0)
+    sex, score = np.where(rng.random(4000) < 0.5, "f", "m"), rng.random(4000)
+    chance = np.where(sex == "f", score, 0.02 + 0.96 * score)  # of the m the score tells a little less
+    table = {"sex": sex, "score": score, "repaid": (rng.random(4000) < chance).astype(int)}
+    asked = {"score": "score", "happiness": "equalized_odds", "gap": 0.0, "random_state": 0, **ROLES}
+    drawn = {cost: solved(table, change_cost=cost, **asked).share_drawn for cost in (0.1, "auto")}
+    assert drawn["auto"] < drawn[0.1] / 3
 
 
 @pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf"), "none", True, None, [1.0]])
@@ -184,14 +231,15 @@ def test_a_cost_that_is_none_is_refused(bad):
 def test_sums_without_a_baseline_refuse_a_cost():
     """Where sums have no baseline, a cost of changes is refused, and a policy without one is not."""
     sums = replace(aggregate(people(1), score="score", happiness="decision", **ROLES), baseline_mass=None)
-    assert solve(sums).outcomes["proposed"].changed is None
+    for cost in (0, "auto"):  # which charges nothing then
+        assert solve(sums, change_cost=cost).outcomes["proposed"].changed is None
     for door in (solve, frontier):
         with pytest.raises(AggregatesError, match=r"have no baseline.*change_cost=0"):
             door(sums, change_cost=0.1)
 
 
 @examples
-@given(SEEDS, st.sampled_from([0.05, 0.3]))
+@given(SEEDS, st.sampled_from([0.05, 0.3, "auto"]))
 def test_the_frontier_is_that_of_the_sum(seed, cost):
     """At every gap the frontier is as good as the program; its value is convex, its loss is the loss alone."""
     table = people(seed, own_baseline=False)
@@ -199,8 +247,7 @@ def test_the_frontier_is_that_of_the_sum(seed, cost):
     line = frontier(sums, change_cost=cost)
     assert line.change_cost == cost
     assert (np.diff(line.value) < 0).all()
-    shares = [float(p.outcome.changed @ sums.mass.sum(axis=1)) / sums.total for p in line.policies]
-    assert line.value == pytest.approx(line.loss + cost * np.array(shares), abs=1e-12)
+    assert line.value == pytest.approx([paid(policy, table) for policy in line.policies], abs=1e-12)
     for tau in np.linspace(line.tau[0], line.tau[-1] * 1.2 + 0.1, 5):
         asked = solve(sums, gap={"decision * loan": float(tau) + 1e-9}, change_cost=cost)
         assert paid(line.at(tau=float(tau)), table) == pytest.approx(paid(asked, table), abs=1e-6)
@@ -265,22 +312,25 @@ def test_what_looks_at_labels_needs_them(make):
         aggregate(table, happiness="decision", loss="changes", score="score", sensitive_features="sex")
 
 
-def test_files_remember_the_cost_and_the_three_points():
+@pytest.mark.parametrize("cost", [0.1, "auto"])
+def test_files_remember_the_cost_and_the_three_points(cost):
     """A policy file holds the cost and the three points; one without them, or with nonsense, is refused."""
     policy = solved(
         people(2),
         score="score",
         happiness="decision * loan",
         gap=0.3,
-        change_cost=0.1,
+        change_cost=cost,
         random_state=0,
         **ROLES,
     )
     text = policy.to_json()
     back = Policy.from_json(text)
-    assert back.change_cost == 0.1
+    assert back.change_cost == cost
     assert back.sentences() == policy.sentences()
-    assert any("counts 0.1 beside the loss" in sentence for sentence in back.sentences())
+    more = ", and 0.02 more for each 1 % of the group between the person and the model's border"
+    words = f"A changed decision counts 0.1 beside the loss{more * (cost == 'auto')}."
+    assert words in back.sentences()
     assert back.impact() == policy.impact()
     for name, point in policy.outcomes.items():
         for part in ("loss", "means", "gaps", "changed", "gains", "loses"):
@@ -294,7 +344,7 @@ def test_files_remember_the_cost_and_the_three_points():
                     content | {"basis": {name: one for name, one in whole.items() if name != part}}
                 )
             )
-    for part, wrong in (("change_cost", -1.0), ("unconstrained", {"loss": 0.0}), ("change_cost", "auto")):
+    for part, wrong in (("change_cost", -1.0), ("unconstrained", {"loss": 0.0}), ("change_cost", "none")):
         with pytest.raises(PolicyFileError):
             Policy.from_json(write_document(content | {"basis": whole | {part: wrong}}))
     with pytest.raises(PolicyFileError, match="no share of people"):

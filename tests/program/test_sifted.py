@@ -50,7 +50,7 @@ def test_the_policy_is_that_of_the_plain_program(seeds):
     for seed in seeds:
         rng = np.random.default_rng([seed, 2])
         sums, sees_group = world(seed, int(rng.integers(1, 5)), monotone=True), bool(rng.random() < 0.7)
-        options = {"change_cost": float(rng.choice([0.0, 0.0, 0.05])), "sees_group": sees_group}
+        options = {"change_cost": [0.0, "auto", 0.05][rng.integers(3)], "sees_group": sees_group}
         free = solve_program(sums, (), **options)
         more = further(sums, rng, free.outcome.means, sees_group)
         for share in (0.1, rng.random()):

@@ -379,6 +379,7 @@ def test_safe_fits_hold():
             "distributions",
         ),
         ({"sees_group": "no"}, DataError, "True or False"),
+        ({"change_cost": 0.1}, DataError, "change_cost=0.1 is not available for amounts"),
     ],
 )
 def test_settings_refused(hours, settings, error, words):

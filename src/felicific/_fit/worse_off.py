@@ -11,6 +11,7 @@ from felicific._problem.happiness import LOSES
 from felicific._problem.rows import Requirement
 from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates import Aggregates, Outcome
+from felicific._program.change_cost import ChangeCost
 from felicific._program.solution import solve_program
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
@@ -44,7 +45,7 @@ def price_of_worse_off(
     requirements: Sequence[Requirement],
     *,
     sees_group: bool,
-    change_cost: float = 0.0,
+    change_cost: ChangeCost = 0.0,
 ) -> list[WorseOffRow]:
     """The loss of the policy ``q``, and of those where half as many lose, a quarter, and nobody; none if nobody does.
 

@@ -19,8 +19,9 @@ from felicific._problem.constraints import check_constraints, requirements_of
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import Goal, Requirement, Row, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
+from felicific._program.change_cost import ChangeCost
 from felicific._program.highs import Ray
-from felicific._program.model import Program, changes_of, charged_losses, policy_of, rounding_of
+from felicific._program.model import Program, changes_of, policy_of, rounding_of
 from felicific._program.one_gap import OneGap, one_gap
 from felicific._program.solution import solve_program
 from felicific._typing import Floats
@@ -118,7 +119,7 @@ class Closing:
         """The requirement that is solved for some of its values, if there is one."""
         return self.moved[0] if self.moved and self.moved[0].course == "points" else None
 
-    def rows(self, aggregates: Aggregates, *, sees_group: bool, change_cost: float = 0.0) -> list[Row]:
+    def rows(self, aggregates: Aggregates, *, sees_group: bool, change_cost: ChangeCost = 0.0) -> list[Row]:
         """Every requirement on these sums, those that move with their width at tau 1."""
         kept = [row.fixed() for row in rows_of(self.kept, aggregates)]
         rows = rows_of(self.moved, aggregates)
@@ -272,13 +273,10 @@ def breakpoints(program: Program) -> list[Breakpoint]:
         line = [places.point(*pair) for pair in zip(taus, values, strict=True)]
         return _hull(line, EXACT * (values[0] - values[-1]))
     model, place, unit = places.ray, _placed(program), program.cost_scale
-    charged = charged_losses(program.aggregates, program.change_cost) / program.aggregates.total
 
     def point(columns: Floats) -> Breakpoint:
         q = policy_of(program, columns)
-        return places.point(
-            place(program.aggregates.relative_means(q)), float(np.einsum("zsd,zsd->", charged, q))
-        )
+        return places.point(place(program.aggregates.relative_means(q)), program.value(q))
 
     first, last = point(model.least().columns), point(model.weighted(0.0).columns)
     return trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
@@ -316,7 +314,7 @@ def point_of(program: Program, q: Floats, place: Callable[[Floats], float] | Non
         (place or _placed(program))(program.aggregates.relative_means(q)),
         program.aggregates.evaluate(q),
     )
-    return Breakpoint(tau, program.value(outcome), finder(outcome, q))
+    return Breakpoint(tau, program.value(q), finder(outcome, q))
 
 
 def baseline_at(program: Program) -> float:

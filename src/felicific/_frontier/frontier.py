@@ -44,9 +44,10 @@ from felicific._problem.requirements import check_width
 from felicific._problem.rows import Goal, chances_of, open_goals
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.chances import explored_in
+from felicific._program.change_cost import ChangeCost, changed_by
 from felicific._program.evidence import Evidence
 from felicific._program.fractions import COARSE
-from felicific._program.model import build, changed_by
+from felicific._program.model import build
 from felicific._program.solution import rounded_up, solve_program
 from felicific._shown.parts import as_html, clipped
 from felicific._tables.memory import table_maker
@@ -76,9 +77,10 @@ class Frontier:
         one measure ray is 1 and tau is the gap.
     baseline : Outcome
         What the model's own decisions do.
-    change_cost : float
-        What a decision that is not the baseline's costs beside the loss. With one, the frontier is that of the sum,
-        ``value``: it falls and is convex, and ``prices`` are its slopes; ``loss``, the loss alone, need not be.
+    change_cost : number or "auto"
+        What a decision that is not the baseline's costs beside the loss; "auto" only where it charges something, see
+        :func:`felicific.solve`. With one, the frontier is that of the sum, ``value``: it falls and is convex, and
+        ``prices`` are its slopes; ``loss``, the loss alone, need not be.
 
     Examples
     --------
@@ -102,7 +104,7 @@ class Frontier:
     loss_name: str
     tolerance: float
     find: Callable[[], SolvedFrontier]
-    change_cost: float = 0.0
+    change_cost: ChangeCost = 0.0
 
     @cached_property
     def _line(self) -> SolvedFrontier:
@@ -564,7 +566,7 @@ def cell_frontier(
     salt: str,
     expected: bool = False,
     out_of_fold: bool = False,
-    change_cost: float = 0.0,
+    change_cost: ChangeCost = 0.0,
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()

@@ -72,13 +72,13 @@ class Steps:
     widths : list of float
         What is allowed of each at tau 1.
     value : callable
-        What is minimised: the loss of an outcome, with what changed decisions cost.
+        What is minimised: the loss of probabilities, with what changed decisions cost.
     """
 
     closing: Closing
     aggregates: Aggregates
     solve: Solve
-    value: Callable[[Outcome], float]
+    value: Callable[[Floats], float]
     rows: list[list[Row]]
     widths: list[float]
     points: list[Breakpoint] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Steps:
 
     @classmethod
     def of(
-        cls, closing: Closing, aggregates: Aggregates, solve: Solve, value: Callable[[Outcome], float]
+        cls, closing: Closing, aggregates: Aggregates, solve: Solve, value: Callable[[Floats], float]
     ) -> Steps:
         """Solve at every step; where gaps move each from its neighbour's level, the loosest first."""
         free = solve(closing.kept)
@@ -201,7 +201,7 @@ class Steps:
         return self.solve((*moved, *self.closing.kept), start=start)
 
     def _point(self, best: SolvedPoint, number: float | None = None) -> Breakpoint:
-        done = self.value(best.outcome), finder(best.outcome, best.q), best.prices
+        done = self.value(best.q), finder(best.outcome, best.q), best.prices
         moved = self.closing.by_points
         if moved is not None and number is not None:
             named = {row.name for row in moved.at(number).rows(self.aggregates)}

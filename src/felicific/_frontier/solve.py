@@ -13,7 +13,7 @@ from felicific._policy.solve import completed_sums, is_of_amounts
 from felicific._problem.constraints import check_constraints
 from felicific._problem.rows import Requirement, rows_of
 from felicific._program.aggregates import Aggregates
-from felicific._program.change_cost import ChangeCost, check_change_cost, cost_of_changes
+from felicific._program.change_cost import ChangeCost, check_change_cost, resolved
 from felicific._program.model import check_asked
 from felicific._typing import RandomState
 
@@ -76,7 +76,7 @@ def frontier(
     listed = tuple(one.named(joined.choices) for one in check_constraints(constraints))
     move = None if move is None else move.named(joined.choices)
     closing = Closing.of(gap, listed, joined.measures, move)
-    cost = cost_of_changes(joined, check_change_cost(change_cost))
+    cost = resolved(joined, check_change_cost(change_cost))
     # What is wrong with the requirements is said at once.
     check_asked(joined, rows_of(closing.requirements, joined), sees_group=sees_group)
     return cell_frontier(

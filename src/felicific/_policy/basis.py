@@ -32,6 +32,7 @@ from felicific._problem.change import (
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import STATISTICS, Goal
 from felicific._program.aggregates import Outcome
+from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
 from felicific._typing import Floats
 
@@ -63,8 +64,8 @@ class Basis:
         What else was asked for.
     unconstrained : Lazy of Outcome, or None
         What a policy of the same kind does of which nothing was required, at the same cost of changes.
-    change_cost : float
-        What a changed decision cost beside the loss.
+    change_cost : number or "auto"
+        What a changed decision cost beside the loss; "auto" only where it charged something.
     baseline_given : bool
         Whether the baseline was given; otherwise it is what the model predicts.
     least_loss : float, or None
@@ -84,7 +85,7 @@ class Basis:
     out_of_fold: bool = False
     requirements: tuple[Goal, ...] = ()
     unconstrained: Lazy[Outcome] | None = None
-    change_cost: float = 0.0
+    change_cost: ChangeCost = 0.0
     evidence: Evidence | None = None
     least_loss: float | None = None
     steered: tuple[str, ...] = ()
@@ -180,8 +181,8 @@ class Basis:
         baseline, free = content["baseline"], content["unconstrained"]
         baseline = None if baseline is None else read_outcome(baseline, shape, "baseline")
         free = None if free is None else Lazy.of(read_outcome(free, shape, "unconstrained"))
-        cost = read_number(content["change_cost"], "cost of changes")
-        if not 0.0 <= cost < math.inf:
+        cost = content["change_cost"]
+        if cost != "auto" and not 0.0 <= read_number(cost, "cost of changes") < math.inf:
             raise refused("its cost of changes is negative")
         asked = read_prices(content["asked"], "gap that was asked for")
         if any(not 0.0 <= width < math.inf for width in asked.values()):

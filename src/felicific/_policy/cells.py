@@ -28,7 +28,7 @@ from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Chance, Requirement, chances_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.chances import cells_of, explored_in
-from felicific._program.change_cost import ChangeCost, cost_of_changes
+from felicific._program.change_cost import ChangeCost, resolved
 from felicific._program.evidence import Evidence
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
 from felicific._program.signals import Score, Signal, Spread
@@ -442,7 +442,7 @@ def solve_cells(
     change_cost: ChangeCost = 0.0,
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some aggregates."""
-    cost = cost_of_changes(joined, change_cost)
+    cost = resolved(joined, change_cost)
     solution, free = solve_beside_free(joined, requirements, sees_group=sees_group, change_cost=cost)
     decisions, chances = (
         joined.decisions.tolist(),

@@ -39,8 +39,7 @@ def fit_individual(
     people, labels = _believed(problem, people)
     if problem.sees_group:
         calibration = calibrated(individual, people)
-    cost = 0.0 if change_cost == "auto" else change_cost
-    ground = ground_of(problem, people, calibration, change_cost=cost)
+    ground = ground_of(problem, people, calibration, change_cost=change_cost)
     policy = _policy(problem, ground, calibration, salt, labels)
     if labels is not None and labels.max_odds_ratio > 1 and problem.loss.looks_at_y:
         policy = replace(
@@ -129,7 +128,7 @@ def ground_of(
     calibration: Calibration | None,
     origin: Floats | None = None,
     *,
-    change_cost: float = 0.0,
+    change_cost: ChangeCost = 0.0,
 ) -> Ledgers:
     """The people as column generation sees them: what a policy may expect of them, and what is known of them.
 
@@ -146,6 +145,7 @@ def ground_of(
         origin = find_origin(problem, people)
     likely = problem.as_decided(likeliest(scores)) if problem.takes_labels else None
     own = people.decisions_baseline() if people.knows_baseline else None
+    change_cost = 0.0 if change_cost == "auto" else change_cost  # nobody has measured one here
     if change_cost and own is None:
         raise no_baseline("What a change costs")
     if change_cost and not _likely_enough(problem, scores, own, 1e-9):

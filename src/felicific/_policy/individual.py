@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -182,7 +182,7 @@ class IndividualPolicy(Policy):
         now = self.problem.decisions[likely] if self.problem.looks_at_baseline else None
         ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin, rows, now)
         if self.change_cost:
-            ledger = replace(ledger, cost=charged(ledger.cost, likely, self.change_cost))
+            ledger = replace(ledger, cost=charged(ledger.cost, likely, cast(float, self.change_cost)))
         slot = np.zeros(len(rows), dtype=np.intp) if group is None else group
         return Seen(ledger, likely, slot, scores[:, 1] if k == 2 else None)
 
@@ -361,6 +361,8 @@ class IndividualPolicy(Policy):
             raise refused("some mixture weights are negative or do not sum to one")
         if (mixture.fixed >= len(self.decisions)).any() or (mixture.alpha < 0).any():
             raise refused("a policy of the mixture is none")
+        if self.change_cost == "auto":
+            raise refused("its cost of changes is that of a score")
         if len(self.calibration.knots) != (g if self.sees_group else 0):
             raise refused("a group has no calibration")
         for curves in self.calibration.knots:

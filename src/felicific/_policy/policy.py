@@ -65,7 +65,6 @@ from felicific._problem.change import (
     EVERY_GROUP_LOSES,
     FEW_LEFT,
     baseline_words,
-    cost_of_changes,
     three_points,
 )
 from felicific._problem.decisions import label_positions
@@ -81,6 +80,7 @@ from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute, named_groups, read_attributes
 from felicific._program.aggregates import Outcome
+from felicific._program.change_cost import ChangeCost, words_of
 from felicific._program.known_labels import KnownLabels
 from felicific._shown.parts import Displayed, Lines, Part
 from felicific._tables.codes import Entries
@@ -460,8 +460,11 @@ class Policy(Displayed, ABC):
         }
 
     @property
-    def change_cost(self) -> float:
-        """What a decision that is not the baseline's cost beside the loss, per person; ``loss`` is without it."""
+    def change_cost(self) -> ChangeCost:
+        """What a decision that is not the baseline's cost beside the loss; ``loss`` is without it.
+
+        A number, or "auto" where that charged something.
+        """
         return self.basis.change_cost
 
     @property
@@ -908,7 +911,8 @@ class Policy(Displayed, ABC):
         if self.labels is not None:
             found += self.labels.sentences(" among the people it was fitted on" if self.expected else "")
         found += self.basis.reached(self.measures, self.outcome.means) + self._explored()
-        found += [*cost_of_changes(self.change_cost), outlook(self), *self.premises()]
+        cost = words_of(self.change_cost, baseline_words(self.basis.baseline_given))
+        found += [*cost, outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, whom)
         doubts = [] if self.labels is None else self.labels.cautions()
         return found + remarks + [*self.basis.notes] + doubts + too_few(self)

@@ -47,8 +47,10 @@ def solve(
     constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
         Further requirements. Of several gaps of a measure between all groups the smallest counts.
     change_cost : number or "auto"
-        What a decision that is not the baseline's costs beside the loss, in its unit, per person. "auto" is 0.1 for
-        the score of two classes and the error rate; 0 otherwise.
+        What a decision that is not the baseline's costs beside the loss, in its unit. A number is charged for every
+        changed decision; 0 makes changes free. "auto" is for the score of two classes and the error rate: 0.1, and 2
+        times the share of the group that stands between the person and the baseline's border. Elsewhere, and where
+        labels are missing or the baseline is not known, it is 0.
     sees_group : bool
         False for a policy that decides alike in all groups, because the group is not known when it decides.
     random_state : None, int or NumPy generator

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Measure, fractions_of, measured, written
+from felicific._problem.happiness import Measure, fractions_of, measured
 from felicific._problem.loss import loss_text, loss_words
 from felicific._typing import Floats
 
@@ -201,11 +201,6 @@ class OutcomeLike(Protocol):
     @property
     def loses(self) -> Floats | None:
         """And who get less."""
-
-
-def cost_of_changes(cost: float) -> list[str]:
-    """One sentence, if changes cost anything beside the loss."""
-    return [f"A changed decision counts {written(cost, 6)} beside the loss."] if cost else []
 
 
 def three_points(

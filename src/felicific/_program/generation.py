@@ -361,11 +361,10 @@ class Generator:
         program = self.master(columns, rows)
         answer = _solved(program, self.changes)
         q = policy_of(program, answer.columns)
-        outcome = program.aggregates.evaluate(q)
-        check_solution(program, outcome, q, _objective(program, answer))
+        check_solution(program, q, _objective(program, answer))
         prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
         worth = multipliers(program, answer, program.cost_scale)
-        return Solution(q, outcome, prices, goals_of(rows), level, worth)
+        return Solution(q, program.aggregates.evaluate(q), prices, goals_of(rows), level, worth)
 
     def _spread(self, columns: Columns) -> float:
         """How far apart decisions can leave the loss, by the columns there are."""

@@ -29,11 +29,11 @@ import numpy as np
 from felicific._capacity import check_room
 from felicific._problem.exploration import chances_in, refuse_chances
 from felicific._problem.rows import Chance, ModelRow, Row
-from felicific._program.aggregates import Aggregates, Outcome
+from felicific._program.aggregates import Aggregates
 from felicific._program.chances import cells_of, floors_in, lifted
+from felicific._program.change_cost import ChangeCost, changed_by, charged_losses
 from felicific._program.corners import Corners
 from felicific._typing import Codes, Floats, Truths
-from felicific.exceptions import AggregatesError
 
 if TYPE_CHECKING:
     from felicific._program.highs import Answer
@@ -61,13 +61,14 @@ class Program:
     Columns are ``q`` of the occupied cells (cell by cell, decision by decision), then the free levels that the
     requirements need, then the excess that the elastic program minimises. There is a table of cells for every group,
     or one for all when the policy does not see the group: ``occupied`` says where somebody is, and ``regret`` is what
-    is minimised, of shape (tables, signals, decisions). Where signals of few people are treated ``alike``, the
-    aggregates hold their sums at the one that stands for them. ``changes`` is how far each column is from the
-    baseline's decisions, where the signals do not tell.
+    is minimised, of shape (tables, signals, decisions). ``loss`` sums the loss and what changed decisions cost. Where
+    signals of few people are treated ``alike``, the aggregates hold their sums at the one that stands for them.
+    ``changes`` is how far each column is from the baseline's decisions, where the signals do not tell.
     """
 
     aggregates: Aggregates
     rows: list[Row]
+    loss: Floats
     occupied: Truths
     regret: Floats
     cost_scale: float
@@ -77,15 +78,11 @@ class Program:
     scales: Floats
     sees_group: bool
     alike: Codes | None = None
-    change_cost: float = 0.0
     changes: Floats | None = None
 
-    def value(self, outcome: Outcome) -> float:
+    def value(self, q: Floats) -> float:
         """What is minimised: the loss, with what changed decisions cost."""
-        if not self.change_cost or outcome.changed is None:
-            return outcome.loss
-        changed = np.nan_to_num(outcome.changed) @ self.aggregates.people  # of nobody, no share is known
-        return outcome.loss + self.change_cost * float(changed) / self.aggregates.total
+        return float(np.einsum("zsd,zsd->", self.loss, q)) / self.aggregates.total
 
     @cached_property
     def cell(self) -> Codes:
@@ -160,9 +157,8 @@ class Program:
 
     @cached_property
     def largest_loss(self) -> float:
-        """The largest size of a cell's loss."""
-        loss = self.aggregates.loss
-        return max(float(loss.max()), -float(loss.min())) / self.aggregates.total
+        """The largest size of a cell's loss, with what changed decisions cost."""
+        return max(float(self.loss.max()), -float(self.loss.min())) / self.aggregates.total
 
     @cached_property
     def empty(self) -> list[tuple[Codes, Codes, Codes]]:
@@ -285,14 +281,15 @@ def build(
     *,
     sees_group: bool = True,
     scales: Floats | None = None,
-    change_cost: float = 0.0,
+    change_cost: ChangeCost = 0.0,
 ) -> Program:
-    """Scale the aggregates into the coefficients of the program; a changed decision costs ``change_cost``."""
+    """Scale the aggregates into the coefficients of the program, with what changed decisions cost."""
     alike = aggregates.alike(sees_group)
     aggregates = aggregates if alike is None else aggregates.moved(alike)
     n_classes = aggregates.loss.shape[2]
     check_asked(aggregates, rows, sees_group=sees_group)
     mass, loss = aggregates.mass, charged_losses(aggregates, change_cost)
+    charged = loss
     if not sees_group:
         mass, loss = mass.sum(axis=0, keepdims=True), loss.sum(axis=0, keepdims=True)
     # Of few decisions, one after the other is faster than along the last axis.
@@ -325,6 +322,7 @@ def build(
     return Program(
         aggregates=aggregates,
         rows=rows,
+        loss=charged,
         occupied=mass > 0,
         regret=regret,
         cost_scale=cost_scale / aggregates.total,
@@ -334,7 +332,6 @@ def build(
         scales=scales,
         sees_group=sees_group,
         alike=alike,
-        change_cost=change_cost,
     )
 
 
@@ -350,21 +347,6 @@ def check_asked(aggregates: Aggregates, rows: Sequence[Row], *, sees_group: bool
         "Use fewer score bins, or policy='label', merge classes or groups, or ask for a criterion of "
         "fewer parts, such as 'statistical_parity' instead of 'equalized_odds'.",
     )
-
-
-def charged_losses(aggregates: Aggregates, change_cost: float) -> Floats:
-    """The sums of losses, with what changed decisions cost."""
-    return aggregates.loss + change_cost * changed_by(aggregates) if change_cost else aggregates.loss
-
-
-def changed_by(aggregates: Aggregates) -> Floats:
-    """How many people every decision changes, cell by cell."""
-    if aggregates.baseline_mass is None:
-        raise AggregatesError(
-            "These aggregates have no baseline, so changes cannot be counted.",
-            "Sum up the people again (aggregates that were merged may have lost it), or use change_cost=0.",
-        )
-    return np.asarray(aggregates.mass[:, :, None] - aggregates.baseline_mass)
 
 
 def rounding_of(aggregates: Aggregates) -> Floats:

@@ -196,10 +196,6 @@ class Signal(ABC):
         """Whether listed decisions may only get better along all signals, or only worse."""
         return False
 
-    def weighs_changes(self, n_classes: int) -> bool:
-        """Whether ``change_cost="auto"`` charges for changes; else it is 0."""
-        return False
-
     def check(self, n_classes: int) -> None:  # noqa: B027  # any number of classes will do unless said
         """Raise if it makes no sense for that many classes."""
 
@@ -352,10 +348,6 @@ class _Scored(Signal):
     def climbs(self, n_classes: int) -> bool:
         """Along the score of two classes."""
         return self.monotone and n_classes == 2
-
-    def weighs_changes(self, n_classes: int) -> bool:
-        """Of two classes."""
-        return n_classes == 2
 
     def key(self, n_classes: int, top: Any) -> Any:
         """The fine bin, with the very operations of :func:`fine_bins`."""

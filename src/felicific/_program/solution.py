@@ -14,6 +14,7 @@ from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import Goal, Requirement, Row, goals_of, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
+from felicific._program.change_cost import ChangeCost
 from felicific._program.fractions import TOLERANCE as LEVEL
 from felicific._program.fractions import (
     Answered,
@@ -68,13 +69,13 @@ def solve_program(
     requirements: Sequence[Requirement],
     *,
     sees_group: bool = True,
-    change_cost: float = 0.0,
+    change_cost: ChangeCost = 0.0,
     tolerance: float = LEVEL,
     start: float | None = None,
 ) -> Solution:
     """Find the policy of least loss that meets every requirement; of several, the one nearest to the baseline.
 
-    With a ``change_cost``, of least loss plus so much for every person whose decision is not the baseline's. Where
+    With a ``change_cost``, of least loss plus what changed decisions cost. Where
     fractions are compared, the loss is the least one but for ``tolerance``, relative to what decisions can change of
     it, and the search may ``start`` at the level of a neighbour.
 
@@ -94,7 +95,7 @@ def solve_beside_free(
     requirements: Sequence[Requirement],
     *,
     sees_group: bool = True,
-    change_cost: float = 0.0,
+    change_cost: ChangeCost = 0.0,
 ) -> tuple[Solution, Lazy[Solution]]:
     """The same, and what is best where nothing is required."""
     program = _asked(aggregates, requirements, sees_group, change_cost)
@@ -104,7 +105,7 @@ def solve_beside_free(
 
 
 def _asked(
-    aggregates: Aggregates, requirements: Sequence[Requirement], sees_group: bool, change_cost: float
+    aggregates: Aggregates, requirements: Sequence[Requirement], sees_group: bool, change_cost: ChangeCost
 ) -> Program:
     aggregates.check_complete()
     rows = rows_of(requirements, aggregates)
@@ -120,9 +121,8 @@ def _solved(
         program = asked.asking(at_level(asked.rows, level.level))
 
     def checked(q: Floats, objective: float, prices: dict[str, float]) -> Solution:
-        outcome = aggregates.evaluate(q)
-        check_solution(program, outcome, q, objective)
-        return Solution(q, outcome, prices, goals_of(asked.rows), level)
+        check_solution(program, q, objective)
+        return Solution(q, aggregates.evaluate(q), prices, goals_of(asked.rows), level)
 
     try:
         return checked(*(_by_hulls(program) or _by_program(program, level)))
@@ -259,14 +259,13 @@ def _within_rounding(program: Program) -> Answer:
     raise _explain(program)
 
 
-def check_solution(program: Program, outcome: Outcome, q: Floats, objective: float) -> None:
+def check_solution(program: Program, q: Floats, objective: float) -> None:
     """Compare what was asked with what q really does, in the user's units."""
     aggregates = program.aggregates
     claimed = program.least_loss + objective * program.cost_scale
     faults = []
-    largest = max(program.largest_loss, program.change_cost)
-    allowed = TOLERANCE * max(program.cost_scale, abs(program.least_loss), largest)
-    found = program.value(outcome)
+    allowed = TOLERANCE * max(program.cost_scale, abs(program.least_loss), program.largest_loss)
+    found = program.value(q)
     if not abs(found - claimed) <= allowed:  # so written, a NaN fails too
         faults.append(f"the loss is {found!r}, not {claimed!r}")
     # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.

@@ -104,10 +104,6 @@ class ValueCells(Signal):
         """Along the values."""
         return self.monotone
 
-    def weighs_changes(self, n_classes: int) -> bool:
-        """As a score of two classes does."""
-        return True
-
     def relaxed(self) -> ValueCells | None:
         """The same cells with any probabilities."""
         return replace(self, monotone=False) if self.monotone else None

@@ -158,8 +158,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
         Further requirements. Of several gaps of a measure between all groups the smallest counts.
     change_cost : "auto" or number, default="auto"
-        What a decision that is not the baseline's costs beside the loss, in its unit; 0 makes changes free. "auto" is
-        0.1 for the score of two classes where the loss is the error rate; 0 otherwise, and where labels are missing.
+        What a decision that is not the baseline's costs beside the loss, in its unit; ``loss_`` is without it. A number
+        is charged for every changed decision; 0 makes changes free. "auto" is for the score of two classes and the
+        error rate: 0.1, and 2 times the share of the group that stands between the person and the baseline's border.
+        Few people then face a lottery. Elsewhere, and where labels are missing, "auto" is 0.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
         says which of them are compared. With None, pass
@@ -545,7 +547,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         told["out_of_fold"] = not isinstance(self._model, FrozenEstimator) or inferred
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.sees_group:
-            told["change_cost"] = fitted.policy.change_cost
             seeing = partial(fit_policy, problem.seeing, people, kind, **told)
             self._blindness = Lazy(lambda: fitted.policy.loss - seeing().policy.loss)
             if not kind.sees_x:  # sums are quick, and whoever asks later would have to keep the people
@@ -796,7 +797,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             fresh.constraints = [constraint.opened() for constraint in constraints]
         several = np.isfinite(line.ray).sum() > 1
         fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
-        fresh.change_cost = self.policy_.change_cost  # a fit there might find another
         fresh.__dict__.pop("_blindness", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())
@@ -808,7 +808,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         fresh, said = copy(self), self._missing_labels
         fitted = self._fitted.hiding(max_odds_ratio)
         fresh.missing_labels = None if said is None else replace(said, max_odds_ratio=max_odds_ratio)
-        fresh.change_cost = self.policy_.change_cost
         fresh.__dict__.pop("_blindness", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())

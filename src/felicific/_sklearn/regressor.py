@@ -36,6 +36,7 @@ from felicific._policy.lottery import content_keys, keys_as_text, make_salt, war
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Requirement
+from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import Sight, resolve_sight
 from felicific._shown.parts import LINES, Part, as_html
 from felicific._sklearn.base import FairEstimator
@@ -88,6 +89,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         made of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
     loss : "squared", "absolute", "quantile:0.9", function or expression of decision and y, default="squared"
         What an amount costs the decision maker.
+    change_cost : "auto" or 0, default="auto"
+        What a changed decision costs beside the loss, as for :class:`felicific.FairClassifier`; of amounts it is 0.
     constraints : sequence of Gap, Ratio, Floor and Budget
         Further requirements.
     sensitive_features : column(s) of X, callable, or None
@@ -159,6 +162,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         decisions: Any = None,
         policy: Kind | Literal["auto"] = "auto",
         loss: Any = "squared",
+        change_cost: ChangeCost = "auto",
         constraints: Iterable[Requirement] = (),
         sensitive_features: Any = None,
         baseline: Any = None,
@@ -175,6 +179,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self.decisions = decisions
         self.policy = policy
         self.loss = loss
+        self.change_cost = change_cost
         self.constraints = constraints
         self.sensitive_features = sensitive_features
         self.baseline = baseline
@@ -240,6 +245,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         fit_params: dict[str, Any],
     ) -> None:
         self._refuse_classifier()
+        if check_change_cost(self.change_cost) not in ("auto", 0.0):
+            raise DataError(
+                f"change_cost={self.change_cost!r} is not available for amounts.",
+                "Leave change_cost= out: the loss says what another amount costs.",
+            )
         self.sensitive_features_ = self.sensitive_features
         if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
             self.sensitive_features_ = sensitive_features

@@ -458,8 +458,8 @@ class Fitted(Traced, Evidence, Limited):
         str,
         typer.Option(
             metavar="COST",
-            help="What a changed decision costs beside the loss, in its unit; 0 makes changes free. auto: "
-            "0.1 for the score of two classes and the error rate, else 0.",
+            help="What a changed decision costs beside the loss, in its unit; 0 makes changes free. auto: for the "
+            "score of two classes and the error rate 0.1, growing with the distance from the border; else 0.",
             rich_help_panel=ASKED,
         ),
     ] = "auto"

@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from felicific import Budget, FairClassifier, Floor, Happiness, aggregate, frontier, lookup, solve
+from felicific import Budget, FairClassifier, Floor, Happiness, aggregate, lookup, solve
 from felicific.exceptions import (
     AggregatesError,
     ConstraintError,
@@ -715,37 +715,10 @@ def test_wrong_weights_are_named_before_the_classes(people, refuses, weight, wor
         "sensitive_features": "group",
         "happiness": "statistical_parity",
     }
-    for door in (aggregate, solve, frontier):
-        with refuses(DataError, *words):
-            door(table, **asked, sample_weight=weight)
+    with refuses(DataError, *words):
+        aggregate(table, **asked, sample_weight=weight)
     with refuses(DataError, "399 labels y", "400 rows"):
         aggregate(table, **asked | {"y": people.y[:-1]}, sample_weight=np.ones(400))
-
-
-@pytest.mark.parametrize(
-    "late",
-    [
-        {"loss": [[0, 5], [1, 0]]},
-        {"loss": "decision"},
-        {"classes": [0, 1]},
-        {"decisions": [1, 0]},
-        {"sample_weight": "income"},
-        {"baseline": "income"},
-    ],
-)
-def test_aggregates_take_nothing_that_belongs_to_a_table(people, refuses, late):
-    """What was summed up already would be ignored, so it is refused."""
-    asked = {
-        "predicted": people.y,
-        "y": people.y,
-        "sensitive_features": "group",
-        "happiness": "statistical_parity",
-    }
-    sums = aggregate(people.table("pandas"), **asked)
-    for door in (solve, frontier):
-        with refuses(AggregatesError, next(iter(late)), remedy="aggregate(...)"):
-            door(sums, **late)
-    assert solve(sums, loss="error", random_state=0).to_json() == solve(sums, random_state=0).to_json()
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
-from helpers import by
+from helpers import by, solved
 from scipy import stats
 
-from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier, solve
+from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier
 from felicific.exceptions import ConstraintError, DataError
 
 PRECISION = "precision"
@@ -82,7 +82,7 @@ def test_engines_agree_with_memory():
     table["weight"] = np.random.default_rng(2).integers(1, 4, 600) * 0.5
     lazy = pl.DataFrame(table).lazy()
     roles = {"score": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION}
-    policy = solve(people(600, 1), gap=0.01, random_state=0, **roles)
+    policy = solved(people(600, 1), gap=0.01, random_state=0, **roles)
     for more in ({}, {"sample_weight": "weight", "weight_kind": "sampling"}):
         for decides, scores in (("now", {}), (policy, {"score": "score"})):
             with by("t"):

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import LAZY
@@ -21,7 +22,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from strategies import examples
 
-from felicific import FairClassifier, FelicificError, Happiness, audit, load, monitor, plots, solve
+from felicific import FairClassifier, FelicificError, Happiness, audit, load, monitor, plots
 from felicific._audit.monitored import Monitor
 from felicific._statistics.stream import Stream
 from felicific.exceptions import (
@@ -140,7 +141,7 @@ def test_what_is_expected_of_a_policy_is_monitored_without_its_lottery():
     A classifier by its own happiness, groups and gap.
     """
     rows = decided(4_000, 0.0, 2).assign(score=lambda t: np.random.default_rng(0).random(len(t)))
-    policy = solve(
+    policy = solved(
         rows,
         score="score",
         y="repaid",
@@ -206,7 +207,7 @@ def test_decisions_may_follow_on_what_a_policy_was_expected_to_decide():
     """What the policy reads is named once; decisions that were taken do not need it."""
     rows = decided(1_000, seed=2).assign(score=lambda t: np.random.default_rng(0).random(len(t)))
     asked = {"score": "score", "happiness": "decision", "sensitive_features": "sex"}
-    policy = solve(rows, y="repaid", gap=0.0, random_state=0, **asked)
+    policy = solved(rows, y="repaid", gap=0.0, random_state=0, **asked)
     found = monitor(policy, rows, gap=0.05, **asked)
     assert found.add("approved", decided(300, seed=3)).rows == 1_300
 

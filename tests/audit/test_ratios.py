@@ -7,11 +7,12 @@ import re
 import numpy as np
 import pytest
 from functions import ENGINES, as_pandas, people
+from helpers import solved
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from felicific import FairClassifier, Happiness, audit, compare, solve
+from felicific import FairClassifier, Happiness, audit, compare
 from felicific._statistics.ratios import limits_to_highest, smallest_limits
 from felicific.exceptions import ConstraintError, DataError, GroupError, GroupWarning
 
@@ -330,7 +331,7 @@ def test_notes_leave_the_unknown_out(table):
     found = audit("yes", rows, missing_group="?", **asked)
     assert found["got"].means["?"].estimate == 0.0
     assert any(note.startswith("Nothing to repair") for note in found.notes)
-    policy = solve(
+    policy = solved(
         rows[rows["even"].notna()].assign(truth=rows["yes"]),
         score="p",
         y="truth",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from helpers import by
+from helpers import by, solved
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.frozen import FrozenEstimator
@@ -25,7 +25,6 @@ from felicific import (
     audit,
     compare,
     load,
-    solve,
 )
 
 GOT, YES = {"got": "decision"}, {"got": "decision == 1"}
@@ -99,7 +98,7 @@ def naive(policy, table, weight):
 
 @pytest.fixture(scope="module")
 def policy():
-    return solve(people(600, 7), constraints=ASKED, random_state=0, **ROLES)
+    return solved(people(600, 7), constraints=ASKED, random_state=0, **ROLES)
 
 
 def asked_on(policy, table, **more):
@@ -198,7 +197,7 @@ def test_a_fraction_between_unions():
     """Precision between the sexes, where a lottery decides who is counted, in memory and on an engine."""
     table = people(600, 2)
     roles = {**ROLES, "happiness": "precision_parity"}
-    policy = solve(
+    policy = solved(
         people(600, 1), constraints=[Gap("precision_parity", 0.01, between="sex")], random_state=0, **roles
     )
     probabilities = policy.probabilities(table["s"], np.array(groups_of(table), dtype=object))[:, 1]
@@ -223,7 +222,7 @@ def test_a_fraction_that_counts_nobody_cannot_be_told(between):
     """Where nobody of a group is approved, there is no precision to compare."""
     roles = {**ROLES, "sensitive_features": "sex", "happiness": "precision_parity"}
     asked = Gap("precision_parity", 0.5, between=between)
-    policy = solve(people(600, 1), constraints=[asked], random_state=0, **roles)
+    policy = solved(people(600, 1), constraints=[asked], random_state=0, **roles)
     table = people(200, 2)
     table["s"] = np.where(table["sex"] == "f", 0.01, table["s"])
     for one in (table, pl.DataFrame(table).lazy()):
@@ -368,6 +367,6 @@ def test_where_nobody_at_all_is_counted_nothing_can_be_told():
     table = {"g": np.repeat(["a", "b"], 200), "s": rng.random(400).round(2)}
     table["y"] = (rng.random(400) < table["s"]).astype(int)
     roles = {"score": "s", "y": "y", "sensitive_features": "g", "happiness": "precision_parity"}
-    policy = solve(table, gap=0.05, random_state=0, **roles)
+    policy = solved(table, gap=0.05, random_state=0, **roles)
     (row,) = audit(policy, table | {"s": np.full(400, 0.01)}, **roles).requirements
     assert (row.met, row.verdict) == (None, "cannot be told")

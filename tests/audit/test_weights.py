@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import make_people, refused
+from helpers import traced
 
-from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier
+from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare
 from felicific._fit.safety import HELD_OUT, split
 from felicific._program.aggregates import Aggregates
 from felicific.exceptions import AggregatesError, CertificateError, ClusterWarning, DataError
@@ -47,7 +48,7 @@ def doors(crowd, decided):
         ),
         "y": y,
     }
-    line = frontier(X, sensitive_features="group", happiness=FUNDING, **scores)
+    line = traced(X, sensitive_features="group", happiness=FUNDING, **scores)
     return {
         "audit": lambda **said: audit(decided, X, y, **ASKED, **said),
         "audit fair": lambda **said: audit(fair, X, y, **said),

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import foreign_options, python_words
+from helpers import foreign_options, python_words, solved
 from typer.models import OptionInfo
 
 from felicific import Happiness, aggregate, audit, frontier, load, solve
@@ -296,7 +296,7 @@ def test_policies_without_the_group(folder, works, felicific, scores):
     )
     for options, settings in ways:
         works(f"{FIT} --gap 250 --without-group{options} --force")
-        policy, other = load("policy.json"), solve(table, **named | settings)
+        policy, other = load("policy.json"), solved(table, **named | settings)
         assert policy.loss == pytest.approx(other.loss, abs=1e-12)
         assert policy.sees_group is False
         works(f"{applied} {believed if settings else ''}")

@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import python_words
+from helpers import python_words, solved
 
-from felicific import Exploration, load, solve
+from felicific import Exploration, load
 from felicific.cli import run
 
 pytestmark = pytest.mark.filterwarnings("always::felicific.exceptions.LotteryWarning")
@@ -52,7 +52,7 @@ def test_fitting_and_applying_with_chances(table, capsys, kind, decisions):
     best = 0 if decisions else 1
     assert f"chance of {best} at least 0.04" in out
     policy = load("policy.json")
-    expected = solve(
+    expected = solved(
         table, **ROLES, y="repaid", happiness="decision", gap=0.1, random_state=0, policy=kind,
         decisions=[1, 0] if decisions else None, constraints=[Exploration(0.04)],
     )  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import solved, traced
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -19,7 +20,6 @@ from felicific import (
     WorseOff,
     aggregate,
     audit,
-    frontier,
     load,
     solve,
 )
@@ -74,7 +74,7 @@ def test_what_a_policy_states_is_what_its_probabilities_do(kind, baseline):
     Added up person by person from the cost matrix.
     """
     table = people()
-    policy = solve(table, policy=kind, happiness=funding, gap=10.0, baseline=baseline, **ASKED)
+    policy = solved(table, policy=kind, happiness=funding, gap=10.0, baseline=baseline, **ASKED)
     scores = table["score"] if policy.needs_proba else (table["score"] > 0.5).astype(int)
     probabilities = policy.probabilities(scores, table["sex"], table)
     assert probabilities.shape == (len(table), 3)
@@ -116,9 +116,9 @@ def test_decisions_that_are_the_classes_change_nothing_but_which_is_best(kind):
     """Listing the classes themselves, in any order, finds the policy that is found without a list."""
     table = people()
     told = ROLES | {"happiness": "decision * loan", "gap": 5.0, "policy": kind, "random_state": 0}
-    plain = solve(table, **told)
+    plain = solved(table, **told)
     for decisions in ([0, 1], [1, 0]):
-        listed = solve(table, decisions=decisions, **told)
+        listed = solved(table, decisions=decisions, **told)
         assert listed.loss == plain.loss
         assert listed.basis.baseline.loss == plain.basis.baseline.loss
         seen = table["score"], table["sex"], table
@@ -135,7 +135,7 @@ def test_the_selection_rate_is_of_the_best_decision():
     about = ROLES | {"happiness": "demographic_parity", "random_state": 0}
     for decisions in (None, [1, 0]):
         kept = {"constraints": [Floor("selection_rate", 0.3)], "decisions": decisions}
-        policy = solve(table, gap={"statistical_parity": 0.02}, **about, **kept)
+        policy = solved(table, gap={"statistical_parity": 0.02}, **about, **kept)
         assert list(policy.gaps) == ["selection rate"]
         assert next(iter(policy.prices)) == "selection rate"
         best = 1 if decisions is None else 0
@@ -145,7 +145,7 @@ def test_the_selection_rate_is_of_the_best_decision():
             assert chance[table["sex"] == sex].mean() == pytest.approx(rate)
         assert min(rates.values()) >= 0.3 - 1e-9
         assert policy.steer(gap=0.02).measure.name == "selection rate"
-        line = frontier(table, **about, decisions=decisions)
+        line = traced(table, **about, decisions=decisions)
         assert line.at(gap=0.02).best == best
         assert line.gaps.shape[1] == 1
 
@@ -153,10 +153,10 @@ def test_the_selection_rate_is_of_the_best_decision():
 def test_labels_the_other_way_round_give_the_same_policy():
     """Whoever labels defaults gets the decisions of whoever labels repayments: the cost matrix tells which is which."""
     table = people()
-    one = solve(table, happiness=funding, gap=10.0, **ASKED)
+    one = solved(table, happiness=funding, gap=10.0, **ASKED)
     turned = table.assign(repaid=1 - table["repaid"], score=1.0 - table["score"])
     told = ASKED | {"loss": COSTS[::-1]}
-    other = solve(turned, happiness=funding, gap=10.0, **told)
+    other = solved(turned, happiness=funding, gap=10.0, **told)
     assert other.loss == pytest.approx(one.loss, abs=2e-3)  # cells of scores are open at the other end
     probabilities = other.probabilities(np.linspace(0.0, 1.0, 101), group=["f"] * 101)
     assert (np.diff(probabilities.cumsum(axis=1)[:, :-1], axis=0) >= -1e-9).all()
@@ -166,8 +166,8 @@ def test_labels_the_other_way_round_give_the_same_policy():
 def test_names_of_decisions_change_nothing():
     """Other names for the same decisions give the same probabilities."""
     table = people()
-    one = solve(table, happiness="distributional_parity", gap=0.02, **ASKED)
-    other = solve(table, happiness="distributional_parity", gap=0.02, **ASKED | {"decisions": [8, 6.5, 4]})
+    one = solved(table, happiness="distributional_parity", gap=0.02, **ASKED)
+    other = solved(table, happiness="distributional_parity", gap=0.02, **ASKED | {"decisions": [8, 6.5, 4]})
     assert np.array_equal(one.q, other.q)
 
 
@@ -186,7 +186,7 @@ def test_criteria_of_listed_decisions():
         "share decided 'refer' or better",
         "share decided 'approve' or better",
     ]
-    policy = solve(table, happiness="equal_opportunity", gap=0.01, **ASKED)
+    policy = solved(table, happiness="equal_opportunity", gap=0.01, **ASKED)
     probabilities, good = policy.probabilities(table["score"], table["sex"]), table["repaid"] == 1
     rates = [probabilities[good & (table["sex"] == one), 2].mean() for one in ("f", "m")]
     assert abs(rates[0] - rates[1]) == pytest.approx(policy.gap, abs=1e-9)
@@ -195,7 +195,7 @@ def test_criteria_of_listed_decisions():
 def test_the_largest_gap_of_distributions_is_their_kolmogorov_smirnov_distance():
     """The gaps of distributional_parity are the differences of the groups' distributions at every decision."""
     table = people()
-    policy = solve(table, happiness="distributional_parity", gap=0.05, **ASKED)
+    policy = solved(table, happiness="distributional_parity", gap=0.05, **ASKED)
     probabilities = policy.probabilities(table["score"], table["sex"])
     one, other = (probabilities[table["sex"] == sex].mean(axis=0).cumsum() for sex in ("f", "m"))
     assert max(policy.gaps.values()) == pytest.approx(np.abs(one - other)[:-1].max(), abs=1e-9)
@@ -213,7 +213,7 @@ def test_losses_of_numbers(loss):
         ),
     }
     told = ROLES | {"decisions": decisions, "happiness": "decision", "gap": 0.05, "random_state": 0}
-    one, other = solve(people(), loss=loss, **told), solve(people(), loss=functions[loss], **told)
+    one, other = solved(people(), loss=loss, **told), solved(people(), loss=functions[loss], **told)
     assert one.loss == pytest.approx(other.loss, abs=1e-9)
 
 
@@ -294,7 +294,7 @@ def test_staircases_are_counted():
 
 def test_a_file_says_the_order():
     """Listed decisions stand in a file with their type and order; another order is refused."""
-    policy = solve(people(), happiness="distributional_parity", gap=0.05, **ASKED)
+    policy = solved(people(), happiness="distributional_parity", gap=0.05, **ASKED)
     content = json.loads(policy.to_json())
     assert content["version"] == 2
     assert content["order"] == "worst first"
@@ -327,7 +327,7 @@ def test_lists_that_are_none(name, refuses):
     with refuses(DataError, words, remedy="ist"):
         as_decisions(decisions)
     with refuses(DataError, words, remedy="ist"):
-        solve(people(), happiness="distributional_parity", **ASKED | {"decisions": decisions})
+        solved(people(), happiness="distributional_parity", **ASKED | {"decisions": decisions})
 
 
 @pytest.mark.parametrize(
@@ -351,49 +351,49 @@ def test_lists_that_are_none(name, refuses):
 def test_losses_that_do_not_fit(loss, words, remedy, refuses):
     """A matrix of another shape, the error rate and distances of words are refused."""
     with refuses(DataError, words, remedy=remedy):
-        solve(people(), happiness="distributional_parity", **ASKED | {"loss": loss})
+        solved(people(), happiness="distributional_parity", **ASKED | {"loss": loss})
 
 
 @pytest.mark.parametrize("q", ["0", "1", "x", "nan", ""])
 def test_quantiles_that_are_none(q, refuses):
     """A quantile is a number between 0 and 1."""
     with refuses(DataError, "quantile", remedy="quantile:0.9"):
-        solve(people(), happiness="decision", **ASKED | {"decisions": [0, 1, 2], "loss": f"quantile:{q}"})
+        solved(people(), happiness="decision", **ASKED | {"decisions": [0, 1, 2], "loss": f"quantile:{q}"})
 
 
 def test_the_baseline_is_one_of_the_decisions(refuses):
     """A decision of the baseline that is none, or missing, is refused with its value and row."""
     table = people().assign(decided=lambda t: t["decided"].where(t.index != 17, "perhaps"))
     with refuses(DataError, "'perhaps'", "row 17", remedy="decision"):
-        solve(table, happiness=funding, baseline="decided", **ASKED)
+        solved(table, happiness=funding, baseline="decided", **ASKED)
     table = people().assign(decided=lambda t: t["decided"].where(t.index != 17, None))
     with refuses(DataError, "missing", "row 17"):
-        solve(table, happiness=funding, baseline="decided", **ASKED)
+        solved(table, happiness=funding, baseline="decided", **ASKED)
 
 
 def test_what_compares_with_the_baseline_needs_one(refuses):
     """Floors at the baseline, changes and who is worse off are refused where there is no baseline."""
     table = people()
     with refuses(ConstraintError, "no baseline", remedy="baseline="):
-        solve(table, happiness=funding, constraints=[Floor("funding", "baseline")], **ASKED)
+        solved(table, happiness=funding, constraints=[Floor("funding", "baseline")], **ASKED)
     with refuses(HappinessError, "looks at the baseline, and there is none", remedy="baseline="):
-        solve(table, happiness=funding, **ASKED | {"loss": "changes"})
+        solved(table, happiness=funding, **ASKED | {"loss": "changes"})
     with refuses(HappinessError, "looks at the baseline, and there is none", remedy="baseline="):
-        solve(table, happiness=funding, constraints=[WorseOff(0.1)], **ASKED)
+        solved(table, happiness=funding, constraints=[WorseOff(0.1)], **ASKED)
     with refuses(AggregatesError, "no baseline"):
-        solve(table, happiness=funding, change_cost=0.1, **ASKED)
-    policy = solve(table, happiness=funding, gap=10.0, **ASKED)
+        solved(table, happiness=funding, change_cost=0.1, **ASKED)
+    policy = solved(table, happiness=funding, gap=10.0, **ASKED)
     assert policy.basis.baseline is None
     assert any("least loss without requirements" in one for one in policy.impact())
-    assert frontier(table, happiness=funding, **ASKED).baseline is None
-    assert solve(table, happiness=funding, baseline="decided", **ASKED | {"loss": "changes"}).loss >= 0.0
+    assert traced(table, happiness=funding, **ASKED).baseline is None
+    assert solved(table, happiness=funding, baseline="decided", **ASKED | {"loss": "changes"}).loss >= 0.0
 
 
 def test_accuracy_of_decisions_that_are_no_labels_is_refused(refuses):
     """Criteria that compare decisions with labels are refused."""
     for name in ("overall_accuracy", "error_rate_parity"):
         with refuses(HappinessError, "not every decision is one"):
-            solve(people(), happiness=name, **ASKED)
+            solved(people(), happiness=name, **ASKED)
 
 
 def test_a_regressor_is_named_its_own_class(refuses):
@@ -410,8 +410,8 @@ def test_an_individual_policy_does_at_least_as_well_by_what_it_expects():
     """The individual policy's plug-in program is no worse than that of the score, whose policies it contains."""
     table = people(2_000, 5)
     told = ASKED | {"happiness": funding, "gap": 10.0, "policy": Individual("none")}
-    policy = solve(table, **told)
-    assert policy.search.plug_in_optimum <= solve(table, **told | {"policy": "score"}).loss + 0.02
+    policy = solved(table, **told)
+    assert policy.search.plug_in_optimum <= solved(table, **told | {"policy": "score"}).loss + 0.02
 
 
 def test_the_command_line_lists_decisions(tmp_path, monkeypatch, capsys):

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import solved
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -764,7 +765,7 @@ def test_apply_refuses_unknown_groups(refuses):
 def test_outcomes_name_groups_and_measures():
     """Printed, or as a dict, every number of an outcome stands with its group and measure."""
     people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-    policy = solve(
+    policy = solved(
         people,
         score="score",
         y="repaid",

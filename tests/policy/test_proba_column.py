@@ -7,9 +7,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved
 from naive import DASK, LAZY, MEMORY, as_dask
 
-from felicific import Exploration, Policy, Score, solve
+from felicific import Exploration, Policy, Score
 from felicific.exceptions import DataError
 
 
@@ -36,7 +37,7 @@ def made(kind, classes=2, **more):
         "random_state": 0,
         "policy": kind,
     }
-    return solve(
+    return solved(
         pd.DataFrame(columns(300, classes, 1)),
         **roles(classes) | told | {"constraints": [Exploration(0.06)]} | more,
     )

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -104,7 +105,7 @@ def test_two_names_give_one_policy(name, own):
     """A name and its equal, or its mirror, lead to the same decisions, loss and gap."""
     table = people()
     about = {"score": "score", "y": "repaid", "sensitive_features": "sex", "gap": 0.02, "random_state": 0}
-    ours, theirs = (solve(table, happiness=one, **about) for one in (name, own))
+    ours, theirs = (solved(table, happiness=one, **about) for one in (name, own))
     assert ours.loss == pytest.approx(theirs.loss, abs=1e-12)
     assert list(ours.gaps.values()) == pytest.approx(list(theirs.gaps.values()), abs=1e-9)
     assert np.allclose(ours.q, theirs.q, atol=1e-9)
@@ -127,7 +128,7 @@ def test_a_name_is_taken_at_every_door(name, tmp_path):
         for decided in ("approved", "repaid")
     ]
     assert compare(*measured).measures[0].measure.family == CRITERIA[name].name
-    beside = solve(
+    beside = solved(
         table, happiness="decision", constraints=[Gap(name, 0.03)], gap=1.0, random_state=0, **about
     )
     assert [*beside.gaps] == ["decision", *CRITERIA[name].measures]
@@ -149,7 +150,7 @@ def test_a_ratio_may_be_asked_by_name():
     """The four-fifths rule of the rates that everybody calls by another name."""
     table = people()
     about = {"score": "score", "y": "repaid", "sensitive_features": "sex", "random_state": 0}
-    policy = solve(
+    policy = solved(
         table, happiness="decision", constraints=[Ratio("true_positive_rate_parity", 0.95)], **about
     )
     means = last(policy.means)

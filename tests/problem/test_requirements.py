@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved, traced
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import BaselineAtLeast, Exact, GapAtMost, Limit, MeanAtLeast, Rows, TotalBetween, assert_optimal
@@ -208,8 +209,8 @@ def test_individual_policies_of_tables_take_gaps_among_the_constraints():
         "sensitive_features": group,
         "happiness": "statistical_parity",
     }
-    short = solve({"score": score}, policy="individual", gap=0.05, **asked)
-    objects = solve(
+    short = solved({"score": score}, policy="individual", gap=0.05, **asked)
+    objects = solved(
         {"score": score},
         policy="individual",
         gap={},
@@ -529,12 +530,12 @@ def wide(happiness, gap, **more):
     asked = {"happiness": happiness, "gap": gap}
     doors = {
         "fit": lambda: FairClassifier(model, **fair, gap=gap).fit(frame, y),
-        "solve": lambda: solve(TABLE, **ROLES, **asked, **more),
-        "individual": lambda: solve(TABLE, **ROLES, **asked, policy="individual", **more),
+        "solve": lambda: solved(TABLE, **ROLES, **asked, **more),
+        "individual": lambda: solved(TABLE, **ROLES, **asked, policy="individual", **more),
         "sums": lambda: solve(aggregate(TABLE, **ROLES, happiness=happiness), gap=gap, **more),
         "audit": lambda: audit("y", TABLE, "y", sensitive_features="g", **asked),
         "at": lambda: fitted.at(gap=gap),
-        "frontier": lambda: frontier(TABLE, **ROLES, happiness=happiness).at(gap=gap),
+        "frontier": lambda: traced(TABLE, **ROLES, happiness=happiness).at(gap=gap),
     }
     return doors
 
@@ -555,7 +556,7 @@ def test_a_gap_that_bounds_do_not_allow(happiness, largest, refuses):
     for door in wide(happiness, most).values():
         door()
     for unbounded in (np.inf, None):
-        solve(TABLE, **ROLES, happiness=happiness, gap=unbounded)
+        solved(TABLE, **ROLES, happiness=happiness, gap=unbounded)
     doors = wide(happiness, None, constraints=[Gap(happiness, 5 * most)])
     for name in ("fit", "solve", "individual", "sums"):
         with refuses(ConstraintError, f"no gap of it is larger than {largest}"):
@@ -609,10 +610,10 @@ def test_limits_that_every_policy_keeps(refuses):
         Budget("equal_opportunity", at_most=600, per=500),
     ):
         with refuses(ConstraintError, "asks for nothing", "between 0 and 1"):
-            solve(TABLE, **ROLES, **asked, constraints=[limit])
+            solved(TABLE, **ROLES, **asked, constraints=[limit])
     for limit in (
         Floor("equal_opportunity", 0.0),
         Budget("equal_opportunity", at_most=1.0, at_least=0.0),
         Budget("equal_opportunity", exactly=500, per=500),
     ):
-        solve(TABLE, **ROLES, **asked, constraints=[limit])
+        solved(TABLE, **ROLES, **asked, constraints=[limit])

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import solved, traced
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -21,7 +22,6 @@ from felicific import (
     aggregate,
     alternatives,
     audit,
-    frontier,
     load,
     solve,
 )
@@ -71,7 +71,7 @@ class Asked:
 
     def solve(self, *constraints, table=None, **more):
         told = {"policy": SOME, "random_state": 0} | self.roles | more
-        return solve(self.table if table is None else table, constraints=constraints, **told)
+        return solved(self.table if table is None else table, constraints=constraints, **told)
 
     def probabilities(self, policy, **more):
         t = self.table
@@ -195,7 +195,7 @@ def gaps_to_expect(asked, tmp_path):
 
 def along_a_frontier(asked, tmp_path):
     for requirement in (Gap(asked.name, asked.width, between="sex"), Ratio(asked.name, 0.9, between="sex")):
-        line = frontier(
+        line = traced(
             asked.table, constraints=[requirement], policy=SOME, random_state=0, change_cost=0.02, **asked.roles
         )  # fmt: skip
         for policy, tau in list(zip(line.policies, line.tau, strict=True))[:-1:7]:

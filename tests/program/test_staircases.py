@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers import solved
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -241,7 +242,7 @@ def test_an_empty_cell_gets_what_its_neighbour_gets():
         "score": [0.1, 0.2, 0.9, 0.1, 0.2, 0.5, 0.6, 0.9],
         "y": [0, 0, 1, 0, 0, 1, 0, 1],
     }
-    policy = solve(
+    policy = solved(
         table,
         score="score",
         y="y",

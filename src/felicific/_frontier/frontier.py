@@ -84,13 +84,14 @@ class Frontier:
 
     Examples
     --------
-    >>> from felicific import frontier
+    >>> from felicific import aggregate, frontier
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> line = frontier(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> line = frontier(sums)
     >>> len(line), line.baseline.gaps.tolist()
     (2, [0.25])
     >>> policy = line.at(gap=0.1)

@@ -188,14 +188,14 @@ class Policy(Displayed, ABC):
 
     Examples
     --------
-    >>> from felicific import Policy, solve
+    >>> from felicific import Policy, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap=0.0, random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> policy = solve(sums, gap=0.0, random_state=0)
     >>> policy.probabilities([0.6, 0.6], group=["f", "m"]).tolist()  # probability of 0 and of 1
     [[0.0, 1.0], [1.0, 0.0]]
     >>> policy.apply({"id": ["a", "b"], "sex": ["f", "m"], "score": [0.6, 0.6]},
@@ -507,10 +507,11 @@ class Policy(Displayed, ABC):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex",
-        ...                happiness="statistical_parity", gap=0.0, random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex",
+        ...                  happiness="statistical_parity")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> [round(list(policy.expected_gaps(n).values())[0], 2) for n in (100, 1_000, 100_000)]
         [0.11, 0.08, 0.08]
         """
@@ -713,10 +714,10 @@ class Policy(Displayed, ABC):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
-        ...                random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> steering = policy.steer(happiness="decision")
         >>> steering.decide([0.2, 0.6, 0.7], ["f", "f", "m"], ["a", "b", "c"]).tolist()
         [0, 1, 1]
@@ -770,14 +771,14 @@ class Policy(Displayed, ABC):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {
         ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
         ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
         ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
         ... }
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-        ...                gap=0.0, random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> why = policy.explain(0.6, "m", key="anna")
         >>> why.decision, why.baseline, why.otherwise
         (0, 1, {'f': {0: 0.0, 1: 1.0}})
@@ -836,10 +837,10 @@ class Policy(Displayed, ABC):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {"score": [0.2, 0.7, 0.6, 0.4], "sex": ["f", "m"] * 2, "repaid": [0, 1, 1, 0]}
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
-        ...                random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> text = policy.to_sql("postgres", score="score", sensitive_features="sex", key="id")
         >>> text.splitlines()[0], text.splitlines()[-1], '"sex" COLLATE "C" = ' in text
         ('CASE', 'END', True)

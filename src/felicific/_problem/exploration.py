@@ -48,14 +48,14 @@ class Exploration(Requirement):
 
     Examples
     --------
-    >>> from felicific import Exploration, solve
+    >>> from felicific import Exploration, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap={}, constraints=[Exploration(at_least=0.1)], random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> policy = solve(sums, gap={}, constraints=[Exploration(at_least=0.1)], random_state=0)
     >>> policy.probabilities([0.1, 0.9], group=["f", "m"])[:, 1].round(9).tolist()
     [0.1, 1.0]
     >>> round(policy.loss, 9), policy.prices

@@ -44,14 +44,15 @@ class WorseOff(Requirement):
 
     Examples
     --------
-    >>> from felicific import WorseOff, solve
+    >>> from felicific import WorseOff, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap=0.0, constraints=[WorseOff(0)], random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                  constraints=[WorseOff(0)])
+    >>> policy = solve(sums, gap=0.0, constraints=[WorseOff(0)], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
     {'f': 0.75, 'm': 0.75}
     >>> policy.means["loses"]

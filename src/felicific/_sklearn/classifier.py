@@ -66,6 +66,7 @@ from felicific._program.signals import Individual, Score, Signal
 from felicific._shown.parts import LINES, Lines, Part, as_html
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
+from felicific._sklearn.columns import ScoreColumns, columns_of
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -121,10 +122,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     Parameters
     ----------
-    estimator : classifier
+    estimator : classifier, or column(s) of X
         A fitted classifier as ``FrozenEstimator(model)``: every row passed to ``fit`` is then used to fit the
         policy, so they should be rows that the model was not trained on. Or an unfitted classifier: it is
-        cross-fitted (``cv``), the policy is fitted on the held-out predictions, and the model on all rows.
+        cross-fitted (``cv``), the policy is fitted on the held-out predictions, and the model on all rows. Or the
+        column of X that holds the probabilities of the last class, or a list of columns in the order of the sorted
+        classes: whoever has scores and no model needs nothing else.
     happiness : function, Happiness, criterion name, expression, or list or dict of them
         What makes a person happy with a decision, in real units; an expression is text such as
         ``"decision * loan"``.
@@ -366,14 +369,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
             self.sensitive_features_ = sensitive_features
         intake, whole = self._intake, X
-        if is_regressor(self.estimator):
+        if is_regressor(self._model):
             raise DataError(
                 f"{self._model_name} is a regressor, and FairClassifier wraps classifiers.",
                 "Use FairRegressor, which decides amounts.",
             )
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
-        frozen = isinstance(self.estimator, FrozenEstimator)
+        frozen = isinstance(self._model, FrozenEstimator)
         asked = cache(self._problem)  # made once, when it is first looked at
         labels = (
             None if y is None and self._needs_no_label(asked) else labels_of(y, n, self._looking(y, asked))
@@ -391,15 +394,17 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             groups = partial(intake.groups, table, sensitive_features, weight)
             there = check_labels(held, numbers, lambda: groups()[numbers], missing)
             missing = None if len(there) == len(held) else missing
-        if frozen:
-            check_is_fitted(self.estimator)
-            if not hasattr(self.estimator, "classes_"):
+        named = columns_of(self.estimator)
+        if frozen and named is None:
+            check_is_fitted(self._model)
+            if not hasattr(self._model, "classes_"):
                 raise DataError(
-                    f"The model, a {type(self.estimator.estimator).__name__}, has no classes_: which decisions it "
+                    f"The model, a {type(self._model.estimator).__name__}, has no classes_: which decisions it "
                     "makes, and in which order, is not known.",
-                    "Set it, model.classes_ = np.unique(y_train), or pass its probabilities to felicific.solve.",
+                    "Set it, model.classes_ = np.unique(y_train), or name the column of its probabilities instead.",
                 )
-        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(np.asarray(there))
+        learnt = not frozen or named is not None
+        self.classes_ = np.unique(np.asarray(there)) if learnt else np.asarray(self._model.classes_)
         self.decisions_ = self.classes_ if self.decisions is None else as_decisions(self.decisions)
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)
@@ -439,14 +444,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         kind, self._chosen = choose_policy(
             len(self.classes_),
             sees_group=bool(self.sees_group),
-            scored=hasattr(self.estimator, "predict_proba"),
-            valued=hasattr(self.estimator, "decision_function") and self.missing_labels is None,
+            scored=hasattr(self._model, "predict_proba"),
+            valued=hasattr(self._model, "decision_function") and self.missing_labels is None,
         )
         return kind
 
     def _of_values(self, kind: Signal | Individual) -> bool:
         """Whether the policy will see the decision function, because there are no probabilities."""
-        model = self.estimator
+        model = self._model
         able = hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
         return kind.takes_values and able
 
@@ -462,8 +467,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             )
 
     @property
+    def _model(self) -> Any:
+        named = columns_of(self.estimator)
+        known = getattr(self, "classes_", None)
+        return self.estimator if named is None else FrozenEstimator(ScoreColumns(named, known))
+
+    @property
     def _model_name(self) -> str:
-        return type(getattr(self.estimator, "estimator", self.estimator)).__name__
+        return type(getattr(self._model, "estimator", self._model)).__name__
 
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
@@ -477,14 +488,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _looking(self, y: Any, asked: Callable[[], Problem]) -> str:
         """What looks at labels, where there are none and the model knows the classes."""
-        known = y is None and isinstance(self.estimator, FrozenEstimator) and hasattr(self, "classes_")
+        known = y is None and isinstance(self._model, FrozenEstimator) and hasattr(self, "classes_")
         return asked().looking_at_y if known else ""
 
     def _needs_no_label(self, asked: Callable[[], Problem]) -> bool:
         """Whether nothing looks at labels: neither what is asked nor a model that is yet to be fitted."""
-        if not isinstance(self.estimator, FrozenEstimator) or not hasattr(self.estimator, "classes_"):
+        if not isinstance(self._model, FrozenEstimator) or not hasattr(self._model, "classes_"):
             return False
-        self.classes_ = np.asarray(self.estimator.classes_)
+        self.classes_ = np.asarray(self._model.classes_)
         problem = asked()
         return not problem.looks_at_y and (problem.sees_group or not self._kind().sees_x)
 
@@ -533,7 +544,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         told: dict[str, Any] = {"salt": salt, "randomize": self._randomize}
         told["change_cost"] = check_change_cost(self.change_cost)
         inferred = people.group_proba is not None and self._group_proba is None
-        told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
+        told["out_of_fold"] = not isinstance(self._model, FrozenEstimator) or inferred
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.sees_group:
             seeing = partial(fit_policy, problem.seeing, people, kind, **told)
@@ -594,9 +605,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]
     ) -> tuple[People, Signal | Individual]:
         """Fit what is to be fitted, and ask the model about the rows; of a decision function, cut into cells."""
-        frozen, cv = isinstance(self.estimator, FrozenEstimator), getattr(self, "_cv", self.cv)
+        frozen, cv = isinstance(self._model, FrozenEstimator), getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
-        features = self._intake.features(rows.x, self.estimator if frozen else None)
+        features = self._intake.features(rows.x, self._model if frozen else None)
         y, labelled = rows.y, None if rows.missing is None else rows.labelled
         if labelled is not None and y is not None:  # where there is none, any
             codes = encode(y[labelled], self.classes_.tolist())
@@ -609,11 +620,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         elif kind.needs_proba:
             ask = partial(predict_proba, classes=self.classes_)
         self.estimator_, score, predicted = fit_model(
-            self.estimator, features, y, self.classes_, cv, routed, ask, labelled
+            self._model, features, y, self.classes_, cv, routed, ask, labelled
         )
         chances = None
         if kind.sees_x and not problem.sees_group:
-            chances = self._beliefs(rows, features, cv)
+            seen = features if columns_of(self.estimator) is None else self._intake.features(rows.x)
+            chances = self._beliefs(rows, seen, cv)
         missing = rows.missing
         if (
             missing is not None
@@ -726,7 +738,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if self._fitted.certificate is not None:
             return self._fitted.certificate
         level = 0.95 if self.confidence is None else check_confidence(self.confidence)
-        if not isinstance(self.estimator, FrozenEstimator):
+        if not isinstance(self._model, FrozenEstimator):
             return no_certificate("the model was fitted to the same rows as the policy.", level)
         if self._clustered:
             return no_certificate("the bound is for independent rows, and these come in clusters.", level)

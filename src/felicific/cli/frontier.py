@@ -111,16 +111,10 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
     seen = people.seen(options)
     kind, _ = people.kind(options)
     if kind == "individual":
-        people.check_signal()
-        asked = ("score", "predicted", "sensitive_features", "happiness", "loss", "classes")
-        named = {name: getattr(people, name) for name in (*asked, "missing_group", "missing_labels")}
-        named |= {
-            "decisions": people.listed,
-            "y": people.label,
-            "baseline": people.baseline,
-            "sample_weight": people.weight,
-        }
-        return trace(people.rows(), policy=kind, constraints=constraints, **named, **seen)
+        from felicific.cli.model import classifier
+
+        rows = people.source.read(pandas=True)
+        return classifier(people, rows, kind, gap={}, constraints=constraints, **seen).frontier_
     from felicific.cli.fit import sums
 
     summed = sums(people, kind, constraints)

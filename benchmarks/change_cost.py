@@ -4,10 +4,11 @@
     python benchmarks/change_cost.py --before RECORDS.json
 
 A boosting model is fitted to 40 % of the rows and a policy of its score to 30 %; the others are the new people. Until
-c1dab84, "auto" searched a flat cost in folds. Its records are those of this very script under that commit:
+c1dab84, "auto" searched a flat cost in folds. Its records are those of this script, as it stood first, under that commit:
 
     git worktree add ../folds c1dab84
-    PYTHONPATH=../folds/src python benchmarks/change_cost.py --costs auto --records RECORDS.json
+    git show 00d4062:benchmarks/change_cost.py > ../folds/benchmarks/change_cost.py
+    PYTHONPATH=../folds/src python ../folds/benchmarks/change_cost.py --costs auto --records RECORDS.json
 
 The loans (``FELICIFIC_LOANS``) are simulated where the file is not at hand; the card clients (``FELICIFIC_CLIENTS``, or
 ``../shared/data/credit/credit-card-clients.csv``) are left out then.
@@ -25,9 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from shared import EVIDENCE, ROOT, fill, table
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.frozen import FrozenEstimator
 
 from felicific import FairClassifier
 from felicific.datasets import adult, financial_loans, synthetic_loans
@@ -38,29 +37,6 @@ COSTS = (0.0, 0.1, "auto")
 NAMES = ("folds", "0", "0.1", "auto")
 
 Record = dict[str, Any]
-
-
-class Remembered(ClassifierMixin, BaseEstimator):
-    """A fitted model's probabilities, looked up by the index of the table."""
-
-    def __init__(self, score: Any) -> None:
-        self.score = score
-        self.classes_ = np.array([0, 1])
-
-    def fit(self, X: Any, y: Any) -> Remembered:
-        """Learn nothing; scikit-learn takes nothing without this method for an estimator."""
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        """The boosting model's probabilities."""
-        return self.score[X.index]
-
-    def predict(self, X: Any) -> Any:
-        """The more probable class."""
-        return self.score[X.index].argmax(axis=1)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
 
 
 def people() -> Iterator[tuple[str, pd.DataFrame, Any, dict[str, Any]]]:
@@ -108,13 +84,13 @@ def run(costs: list[Any], splits: int) -> list[Record]:
             model = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=split)
             score = model.fit(features.iloc[train], y[train]).predict_proba(features)
             for called, group in groups.items():
-                X = pd.DataFrame({"group": group})
+                X = pd.DataFrame({"group": group, "score": score[:, 1]})
                 for criterion in CRITERIA:
                     for gap in GAPS:
                         for cost in costs:
                             fair = FairClassifier(
-                                FrozenEstimator(Remembered(score)), happiness=criterion, gap=gap,
-                                sensitive_features="group", policy="score", change_cost=cost, random_state=split,
+                                "score", happiness=criterion, gap=gap, sensitive_features="group", policy="score",
+                                change_cost=cost, random_state=split,
                             )  # fmt: skip
                             fair.fit(X.iloc[fitting], y[fitting])
                             done = measure(fair, X.iloc[new], y[new], group[new], criterion)

@@ -14,7 +14,7 @@ from conftest import make_people
 from helpers import name_of
 from reported import HOSTILE, fitted, loan, long_line, many
 
-from felicific import FairClassifier, Floor, Happiness, audit
+from felicific import FairClassifier, Floor, Happiness, Score, audit
 from felicific._audit.names import labels
 from felicific._fit.assessment import Assessment
 from felicific._frontier.breakpoints import RayPolicies
@@ -386,7 +386,7 @@ def hardly(decision, x):
         {"sees_group": False, "policy": "score", "sensitive_features": None},
         {"gap": {}},
         {"loss": [[0, 3], [1, 0]]},
-        {"randomize": False},
+        {"policy": Score(randomize=False)},
         {"constraints": [Floor("loan", at_least="baseline")]},
         {"happiness": {"money": loan, "rate": "equal_opportunity"}, "gap": {"money": 3.0, "rate": 0.1}},
         {"happiness": "equalized_odds"},

@@ -4,7 +4,8 @@
     python benchmarks/change_cost.py --before RECORDS.json
 
 A boosting model is fitted to 40 % of the rows and a policy of its score to 30 %; the others are the new people. Until
-c1dab84, "auto" searched a flat cost in folds. Its records are those of this script, as it stood first, under that commit:
+c1dab84, "auto" searched a flat cost in folds. Its records are those
+of this script, as it stood first, under that commit:
 
     git worktree add ../folds c1dab84
     git show 00d4062:benchmarks/change_cost.py > ../folds/benchmarks/change_cost.py

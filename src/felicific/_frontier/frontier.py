@@ -90,7 +90,8 @@ class Frontier:
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> line = frontier(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> roles = {"score": "score", "y": "repaid", "sensitive_features": "sex"}
+    >>> line = frontier(people, happiness="decision", change_cost=0, **roles)
     >>> len(line), line.baseline.gaps.tolist()
     (2, [0.25])
     >>> policy = line.at(gap=0.1)

@@ -32,7 +32,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Score, audit, solve
+from felicific import FairClassifier, Score, aggregate, audit, solve
 from felicific.exceptions import DataError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
@@ -145,7 +145,7 @@ class Ask:
     Attributes
     ----------
     happiness, gap, loss, policy : object
-        As :func:`felicific.solve` takes them.
+        As :func:`felicific.aggregate` and :func:`felicific.solve` take them.
     cost : array of shape (labels, decisions)
         The loss as a matrix, to score by.
     max_odds_ratio : float
@@ -248,20 +248,25 @@ def solved(columns: People, score: np.ndarray, y: Any, weight: Any, ask: Ask, lo
     table_of = columns | {"y": y, "w": weight, "own": score.argmax(axis=1)}
     names = [f"p{k}" for k in range(score.shape[1])]
     table_of |= {name: score[:, k] for k, name in enumerate(names)}
-    return solve(
-        table_of,
-        score=names,
-        y="y",
-        sample_weight="w",
-        sensitive_features="group",
-        classes=list(range(score.shape[1])),
-        happiness=ask.happiness,
-        gap=ask.gap,
-        policy=ask.policy,
-        loss=ask.matrix if loss is None else loss,
-        sees_group=ask.sees_group,
-        random_state=0,
-    )
+    measured = {
+        "happiness": ask.happiness,
+        "loss": ask.matrix if loss is None else loss,
+        "policy": ask.policy,
+    }
+    asked = {"gap": ask.gap, "sees_group": ask.sees_group, "random_state": 0}
+    if ask.policy == "individual":
+        fair = FairClassifier(names, sensitive_features="group", change_cost=0.0, **measured, **asked)
+        rows = pd.DataFrame(table_of)
+        return fair.fit(rows.drop(columns=["y", "w"]), rows["y"], sample_weight=rows["w"]).policy_
+    classes = list(range(score.shape[1]))
+    roles = {
+        "score": names,
+        "y": "y",
+        "sample_weight": "w",
+        "sensitive_features": "group",
+        "classes": classes,
+    }
+    return solve(aggregate(table_of, **roles, **measured), **asked)
 
 
 def fit_oracle(people: People, model: Any, ask: Ask) -> Fitted:

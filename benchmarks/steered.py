@@ -23,7 +23,7 @@ import pandas as pd
 from shared import EVIDENCE, fill, machine, table
 from sklearn.ensemble import RandomForestClassifier
 
-from felicific import Budget, Floor, Happiness, Policy, solve
+from felicific import Budget, FairClassifier, Floor, Happiness, Policy, aggregate, solve
 from felicific._policy.steering import Steering
 from felicific.datasets import synthetic_loans
 from felicific.exceptions import SteeringWarning
@@ -31,7 +31,7 @@ from studies.experiment import split
 
 FUNDING = Happiness("decision * loan_requested", name="funding", unit="$")
 FEATURES = ["yearly_salary", "loan_requested"]
-ROLES = {"score": "score", "y": "y", "sensitive_features": "sex", "happiness": FUNDING, "random_state": 0}
+ROLES = {"score": "score", "y": "y", "sensitive_features": "sex", "happiness": FUNDING}
 
 
 @dataclass
@@ -124,19 +124,30 @@ def begun(policy: Policy, pace: float | None) -> Steering:
     return policy.steer(None if policy.sees_x else FUNDING, pace=pace)
 
 
+def exact(rows: pd.DataFrame, kind: str) -> Policy:
+    """The policy of least loss without a gap."""
+    if kind == "score":
+        return solve(aggregate(rows, **ROLES), gap=0.0, random_state=0)
+    fair = FairClassifier(
+        ROLES["score"], policy="individual", happiness=ROLES["happiness"], gap=0.0, change_cost=0.0,
+        sensitive_features=ROLES["sensitive_features"], key="id", random_state=0,
+    )  # fmt: skip
+    return fair.fit(rows.drop(columns=ROLES["y"]), rows[ROLES["y"]]).policy_
+
+
 def try_loans(seeds: int) -> tuple[Tries, Tries, Tries, Tries]:
     """Gaps of loans, the same under drift, of four servers, and other requirements."""
     plain, drift, servers, others = Tries(), Tries(), Tries(), Tries()
     for seed in range(seeds):
         fitted, come, fallen = loans(seed)
         for kind, paces in (("score", (300, None, 2_000)), ("individual", (1_000, None))):
-            policy = solve(fitted, policy=kind, gap=0.0, **ROLES)
+            policy = exact(fitted, kind)
             name = "" if kind == "score" else "individual, "
             for rows, tries in ((come, plain), (fallen, drift)):
                 alone = policy.decide(rows["score"], rows["sex"], rows["id"].to_numpy(), rows)
                 tries.add(f"{name}fixed", gap_of(alone, rows), (alone == rows["y"]).mean(), 0.0, 0.0, 0.0)
                 if rows is come and kind == "score":
-                    ideal = solve(rows, policy=kind, gap=0.0, **ROLES)
+                    ideal = exact(rows, kind)
                     best = ideal.decide(rows["score"], rows["sex"], rows["id"].to_numpy(), rows)
                     numbers = gap_of(best, rows), (best == rows["y"]).mean()
                     tries.add("fitted on those very people, with labels", *numbers, 0.0, 0.0, 0.0)
@@ -180,7 +191,7 @@ def try_others(fitted: pd.DataFrame, come: pd.DataFrame, fallen: pd.DataFrame, t
     floor = Floor("funding", at_least=280_000.0)
     budget = Budget("funding", at_most=240_000.0)
     for what, asked in (("floor", floor), ("budget", budget)):
-        policy = solve(fitted, policy="score", gap={}, constraints=[asked], **ROLES)
+        policy = solve(aggregate(fitted, **ROLES), gap={}, constraints=[asked], random_state=0)
         for rows, when in ((come, ""), (fallen, ", drift")):
             steering = begun(policy, None)
             taken, _, _ = steered(steering, rows)
@@ -217,8 +228,8 @@ def try_five(seeds: int) -> Tries:
     tries = Tries()
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        roles = {"score": "score", "y": "y", "sensitive_features": "group", "random_state": 0}
-        policy = solve(five(5_000, rng), policy="score", happiness="decision", gap=0.0, **roles)
+        roles = {"score": "score", "y": "y", "sensitive_features": "group"}
+        policy = solve(aggregate(five(5_000, rng), happiness="decision", **roles), gap=0.0, random_state=0)
         for fall in (False, True):
             rows, when = five(20_000, rng, fall), ", drift" if fall else ""
             given = (rows["score"].to_numpy(), rows["group"].to_numpy(), rows["id"].to_numpy())
@@ -283,8 +294,8 @@ def try_hostile(n: int = 12_000) -> str:
         z = rng.choice(groups, 6_000)
         score = rng.random(6_000).round(3)
         rows = pd.DataFrame({"z": z, "score": score, "y": (rng.random(6_000) < score).astype(int)})
-        policy = solve(rows, policy="score", score="score", y="y", sensitive_features="z", happiness="decision",
-                       gap=0.0, random_state=0)  # fmt: skip
+        sums = aggregate(rows, score="score", y="y", sensitive_features="z", happiness="decision")
+        policy = solve(sums, gap=0.0, random_state=0)
         for name, strategy in hostile(people).items():
             steering = policy.steer("decision", pace=100 * groups, reach=1.0)
             lines.append([f"{groups} groups, {name}", f"{reached(steering, strategy, people, rng):.3f}"])

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 import felicific
-from felicific._problem.criteria import CRITERIA
+from felicific._problem.criteria import ROWS
 
 PAGE = Path(__file__).with_name("reference.md")
 
@@ -139,12 +139,11 @@ def members(kind: type) -> list[str]:
 
 def criteria() -> Iterator[str]:
     """Every criterion, in the words of its row."""
-    yield "| `happiness=` | measures, in every group | also called |"
-    yield "|---|---|---|"
-    for name, criterion in CRITERIA.items():
-        if name not in criterion.also:
-            also = ", ".join(f'`"{other}"`' for other in criterion.also)
-            yield f'| `"{name}"` | {criterion.words} | {also} |'
+    yield "| `happiness=` | what it measures, in every group | by the name | also called |"
+    yield "|---|---|---|---|"
+    for row in ROWS:
+        also = ", ".join(f'`"{other}"`' for other in row.also)
+        yield f'| `"{row.name}"` | {row.words} | {", ".join(row.measures)} | {also} |'
 
 
 BLOCKS = {"names": names, "results": results, "criteria": criteria}

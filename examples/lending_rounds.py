@@ -116,7 +116,7 @@ def main(n=10_000, fresh=100_000, seed=0):
         fits["Exploration(.02)"] = exploring
         for name, fair in fits.items():
             gap, loss = true_gap_and_loss(fair, others, repays_others)
-            stated = fair.gaps_["equal_opportunity"], fair.expected_gaps_["equal_opportunity"]
+            stated = fair.gaps_["true positive rate"], fair.expected_gaps_["true positive rate"]
             found.append([name, number, *stated, gap, fair.loss_, loss])
     heads = ["way", "round", "stated gap", "to expect", "true gap", "stated loss", "true loss"]
     found = pd.DataFrame(found, columns=heads).sort_values(["way", "round"], ascending=[False, True])

@@ -42,4 +42,4 @@ plots.policy(fair.policy_)
 # What it does to people whom it was not fitted on.
 
 before = audit(model, X[test], y[test], happiness="demographic_parity", sensitive_features="sex")
-plots.groups(before, audit(fair, X[test], y[test]), measure="demographic_parity(decision=1)")
+plots.groups(before, audit(fair, X[test], y[test]), measure="selection rate")

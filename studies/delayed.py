@@ -24,7 +24,7 @@ from studies.results import plain, table
 
 TITLE = "Delayed impact: credit scores after equal approval"
 RATIOS = (4, 10)  # both of Liu et al.
-CHANGE, APPROVED = "change of credit score", "statistical_parity(decision=1)"
+CHANGE, APPROVED = "change of credit score", "selection rate"
 UNHARMED = "no group worse than under the baseline"
 
 #: What shrinks along each frontier.

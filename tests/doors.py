@@ -7,11 +7,12 @@ function without arguments that returns numbers to compare: what the groups and 
 from dataclasses import dataclass
 
 import numpy as np
+from helpers import solved, traced
 from naive import LAZY, MEMORY
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, aggregate, audit, frontier, solve
+from felicific import FairClassifier, aggregate, audit
 from felicific.sklearn import make_scorer
 
 FEATURES = ["s", "amount", "g"]
@@ -124,12 +125,12 @@ def table_doors(columns, asked, folder, names=PLACES):
         table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, folder)
         for kind in KINDS[:3]:
             doors[f"aggregate {name} {kind}"] = lambda t=table, k=kind: aggregate(t, policy=k, **asked.table)
-        doors[f"solve individual {name}"] = lambda t=table: solve(
-            t, policy="individual", gap=asked.gap, random_state=0, **asked.table
-        )
-        doors[f"frontier {name}"] = lambda t=table: frontier(t, **asked.table)
+        doors[f"frontier {name}"] = lambda t=table: traced(t, **asked.table)
         doors[f"audit {name}"] = lambda t=table: audit("d", t, **asked.audited)
         if name in MEMORY:
+            doors[f"solve individual {name}"] = lambda t=table: solved(
+                t, policy="individual", gap=asked.gap, random_state=0, **asked.table
+            )
             doors[f"audit array {name}"] = lambda t=table: audit(columns["d"], t, **asked.audited)
     return doors
 

@@ -1,15 +1,32 @@
 """Small things that several test files need."""
 
+import inspect
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from unittest import mock
 
 import numpy as np
 import typer
 
-from felicific import FairClassifier, Individual, Score
+from felicific import FairClassifier, Individual, Score, aggregate, frontier, solve
+from felicific._amounts.aggregates import AmountAggregates
 from felicific._audit import methods
+from felicific._fit.individual import FittedIndividual
+from felicific._frontier.breakpoints import Closing
+from felicific._frontier.individual import individual_frontier
+from felicific._people.columns import Columns
+from felicific._people.find import labelled_people
+from felicific._policy.fit_individual import ground_of
+from felicific._policy.lottery import make_salt
+from felicific._problem.constraints import default_gap
+from felicific._problem.decisions import predicts_amounts
+from felicific._problem.missing_labels import resolve_missing_labels
+from felicific._problem.problem import problem_of
+from felicific._program.aggregates import Aggregates
+from felicific._program.signal_names import resolve_policy
+from felicific._tables.engine import find_engine
 from felicific.cli import app
 
 
@@ -90,3 +107,66 @@ def fair_classifier(model, *, policy="auto", randomize=True, group_proba=None, *
     return FairClassifier(
         model, policy=policy_of(policy, randomize=randomize, group_proba=group_proba), **settings
     )
+
+
+def solved(table, **settings):
+    """The policy of least loss for a table: of its aggregates, or an individual one of the people themselves."""
+    if is_individual(table, settings):
+        return fitted_individual(table, **settings).policy
+    of_sums = {name: settings.pop(name) for name in set(settings) & settings_of(solve)}
+    return solve(summed(table, of_sums, settings), **of_sums)
+
+
+def traced(table, **settings):
+    """The frontier of a table, as :func:`solved`."""
+    if is_individual(table, settings):
+        closed, move = settings.pop("gap", None), settings.pop("move", None)
+        fitted = fitted_individual(table, **settings, gap={})
+        problem, policy = fitted.problem, fitted.policy
+        closing = Closing.of(closed, settings.get("constraints", ()), problem.measures, move)
+        ground = partial(ground_of, problem, fitted.people, policy.calibration, policy.origin)
+        return individual_frontier(problem, partial(ground, change_cost=policy.change_cost), policy, closing)
+    of_sums = {name: settings.pop(name) for name in set(settings) & settings_of(frontier)}
+    return frontier(summed(table, of_sums, settings), **of_sums)
+
+
+def settings_of(function):
+    """The names of what may be asked of aggregates."""
+    return set(inspect.signature(function).parameters) - {"aggregates"}
+
+
+def summed(table, asked, settings):
+    """The aggregates of a table, with what the constraints speak of."""
+    if isinstance(table, Aggregates | AmountAggregates):
+        assert not settings, "aggregates were summed up already"
+        return table
+    return aggregate(table, constraints=asked.get("constraints", ()), **settings)
+
+
+def is_individual(table, settings):
+    """Whether an individual policy of people in memory is asked for; elsewhere ``aggregate`` refuses it."""
+    asked = [settings.get(name) for name in ("score", "predicted", "loss", "decisions", "policy")]
+    named = isinstance(asked[-1], Individual) or asked[-1] == "individual"
+    return named and find_engine(table) is None and not predicts_amounts(*asked)
+
+
+def fitted_individual(
+    table, *, policy, gap=None, constraints=(), change_cost=0.0, sees_group=True, random_state=None, happiness,
+    sensitive_features, score, y=None, loss="error", classes=None, decisions=None,
+    baseline=None, predicted=None, sample_weight=None, missing_group=None, missing_labels=None, group_proba=None,
+):  # fmt: skip
+    """An individual policy, fitted to people in memory without a model of theirs."""
+    constraints = tuple(constraints)
+    columns = Columns(
+        sensitive_features, y, score, predicted, baseline, weight=sample_weight, missing_group=missing_group,
+        group_proba=group_proba, missing_labels=resolve_missing_labels(missing_labels), listed=decisions is not None,
+    )  # fmt: skip
+    asked = partial(
+        problem_of, decisions=decisions, happiness=happiness, loss=loss,
+        gap=default_gap(gap, constraints), constraints=constraints, sees_group=sees_group,
+    )  # fmt: skip
+    with labelled_people(table, columns, asked, classes) as (people, problem):
+        return FittedIndividual.fit(
+            problem, people, resolve_policy(policy), salt=make_salt(random_state), randomize=True,
+            change_cost=change_cost,
+        )  # fmt: skip

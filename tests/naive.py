@@ -275,12 +275,12 @@ def _criteria(classes):
     """Criteria of which two measures at most are expected, by name, as functions of one row."""
     best = classes[-1]
     return {
-        "overall_accuracy": Part("overall_accuracy", lambda row, d: float(d == row["y"])),
-        "equal_opportunity": Part(
-            "equal_opportunity", lambda row, d: float(d == best), lambda row: row["y"] == best
+        "accuracy": Part("accuracy", lambda row, d: float(d == row["y"])),
+        "true positive rate": Part(
+            "true positive rate", lambda row, d: float(d == best), lambda row: row["y"] == best
         ),
-        "predictive_equality": Part(
-            "predictive_equality", lambda row, d: float(d == best), lambda row: row["y"] != best
+        "false positive rate": Part(
+            "false positive rate", lambda row, d: float(d == best), lambda row: row["y"] != best
         ),
     }
 

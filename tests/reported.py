@@ -1,8 +1,9 @@
 """What is reported on by several test files: fitted classifiers, and names that no page may obey."""
 
 import numpy as np
+from helpers import traced
 
-from felicific import FairClassifier, Happiness, Score, frontier
+from felicific import FairClassifier, Happiness, Score
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -77,4 +78,4 @@ def long_line():
     x = (rng.lognormal(0, 0.5, 30_000) * (1 + 3 * group / 130))[:, None]
     told = {"score": score, "y": rng.random(30_000) < score, "sensitive_features": group}
     amount = {"amount": lambda decision, x: decision * x[:, 0]}
-    return frontier(x, happiness=amount, policy=Score(monotone=False), **told)
+    return traced(x, happiness=amount, policy=Score(monotone=False), **told)

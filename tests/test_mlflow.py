@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import make_people
+from helpers import solved
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -28,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import felicific
-from felicific import FairClassifier, Policy, __version__, solve
+from felicific import FairClassifier, Policy, __version__
 from felicific._documents import read_document, write_document
 from felicific.exceptions import DataError, GroupError, LotteryWarning, PolicyFileError
 from felicific.mlflow import load, log_model, save_model
@@ -181,7 +182,7 @@ def test_a_policy_alone_decides_by_the_scores_of_a_table(people, table, tmp_path
     rows = table.assign(y=people.y, decision="taken", predicted=(table["p"] > 0.5).astype(int))
     named = {"score": "p"} if policy != "label" else {"predicted": "predicted"}
     told = {"sensitive_features": "sex", **named}
-    found = solve(rows, y="y", happiness="decision * loan", gap=3.0, policy=policy, **told)
+    found = solved(rows, y="y", happiness="decision * loan", gap=3.0, policy=policy, **told)
     save_model(found, tmp_path / "model", key="id", **told)
     wanted = found.apply(rows, key="id", column="wanted", **told)["wanted"].to_numpy()
     assert (mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(rows) == wanted).all()
@@ -398,7 +399,7 @@ def test_what_is_no_model_of_felicific_is_refused(people, table, tmp_path, store
 def test_a_policy_without_a_lottery_needs_no_key(people, table, tmp_path):
     """Nothing is drawn, so nothing has to say who a person is."""
     rows, told = table.assign(y=people.y), {"score": "p", "sensitive_features": "sex"}
-    policy = solve(rows, y="y", happiness="decision * loan", gap=1e9, **told)
+    policy = solved(rows, y="y", happiness="decision * loan", gap=1e9, **told)
     assert not policy.is_randomized
     save_model(policy, tmp_path / "model", **told)
     decided = policy.apply(rows, **told, key="id")["decision"]
@@ -410,7 +411,7 @@ def test_what_is_asked_of_columns_has_to_make_sense(people, table, saved, tmp_pa
     """No key for a lottery, columns of scores for a classifier, names for an array: all are said before any writing."""
     rows = table.assign(y=people.y)
     told = {"score": "p", "sensitive_features": "sex"}
-    policy = solve(rows, y="y", happiness="decision * loan", gap=3.0, **told)
+    policy = solved(rows, y="y", happiness="decision * loan", gap=3.0, **told)
     with pytest.raises(DataError, match="by lottery, and there is no key"):
         save_model(policy, tmp_path / "model", **told)
     with pytest.raises(DataError, match="score="):
@@ -438,7 +439,7 @@ def test_functions_that_no_file_holds_are_refused_when_saved(people, table, tmp_
     """A Python function of a policy alone, and one that no other process could import."""
     rows = table.assign(y=people.y)
     told = {"score": "p", "sensitive_features": "sex"}
-    policy = solve(
+    policy = solved(
         rows, y="y", happiness=lambda decision, x: decision * x["loan"], gap=3.0, policy="individual", **told
     )
     with pytest.raises(DataError, match=r"could not be read again.*as expressions"):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from helpers import fair_classifier
+from helpers import fair_classifier, solved, traced
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -19,6 +19,7 @@ import felicific
 from felicific import (
     Exploration,
     FairClassifier,
+    FairRegressor,
     Floor,
     Happiness,
     Policy,
@@ -138,7 +139,7 @@ def audited(table, decisions="approved", happiness=None, **settings):
 
 
 def banded(table):
-    return frontier(people(), **ROLES).band(people()["score"], table, people()["repaid"], **ASKED)
+    return traced(people(), **ROLES).band(people()["score"], table, people()["repaid"], **ASKED)
 
 
 def command_line(*words):
@@ -178,16 +179,18 @@ INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
 APPROVE = "decision == 'approve'"
 
 #: What is said where sums over people are not enough.
-PEOPLE = "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier."
+PEOPLE = (
+    "Use FairClassifier, which has them in memory; or policy='score', which decides by score bins anywhere."
+)
 
 #: What does not go with what: the error, words of its remedy, and the call that is refused.
 REFUSED = [
-    ("amounts losses, engine", DataError, "fit to the people themselves, in memory",
-     lambda: solve(lazy(), **AMOUNTS | {"loss": "absolute"})),
-    ("amounts losses, sites", DataError, "fit to the people themselves, in memory",
+    ("amounts losses, engine", DataError, "FairRegressor, which has the people in memory",
+     lambda: solved(lazy(), **AMOUNTS | {"loss": "absolute"})),
+    ("amounts losses, sites", DataError, "FairRegressor, which has the people in memory",
      lambda: aggregate(people(), **AMOUNTS | {"loss": "absolute"})),
     ("amounts among classes, memory", DataError, "Apply it, and audit the column of amounts.",
-     lambda: audited(people(), solve(people(), **AMOUNTS), score="score")),
+     lambda: audited(people(), solved(people(), **AMOUNTS), score="score")),
     ("amounts missing labels, memory", DataError, "Leave y= out, or audit the people who have a label.",
      lambda: audited(partly(), "score", missing_labels="at_random", amounts=True)),
     ("monitor amounts, memory", DataError, "Amounts can be audited, with amounts=True, and not monitored.",
@@ -197,42 +200,34 @@ REFUSED = [
     ("values, sites", DataError, "Pass what predict_proba returns",
      lambda: aggregate(valued(), **ROLES | {"score": "value"})),
     ("individual, sites", DataError, PEOPLE, lambda: aggregate(people(), policy="individual", **ROLES)),
-    ("individual functions, sites", DataError, PEOPLE,
-     lambda: aggregate(people(), policy="individual", **ROLES | {"happiness": funding})),
-    ("individual missing labels, sites", DataError, PEOPLE,
-     lambda: aggregate(people(), policy="individual", **ROLES, missing_labels="at_random")),
+    ("individual, engine", DataError, PEOPLE, lambda: aggregate(lazy(), policy="individual", **ROLES)),
     ("individual functions, files", PolicyFileError, "Pass happiness= with functions",
-     lambda: read_back(solve(people(), **ROLES | INDIVIDUAL | {"happiness": funding}))),
+     lambda: read_back(solved(people(), **ROLES | INDIVIDUAL | {"happiness": funding}))),
     ("individual sql, memory", DataError, "Apply it where Python runs, or fit a policy that sees the score.",
-     lambda: solve(people(), **ROLES | INDIVIDUAL).to_sql(score="score", sensitive_features="sex", key="id")),
+     lambda: solved(people(), **ROLES | INDIVIDUAL).to_sql(score="score", sensitive_features="sex", key="id")),
     ("individual sql, command line", DataError, "Apply it where Python runs, or fit a policy that sees the score.",
-     lambda: sql_on_the_command_line(solve(people(), **ROLES | INDIVIDUAL))),
-    ("individual missing labels, engine", DataError, "Collect the table first, or use policy='score'.",
-     lambda: solve(lazy(), **ROLES | INDIVIDUAL, missing_labels="at_random")),
+     lambda: sql_on_the_command_line(solved(people(), **ROLES | INDIVIDUAL))),
     ("explain, engine", DataError, "collect a lazy one first", lambda: fitted().explain(lazy())),
     ("steer, engine", DataError, "Collect the table first, or name the file on the command line.",
-     lambda: solve(people(), **ROLES).steer("decision * loan").decide(lazy(), "sex")),
+     lambda: solved(people(), **ROLES).steer("decision * loan").decide(lazy(), "sex")),
     ("steer classes, memory", DataError, "Fit an individual policy, which is steered with any number of classes.",
-     lambda: solve(people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED)
+     lambda: solved(people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED)
      .steer("decision * loan")),
     ("decisions steer, memory", DataError, "Fit an individual policy, which is steered whatever is decided.",
-     lambda: solve(people(), **LISTED | {"happiness": APPROVE}, gap=0.1).steer(APPROVE)),
+     lambda: solved(people(), **LISTED | {"happiness": APPROVE}, gap=0.1).steer(APPROVE)),
     ("drawn decisions without a baseline, report", DataError,
      "Pass baseline=, the column of what was really decided.",
      lambda: reported(fitted(**LISTED_ALONE, gap=0.1, policy="soft-label"))),
     ("steer blind, memory", DataError, "Fit a policy that sees the group, or audit the decisions.",
-     lambda: solve(people(), **ROLES, gap=5.0, sees_group=False).steer("decision * loan")),
+     lambda: solved(people(), **ROLES, gap=5.0, sees_group=False).steer("decision * loan")),
     ("steer labels, memory", HappinessError, "Steer happiness that does not, and audit this one once labels are known.",
-     lambda: solve(people(), **ROLES | {"happiness": "equal_opportunity"}, gap=0.2).steer("equal_opportunity")),
+     lambda: solved(people(), **ROLES | {"happiness": "equal_opportunity"}, gap=0.2).steer("equal_opportunity")),
     ("steer explore, memory", ConstraintError, "Fit it without Exploration, or decide by the policy as it is.",
-     lambda: solve(people(), **ROLES, gap=5.0, constraints=[Exploration(0.02)]).steer("decision * loan")),
+     lambda: solved(people(), **ROLES, gap=5.0, constraints=[Exploration(0.02)]).steer("decision * loan")),
     ("steer others, memory", ConstraintError, "Say which gap between all groups is to be kept instead: gap=number.",
-     lambda: solve(people(), **ROLES, constraints=[Ratio("decision * loan", 0.8)]).steer("decision * loan")),
+     lambda: solved(people(), **ROLES, constraints=[Ratio("decision * loan", 0.8)]).steer("decision * loan")),
     ("recalibrate, engine", DataError, "collect a lazy one first", lambda: fitted().recalibrate(lazy())),
-    ("individual frontier, engine", DataError, "Collect the table first, or use policy='score'.",
-     lambda: frontier(lazy(), policy="individual", **ROLES)),
-    ("individual frontier, sites", AggregatesError, "pass the table instead of its aggregates",
-     lambda: frontier(aggregate(people(), **ROLES), policy="individual")),
+    ("frontier of a table, memory", AggregatesError, "Pass aggregate(table", lambda: frontier(people())),
     ("individual frontier, files", DataError, "Fit it again, or use policy='score'.",
      lambda: stored(fitted(policy="individual")).at(gap=3.0)),
     ("safe fit, engine", DataError, "collect a lazy one first", lambda: fitted(lazy(), confidence=0.9, gap=30.0)),
@@ -250,50 +245,43 @@ REFUSED = [
 #: Some of what goes with what.
 HAD = {
     "decisions without a baseline, report": lambda: reported(fitted(**LISTED_ALONE, gap=0.1)),
-    "classes, memory": lambda: solve(
+    "classes, memory": lambda: solved(
         people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED
     ),
-    "groups, engine": lambda: solve(lazy(), **ROLES | {"sensitive_features": ["sex", "region"]}, gap=9.0),
+    "groups, engine": lambda: solved(lazy(), **ROLES | {"sensitive_features": ["sex", "region"]}, gap=9.0),
     "requirements, sites": lambda: solve(
         aggregate(people(), **ROLES), gap={}, constraints=[Floor("decision * loan", at_least="baseline")]
     ),
     "fractions, engine": lambda: aggregate(lazy(), **ROLES | {"happiness": "precision_parity"}),
     "fractions, files": lambda: read_back(
-        solve(people(), **ROLES | {"happiness": "precision_parity"}, gap=0.5)
+        solved(people(), **ROLES | {"happiness": "precision_parity"}, gap=0.5)
     ),
     "functions, engine": lambda: aggregate(lazy(), **ROLES | {"happiness": funding}),
-    "functions, files": lambda: read_back(solve(people(), **ROLES | {"happiness": funding})),
+    "functions, files": lambda: read_back(solved(people(), **ROLES | {"happiness": funding})),
     "values, memory": margin,
     "values, engine": lambda: audited(pl.from_pandas(valued()).lazy(), margin().policy_, score="value"),
     "values, files": lambda: read_back(margin().policy_).to_sql(
         score="value", sensitive_features="sex", key="id"
     ),
     "values, report": lambda: reported(margin()),
-    "individual, memory": lambda: solve(people(), **ROLES | INDIVIDUAL),
-    "individual, engine": lambda: solve(lazy(), **ROLES | INDIVIDUAL),
-    "individual, files": lambda: read_back(solve(people(), **ROLES | INDIVIDUAL)),
+    "individual, memory": lambda: solved(people(), **ROLES | INDIVIDUAL),
+    "individual, files": lambda: read_back(solved(people(), **ROLES | INDIVIDUAL)),
     "individual, command line": lambda: command_line("fit", *FIT, "--gap", "2", "--policy", "individual"),
     "explain, memory": lambda: fitted().explain(people()[:1], key="p0"),
     "steer, memory": lambda: fitted().policy_.steer("decision * loan").decide([0.5], ["f"], ["p0"], people()[:1]),
-    "steer, files": lambda: read_back(solve(people(), **ROLES | INDIVIDUAL)).steer(),
-    "explain, files": lambda: read_back(solve(people(), **ROLES)).explain(0.5, "f"),
-    "sql, files": lambda: read_back(solve(people(), **ROLES)).to_sql(
+    "steer, files": lambda: read_back(solved(people(), **ROLES | INDIVIDUAL)).steer(),
+    "explain, files": lambda: read_back(solved(people(), **ROLES)).explain(0.5, "f"),
+    "sql, files": lambda: read_back(solved(people(), **ROLES)).to_sql(
         score="score", sensitive_features="sex", key="id"
     ),
-    "sql, command line": lambda: sql_on_the_command_line(solve(people(), **ROLES)),
-    "blind, engine": lambda: solve(lazy(), **ROLES, gap=5.0, sees_group=False),
+    "sql, command line": lambda: sql_on_the_command_line(solved(people(), **ROLES)),
+    "blind, engine": lambda: solved(lazy(), **ROLES, gap=5.0, sees_group=False),
     "blind, sites": lambda: solve(aggregate(people(), **ROLES), gap=5.0, sees_group=False),
     "blind, command line": lambda: command_line("fit", *FIT, "--gap", "9", "--policy", "score", "--without-group"),
     "blind, report": lambda: reported(fitted(gap=9.0, sees_group=False)),
     "blind individual, memory": lambda: fitted(policy="individual", gap=9.0, sees_group=False),
     "blind individual, files": lambda: read_back(
         fitted(policy="individual", gap=9.0, sees_group=False).policy_
-    ),
-    "blind individual, engine": lambda: solve(
-        lazy().with_columns(f=pl.lit(0.4), m=pl.lit(0.6)),
-        **ROLES | INDIVIDUAL,
-        sees_group=False,
-        group_proba={"f": "f", "m": "m"},
     ),
     "blind individual, command line": lambda: command_line(
         "fit", *FIT, "--gap", "9", "--policy", "individual", "--without-group", *BELIEVED
@@ -303,10 +291,10 @@ HAD = {
     ),
     "recalibrate, memory": lambda: fitted(policy="individual").recalibrate(people()),
     "recalibrate, report": lambda: reported(fitted().recalibrate(people())),
-    "frontier, engine": lambda: frontier(lazy(), **ROLES).points,
+    "frontier, engine": lambda: traced(lazy(), **ROLES).points,
     "frontier, sites": lambda: frontier(aggregate(people(), **ROLES)).points,
     "frontier, files": lambda: stored(fitted()).at(gap=3.0),
-    "individual frontier, memory": lambda: frontier(people(), policy="individual", **ROLES).points,
+    "individual frontier, memory": lambda: traced(people(), policy="individual", **ROLES).points,
     "individual frontier, command line": lambda: command_line("frontier", *FIT, "--policy", "individual"),
     "safe fit, memory": lambda: fitted(confidence=0.9, gap=30.0),
     "safe fit, command line": lambda: command_line(
@@ -314,24 +302,27 @@ HAD = {
     ),
     "band, memory": lambda: banded(people()),
     "audit, engine": lambda: audited(lazy()),
-    "audit, files": lambda: audited(people(), read_back(solve(people(), **ROLES)), score="score"),
+    "audit, files": lambda: audited(people(), read_back(solved(people(), **ROLES)), score="score"),
     "audit, command line": lambda: command_line("audit", "--decision", "approved"),
     "audit, report": lambda: audited(lazy()).to_html(),
     "audit amounts, memory": lambda: audited(people(), "score", amounts=True),
     "audit amounts, engine": lambda: audited(lazy(), "score", "distributional_parity"),
     "audit amounts, command line": lambda: command_line("audit", "--decision", "score"),
     "audit amounts, report": lambda: audited(people(), "score", "distributional_parity").to_html(),
-    "amounts, memory": lambda: solve(people(), **AMOUNTS, gap=0.1),
-    "amounts, engine": lambda: solve(lazy(), **AMOUNTS, gap=0.1),
+    "amounts, memory": lambda: solved(people(), **AMOUNTS, gap=0.1),
+    "amounts, engine": lambda: solved(lazy(), **AMOUNTS, gap=0.1),
     "amounts, sites": lambda: frontier(
         aggregate(people(), **AMOUNTS, decisions=(0, 50)) + aggregate(people(), **AMOUNTS, decisions=(0, 50))
     ),
-    "amounts, files": lambda: read_back(solve(people(), **AMOUNTS)).apply(
+    "amounts, files": lambda: read_back(solved(people(), **AMOUNTS)).apply(
         lazy(), predicted="score", sensitive_features="sex", key="id"
     ),
     "amounts, command line": lambda: run_amounts(),
-    "amounts losses, memory": lambda: solve(people(), **AMOUNTS | {"loss": "absolute"}, baseline="approved"),
-    "amounts sql, memory": lambda: solve(people(), **AMOUNTS).to_sql(
+    "amounts losses, memory": lambda: FairRegressor(
+        "score", loss="absolute", happiness="distributional_parity", gap=0.1, sensitive_features="sex",
+        baseline="approved", random_state=0,
+    ).fit(people().drop(columns="loan"), people()["loan"]),
+    "amounts sql, memory": lambda: solved(people(), **AMOUNTS).to_sql(
         predicted="score", sensitive_features="sex", key="id"
     ),
     "audit missing labels, memory": lambda: audited(partly(), missing_labels="at_random"),

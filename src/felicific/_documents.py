@@ -224,19 +224,34 @@ def read_classes(content: Any) -> NDArray[Any]:
     return classes
 
 
-def read_decisions(content: dict[str, Any], classes: NDArray[Any]) -> NDArray[Any] | None:
-    """Decisions that a document lists; None where they are its classes."""
+def write_decisions(decisions: NDArray[Any], order: tuple[Any, ...], rising: bool | None) -> dict[str, Any]:
+    """Decisions from the worst to the best; nothing where they are the classes, in their order."""
+    if rising is not None:
+        return {"decisions": write_classes(decisions), "order": ORDER, "rising": rising}
+    if not order:
+        return {}
+    known = decisions.tolist()
+    return {"decisions": write_classes(decisions[[known.index(one) for one in order]]), "order": ORDER}
+
+
+def read_decisions(content: dict[str, Any], classes: NDArray[Any]) -> dict[str, Any]:
+    """What :func:`write_decisions` wrote: classes in another order, or decisions that are none."""
+    rising = content.get("rising")
     if content.get("decisions") is None:
-        if content.get("order") is not None:
-            raise refused(f"its order is {content['order']!r}, of no decisions")
-        return None
+        if content.get("order") is not None or rising is not None:
+            raise refused(f"its order is {content.get('order')!r}, of no decisions")
+        return {}
     if content.get("order") != ORDER:
         raise refused(f"its decisions are in the order {content.get('order')!r}, not {ORDER!r}")
     decisions = read_classes(content["decisions"])
     check_distinct(decisions=decisions.tolist())
     if len(decisions) < 2:
         raise refused("it has fewer than two decisions")
-    return decisions
+    if rising is None and {*decisions.tolist()} == {*classes.tolist()}:
+        return {"order": tuple(decisions.tolist())}
+    if type(rising) is not bool:
+        raise refused(f"whether its decisions get better with the score is {rising!r}")
+    return {"decisions": decisions, "rising": rising}
 
 
 def read_prices(content: Any, what: str = "price") -> dict[str, float]:

@@ -84,11 +84,12 @@ class InfeasibleError(FelicificError):
 
     Examples
     --------
-    >>> from felicific import Budget, Floor, solve
+    >>> from felicific import Budget, Floor, aggregate, solve
     >>> from felicific.exceptions import InfeasibleError
     >>> people = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> try:
-    ...     solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap={},
+    ...     solve(sums, gap={},
     ...           constraints=[Floor("decision", at_least=0.9, groups=["f"]), Budget("decision", at_most=0.3)])
     ... except InfeasibleError as error:
     ...     print(*error.conflict, sep="\n")

@@ -104,7 +104,7 @@ def save_model(
         import felicific.mlflow
         import mlflow
         import pandas as pd
-        from felicific import solve
+        from felicific import aggregate, solve
 
         people = pd.DataFrame({
             "id": range(8),
@@ -113,7 +113,7 @@ def save_model(
             "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
         })
         roles = {"score": "score", "sensitive_features": "sex"}
-        policy = solve(people, y="repaid", happiness="decision", gap=0.0, **roles)
+        policy = solve(aggregate(people, y="repaid", happiness="decision", **roles), gap=0.0)
         felicific.mlflow.save_model(policy, "model", key="id", **roles)
         decisions = mlflow.pyfunc.load_model("model").predict(people)
         assert felicific.mlflow.load("model").sha256 == policy.sha256

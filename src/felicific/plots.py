@@ -31,7 +31,7 @@ from felicific._policy.amount_words import loss_title
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.policy import Policy
 from felicific._policy.steering import Steering
-from felicific._problem.happiness import Measure
+from felicific._problem.happiness import Measure, positions
 from felicific.exceptions import DataError
 
 for _needed in ("altair", "vl_convert"):
@@ -367,12 +367,10 @@ def groups(
     """
     import altair as alt
 
-    names = [found.measure.name for found in audit.measures]
-    if measure is not None and measure not in names:
-        raise _no_measure(measure, names)
     charts, unknown = [], audit.unknown
-    for found in audit.measures:
-        if measure in (None, found.measure.name):
+    one = None if measure is None else _place(measure, [found.measure for found in audit.measures])
+    for j, found in enumerate(audit.measures):
+        if one in (None, j):
             parts = [found] if after is None else [found, after[found.measure.name]]
             rows = [
                 {"way": way, "group": group, "mean": mean.estimate, "low": mean.low, "high": mean.high}
@@ -402,9 +400,7 @@ def monitor(monitor: Monitor, *, measure: str | None = None, theme: Theme = LIGH
     """
     import altair as alt
 
-    parts = [part for part in monitor.measures if measure in (None, part.name)]
-    if not parts:
-        raise _no_measure(str(measure), [part.name for part in monitor.measures])
+    parts = monitor.measures if measure is None else [monitor.measures[_place(measure, monitor.measures)]]
     times = monitor.along()
     charts = [_monitored(monitor, part, times, theme, width) for part in parts]
     return themed(charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=28), theme)
@@ -485,10 +481,7 @@ def alternatives(
     import altair as alt
 
     parts = [part.measure for part in alternatives.baseline.measures if part.gap is not None]
-    names = [part.name for part in parts]
-    if measure is not None and measure not in names:
-        raise _no_measure(measure, names)
-    part = parts[0 if measure is None else names.index(measure)]
+    part = parts[0 if measure is None else _place(measure, parts)]
     judged = [row for row in alternatives.rows if row.loss_change is not None]
     if not judged:
         raise DataError(
@@ -766,22 +759,28 @@ def title_of(measure: Measure) -> str:
 
 def _ray(frontier: Frontier, measure: str | None) -> tuple[float, str]:
     """Size of one tau on the axis, and the axis' title."""
-    names = [found.name for found in frontier.measures]
     ray = frontier.ray
     if measure is None and not np.isfinite(ray).any():
         return 1.0, "allowed gaps, in proportion to what was asked"
-    if measure is None and len(names) > 1:
+    if measure is None and len(ray) > 1:
         return 1.0, "allowed gaps, all measures in proportion"
-    if measure is not None and measure not in names:
-        raise _no_measure(measure, names)
-    j = 0 if measure is None else names.index(measure)
+    j = 0 if measure is None else _place(measure, frontier.measures)
     if not 0 < ray[j] < math.inf:
-        raise DataError(f"The gap of {names[j]!r} is not part of this frontier.", "Name another measure.")
+        raise DataError(
+            f"The gap of {frontier.measures[j].name!r} is not part of this frontier.", "Name another measure."
+        )
     return float(ray[j]), f"allowed gap in {title_of(frontier.measures[j])}"
 
 
-def _no_measure(measure: str, names: list[str]) -> DataError:
-    return DataError(f"There is no measure {measure!r}.", f"Name one of {', '.join(map(repr, names))}.")
+def _place(measure: str, measures: Sequence[Measure]) -> int:
+    """Position of the one measure that is named."""
+    places = positions(measure, measures)
+    if len(places) != 1:
+        raise DataError(
+            f"There is no measure {measure!r}.",
+            f"Name one of {', '.join(repr(one.name) for one in measures)}.",
+        )
+    return places[0]
 
 
 def _good(loss: float, accuracy: bool) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from felicific._people.people import People, changes, refuse_idle
 from felicific._problem.constraints import check_one_unit
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
-from felicific._problem.problem import Problem
+from felicific._problem.problem import problem_of
 from felicific._sklearn.classifier import FairClassifier
 from felicific._sklearn.inputs import present_rows
 from felicific._tables.groups import resolve_groups
@@ -32,7 +32,7 @@ def make_scorer(
     happiness: HappinessLike | None = None,
     sensitive_features: Any = None,
     loss: LossLike | None = None,
-    favourable: Any = None,
+    decisions: Sequence[Any] | None = None,
     price: float | Mapping[str, float] | None = None,
     missing_labels: MissingLabelsLike = None,
 ) -> Scorer:
@@ -44,7 +44,7 @@ def make_scorer(
 
     Parameters
     ----------
-    happiness, loss, sensitive_features, favourable :
+    happiness, loss, sensitive_features, decisions :
         As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is scored.
     price : number, or dict of measure to number
         Turns the two into one.
@@ -72,7 +72,7 @@ def make_scorer(
     >>> sorted(name for name in search.cv_results_ if name.startswith("mean_test"))
     ['mean_test_neg_gap', 'mean_test_neg_loss']
     """
-    return Scorer(happiness, sensitive_features, loss, favourable, price, missing_labels)
+    return Scorer(happiness, sensitive_features, loss, decisions, price, missing_labels)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Scorer:
     happiness: HappinessLike | None = None
     sensitive_features: Any = None
     loss: LossLike | None = None
-    favourable: Any = None
+    decisions: Sequence[Any] | None = None
     price: float | Mapping[str, float] | None = None
     missing_labels: MissingLabelsLike = None
 
@@ -117,20 +117,20 @@ class Scorer:
         # What a FairClassifier at the end of a pipeline says of its own table is about the transformed one.
         inner = estimator[:-1].transform(X) if fair and last is not estimator else X
         if fair:
-            decisions = estimator.predict_proba(X, **passed)
+            probabilities = np.asarray(estimator.predict_proba(X, **passed))
         else:
             codes = encode(as_vector(estimator.predict(X), "predictions"), classes.tolist())
-            decisions = np.eye(len(classes))[codes]
+            probabilities = np.eye(len(classes))[codes]
 
         def setting(name: str, default: Any = None) -> Any:
             own = getattr(self, name)
             return own if own is not None else getattr(last, name) if fair else default
 
-        problem = Problem.of(
+        problem = problem_of(
             classes,
-            setting("happiness"),
+            decisions=setting("decisions"),
+            happiness=setting("happiness"),
             loss=setting("loss", "error"),
-            favourable=setting("favourable"),
         )
         if named is not None or not fair:
             group = resolve_groups(X, named)
@@ -142,13 +142,14 @@ class Scorer:
             problem,
             group=group,
             y=labels,
-            score=decisions,
+            score=None if problem.listed else probabilities,
+            decided=probabilities if problem.listed else None,
             weight=weight,
             rows=present,
             missing=missing,
             label_proba=chances,
         )
-        probabilities = np.asarray(people.with_scores.score)
+        probabilities = np.asarray(people.probabilities if problem.listed else people.with_scores.score)
         if people.missing is not None and not people.labelled.all():
             scored = scored_by(estimator, X, classes, fair=fair)
             people, _ = with_beliefs(replace(people, probabilities=probabilities), problem, scored)

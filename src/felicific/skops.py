@@ -22,7 +22,7 @@ _TYPES = {
     "felicific._policy.calibration": ["Calibration"],
     "felicific._policy.cells": ["CellPolicy"],
     "felicific._policy.individual": ["IndividualPolicy", "Search"],
-    "felicific._problem.criteria": ["Correct", "Labelled", "OrBetter", "Selected", "Taken"],
+    "felicific._problem.criteria": ["Correct", "Decided", "Labelled"],
     "felicific._problem.exploration": ["Exploration", "Explored"],
     "felicific._problem.expressions": ["Expression"],
     "felicific._problem.happiness": ["Measure", "Counted", "Happiness", "Loses"],
@@ -43,6 +43,7 @@ _TYPES = {
     "felicific._program.values": ["ValueCells"],
     "felicific._sklearn.beliefs": ["Coding", "GroupModel"],
     "felicific._sklearn.classifier": ["FairClassifier"],
+    "felicific._sklearn.columns": ["ScoreColumns"],
     "felicific._sklearn.label_proba": ["LabelModel"],
     "felicific._statistics.labels": ["LabelCurve"],
     # The model of the group that a policy without the group fits is scikit-learn's gradient boosting. This part of it

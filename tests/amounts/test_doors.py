@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from amount_policies import find_amounts
 from functions import as_arrow, as_duckdb, as_lazy, as_pandas, write_parquet
+from helpers import solved, traced
 
-from felicific import Budget, Floor, Gap, Happiness, Policy, Score, aggregate, frontier, load, monitor, solve
+from felicific import Budget, Floor, Gap, Happiness, Policy, Score, aggregate, load, monitor, solve
 from felicific._amounts.aggregates import AmountAggregates
 from felicific._documents import POLICY, VERSION, _digest
 from felicific._policy.amounts import AmountPolicy
@@ -77,15 +78,13 @@ def test_sums_are_the_same_wherever_the_rows_are(place, decisions, tmp_path):
 
 @pytest.mark.parametrize("place", ["polars lazy", "duckdb"])
 def test_solve_of_a_lazy_table_is_that_of_its_sums(place, tmp_path):
-    """And so is the frontier; outcomes are those of bins, near to those of rows."""
+    """And so is the frontier."""
     table = care()
     lazy, sums = PLACES[place](table, tmp_path), aggregate(as_pandas(table), **ASKED | BOUNDS)
-    policy = solve(lazy, gap=0.05, random_state=0, **ASKED | BOUNDS)
+    policy = solved(lazy, gap=0.05, random_state=0, **ASKED | BOUNDS)
     assert policy.loss == pytest.approx(solve(sums, gap=0.05, random_state=0).loss, rel=1e-9)
-    rows = solve(as_pandas(table), gap=0.05, random_state=0, **ASKED | BOUNDS)
-    assert policy.loss == pytest.approx(rows.loss, rel=0.01)
     assert policy.gap <= 0.05 * (1 + 1e-9)
-    line = frontier(lazy, random_state=0, **ASKED | BOUNDS)
+    line = traced(lazy, random_state=0, **ASKED | BOUNDS)
     assert line.at(gap=0.05).loss == pytest.approx(policy.loss, rel=1e-9)
 
 
@@ -130,31 +129,6 @@ def test_weights_are_rows():
         assert np.array_equal(getattr(weighted, name), getattr(repeated, name)), name
 
 
-def test_memory_is_fitted_row_by_row_as_a_regressor_is():
-    """Solve of a table in memory is FairRegressor's policy, whatever the loss, happiness and requirement."""
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.linear_model import LinearRegression
-
-    from felicific import FairRegressor
-
-    frame = as_pandas(care(600))
-    model = LinearRegression().fit(frame[["f"]], frame["y"])
-    told = frame.assign(f=model.predict(frame[["f"]]))
-    for said in (
-        {"happiness": "decision", "gap": 0.1, "constraints": [Floor("decision", -1.0)]},
-        {"happiness": "distributional_parity", "gap": 0.1, "loss": "absolute"},
-        {"happiness": {"much": "decision >= 1"}, "gap": 0.05, "decisions": [-2, -1, 0, 1, 2]},
-    ):
-        fair = FairRegressor(
-            FrozenEstimator(model), sensitive_features=frame["z"].to_numpy(), random_state=0, **said
-        )
-        fair.set_params(sensitive_features=None)
-        fair.fit(frame[["f"]], frame["y"], sensitive_features=frame["z"])
-        policy = solve(told, random_state=0, **ASKED | said)
-        assert policy.loss == pytest.approx(fair.policy_.loss, rel=1e-9)
-        assert policy.gaps == pytest.approx(fair.policy_.gaps, abs=1e-9)
-
-
 @pytest.mark.parametrize(
     "happiness",
     [
@@ -195,6 +169,7 @@ def damage(content):
         "rows": content | {"rows": [0, 1]},
         "scale": content | {"scale": [3.0, 1.0]},
         "loss": content | {"loss_name": "absolute"},
+        "calibration": content | {"calibration": "linear"},
         "decisions": content | {"decisions": {"bounds": [1.0], "levels": 65, "listed": None}},
         "happiness": content | {"happiness": [{"function": "__import__('os')"}]},
         "code": content
@@ -260,8 +235,8 @@ def test_policies_of_amounts_are_read_by_policy_load(tmp_path):
 
 BAD = {
     "classes": ({"classes": [0, 1]}, "classes= has no use"),
-    "favourable": ({"favourable": 1}, "favourable= has no use"),
-    "individual": ({"policy": "individual"}, "not offered here"),
+    "two amounts": ({"decisions": [0, 40], "loss": "squared"}, "a list needs more than two"),
+    "individual": ({"policy": "individual"}, "looks at each of them"),
     "criterion": ({"happiness": "statistical_parity"}, "criterion"),
     "no happiness": ({"happiness": None}, "happiness"),
     "no column": ({"predicted": "g"}, "no column 'g'"),
@@ -278,7 +253,7 @@ def test_bad_questions_are_refused(name, place, tmp_path):
     table = as_pandas(care(200)) if place == "memory" else PLACES[place](care(200), tmp_path)
     said, words = BAD[name]
     with pytest.raises(FelicificError, match=words):
-        solve(table, gap=0.1, **ASKED | said)
+        solved(table, gap=0.1, **ASKED | said)
 
 
 @pytest.mark.parametrize(
@@ -311,23 +286,24 @@ def test_what_sums_cannot_tell_is_refused():
     sums = aggregate(frame, **ASKED | {"happiness": lambda decision: decision})
     with pytest.raises(DataError, match="Python function"):
         sums.to_json()
-    for said in ({"y": "y"}, {"happiness": "decision"}, {"decisions": 5}, {"loss": "absolute"}):
-        with pytest.raises(AggregatesError, match="too late"):
-            solve(sums, gap=0.1, **said)
+    for asked, words in (({"change_cost": 0.1}, "change_cost"), ({"sees_group": False}, "without the group")):
+        with pytest.raises(DataError, match=words):
+            solve(sums, gap=0.1, **asked)
 
 
 def test_sums_that_do_not_fit_together_do_not_add():
-    """Of other bounds, groups or happiness."""
+    """Of other bounds, groups, happiness or calibrations."""
     frame = as_pandas(care(300))
     one = aggregate(frame, **ASKED | BOUNDS)
-    for said in ({"decisions": (0, 9)}, {"happiness": "decision"}, {"groups": ["a", "b", "c"]}):
+    other = {"policy": Score(calibration="isotonic")}
+    for said in ({"decisions": (0, 9)}, {"happiness": "decision"}, {"groups": ["a", "b", "c"]}, other):
         with pytest.raises(AggregatesError, match=r"do not add(?!.*Allowed)"):
             one + aggregate(frame, **ASKED | BOUNDS | said)
 
 
 def test_a_policy_of_amounts_is_refused_where_classes_are_meant():
     """By an error that says so, never an AttributeError."""
-    policy, frame = solve(as_pandas(care(200)), gap=0.1, **ASKED), as_pandas(care(200))
+    policy, frame = solved(as_pandas(care(200)), gap=0.1, **ASKED), as_pandas(care(200))
     said = {"sensitive_features": "z", "happiness": "decision"}
     for ask in (
         lambda: policy.explain(0.5, "a"),
@@ -349,7 +325,8 @@ def test_requirements_beside_the_gap_are_met_on_sums():
     means = np.array(list(policy.means["decision"].values()))
     assert means.min() >= 0.3 - 1e-6
     assert float(means @ sums.people) / sums.people.sum() <= 0.5 + 1e-6
-    plain = solve(sums, gap={}, constraints=[Gap("decision", 9.0)], policy=Score(calibration="none"))
+    plain = ASKED | BOUNDS | {"happiness": "decision", "policy": Score(calibration="none")}
+    plain = solve(aggregate(as_pandas(care()), **plain), gap={}, constraints=[Gap("decision", 9.0)])
     assert plain.amounts([0.5], ["a"])[0] == pytest.approx(0.5, abs=1e-9)
 
 

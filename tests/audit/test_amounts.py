@@ -410,8 +410,8 @@ def test_bad_labels_and_settings(table):
         audit("hours", plain, loss="absolute", **ASKED)
     with refused(DataError, "missing_labels="):
         audit("hours", plain, gone, missing_labels="at_random", **ASKED)
-    with refused(DataError, "favourable="):
-        audit("hours", plain, favourable=1.0, **ASKED)
+    with refused(DataError, "decisions="):
+        audit("hours", plain, decisions=[1.5, 2.5], **ASKED)
     with refused(DataError, "'error'", remedy="squared"):
         audit("hours", plain, "need", loss="error", **ASKED)
     with refused(HappinessError, "statistical_parity", remedy="distributional_parity"):

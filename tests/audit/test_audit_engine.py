@@ -12,7 +12,7 @@ from functions import (
     assert_whole_path,
     people,
 )
-from helpers import by
+from helpers import by, solved
 
 from felicific import Happiness, Score, aggregate, audit, compare, solve
 from felicific.exceptions import BatchWarning, DataError, GroupError, HappinessError
@@ -148,7 +148,7 @@ def policies(table):
         for kind in ("score", "label", "soft-label")
     }  # fmt: skip
     income = Happiness(lambda decision, x: decision * x["income"] / 1e4, name="income")
-    return found | {"individual": solve(frame, policy="individual", **ask, happiness=income, gap=0.05)}
+    return found | {"individual": solved(frame, policy="individual", **ask, happiness=income, gap=0.05)}
 
 
 def of_probabilities(found):

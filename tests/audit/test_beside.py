@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -14,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import Bunch
 
-from felicific import Budget, FairClassifier, Floor, Happiness, Policy, audit, compare, load, solve
+from felicific import Budget, FairClassifier, Floor, Happiness, Policy, audit, compare, load
 from felicific.exceptions import FittedRowsWarning
 
 FUNDING = Happiness("decision * loan", name="funding", unit="$")
@@ -102,12 +103,12 @@ def test_a_policy_in_a_table_is_compared_too(loans):
 
     table = loans.X.assign(p=loans.model.predict_proba(loans.X[loans.columns])[:, 1], y=loans.y, now=1)
     named = ASKED | {"score": "p", "y": "y"}
-    policy = solve(table, gap=500.0, constraints=[Budget("funding", at_most=4000)], **named)
+    policy = solved(table, gap=500.0, constraints=[Budget("funding", at_most=4000)], **named)
     new = loans.new.assign(p=loans.model.predict_proba(loans.new[loans.columns])[:, 1], y=loans.truth)
     here, there = (audit(policy, rows, **named) for rows in (new, pl.from_pandas(new).lazy()))
     assert losing(here.notes)
     assert here.notes == there.notes
-    everybody = solve(table, gap=500.0, baseline="now", **named)
+    everybody = solved(table, gap=500.0, baseline="now", **named)
     means = table.groupby("sex")["loan"].mean()
     said = losing(everybody.sentences())
     assert all(f"from {FUNDING.measure.quantity(mean)} to" in said for mean in means)
@@ -220,7 +221,7 @@ def test_a_policy_recognises_its_rows_by_what_it_states(loans):
     """A policy's file holds nobody's row; the same means with it and without it give its own rows away."""
     table = loans.X.assign(p=loans.model.predict_proba(loans.X[loans.columns])[:, 1], y=loans.y)
     named = ASKED | {"score": "p", "y": "y"}
-    policy = Policy.from_json(solve(table, gap=500.0, **named).to_json())
+    policy = Policy.from_json(solved(table, gap=500.0, **named).to_json())
     with pytest.warns(FittedRowsWarning):
         audit(policy, table, **named)
     with warnings.catch_warnings():

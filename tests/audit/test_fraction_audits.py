@@ -3,14 +3,14 @@
 import numpy as np
 import polars as pl
 import pytest
-from helpers import by
+from helpers import by, solved
 from scipy import stats
 
-from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier, solve
+from felicific import FairClassifier, Happiness, Score, aggregate, audit, compare, frontier
 from felicific.exceptions import ConstraintError, DataError
 
-PRECISION = "precision_parity"
-COUNTED = "counted by 'precision_parity'"
+PRECISION = "precision"
+COUNTED = "counted by 'precision'"
 
 
 def people(n=1200, seed=0):
@@ -82,7 +82,7 @@ def test_engines_agree_with_memory():
     table["weight"] = np.random.default_rng(2).integers(1, 4, 600) * 0.5
     lazy = pl.DataFrame(table).lazy()
     roles = {"score": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION}
-    policy = solve(people(600, 1), gap=0.01, random_state=0, **roles)
+    policy = solved(people(600, 1), gap=0.01, random_state=0, **roles)
     for more in ({}, {"sample_weight": "weight", "weight_kind": "sampling"}):
         for decides, scores in (("now", {}), (policy, {"score": "score"})):
             with by("t"):
@@ -152,7 +152,7 @@ def test_what_cannot_be_promised_of_a_ratio():
         table, score="score", y="y", sensitive_features="group", happiness=PRECISION, policy=cells
     )
     line = frontier(sums)
-    with pytest.raises(ConstraintError, match="no limits along a frontier of 'precision_parity'"):
+    with pytest.raises(ConstraintError, match="no limits along a frontier of 'precision'"):
         line.band(table["score"], table, "y", happiness=PRECISION, sensitive_features="group")
 
 

@@ -7,11 +7,12 @@ import re
 import numpy as np
 import pytest
 from functions import ENGINES, as_pandas, people
+from helpers import solved
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from felicific import FairClassifier, Happiness, audit, compare, solve
+from felicific import FairClassifier, Happiness, audit, compare
 from felicific._statistics.ratios import limits_to_highest, smallest_limits
 from felicific.exceptions import ConstraintError, DataError, GroupError, GroupWarning
 
@@ -194,7 +195,7 @@ def test_a_fitted_classifier_knows_its_attributes(table):
     found = audit(fair.fit(x, label), x, label).ratios_between("race", min_people=0.05)
     chance = fair.predict_proba(x)[:, 1]
     means = [chance[(rows["race"] == race).to_numpy()].mean() for race in "ab"]
-    part = found["statistical_parity(decision=1)"]
+    part = found["selection rate"]
     assert [row.mean for row in part.rows] == pytest.approx(means, rel=1e-9)
     assert ("delta" in part.smallest.method) == fair.policy_.is_randomized
 
@@ -330,7 +331,7 @@ def test_notes_leave_the_unknown_out(table):
     found = audit("yes", rows, missing_group="?", **asked)
     assert found["got"].means["?"].estimate == 0.0
     assert any(note.startswith("Nothing to repair") for note in found.notes)
-    policy = solve(
+    policy = solved(
         rows[rows["even"].notna()].assign(truth=rows["yes"]),
         score="p",
         y="truth",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from felicific import Happiness, audit
-from felicific._audit.facts import Facts, Shift, told_once
+from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import find_flags
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Interval
@@ -371,22 +371,6 @@ def test_a_verdict_is_plain_data():
     found = verdict_of(facts()).to_dict()
     assert set(found) == {"kind", "reason", "headline", "sentence", "remedy", "flags"}
     assert set(found["flags"][0]) == {"kind", "level", "name", "sentence"}
-
-
-def test_complements_are_told_once():
-    """Of two decisions the one that people want is told, for every label; of three, all."""
-    for name, n in (("statistical_parity", 1), ("equalized_odds", 2)):
-        people = {"g": ["a", "b"] * 20, "d": [0, 1, 1, 0] * 10}
-        y = np.array([0, 0, 1, 1] * 10)
-        parts = [c.measure for c in audit("d", people, y, happiness=name, sensitive_features="g").measures]
-        once = told_once(parts)
-        assert len(parts) == 2 * n
-        assert [parts[j].wanted for j in once] == [True] * n
-    people = {"g": ["a", "b"] * 30, "d": [0, 1, 2] * 20}
-    parts = [
-        c.measure for c in audit("d", people, happiness="statistical_parity", sensitive_features="g").measures
-    ]
-    assert told_once(parts) == [0, 1, 2]
 
 
 def decisions(rate_a, rate_b, n=2_000):

@@ -7,6 +7,7 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved
 
 from felicific import aggregate, load, solve
 
@@ -47,7 +48,7 @@ def test_fit_apply_show_and_sql_agree_with_python(care, done):
         "sensitive_features": "sex",
         "happiness": "distributional_parity",
     }
-    assert policy.to_json() == solve(care, gap=0.05, random_state=1, **asked).to_json()
+    assert policy.to_json() == solved(care, gap=0.05, random_state=1, **asked).to_json()
     assert policy.gap <= 0.05 * (1 + 1e-9)
     done("apply policy.json next.csv --predicted f --group sex --key id --out decided.csv")
     decided, people = pd.read_csv("decided.csv", dtype={"id": str}), care.head(300)

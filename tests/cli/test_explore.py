@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import python_words
+from helpers import python_words, solved
 
-from felicific import Exploration, load, solve
+from felicific import Exploration, load
 from felicific.cli import run
 
 pytestmark = pytest.mark.filterwarnings("always::felicific.exceptions.LotteryWarning")
@@ -42,22 +42,22 @@ def call(line, capsys):
 
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
-@pytest.mark.parametrize("favourable", ["", "--favourable 0"])
-def test_fitting_and_applying_with_chances(table, capsys, kind, favourable):
-    """The policy is that of the library; the probabilities written are its own, of the favourable decision."""
-    score = "--score 0=rest --score 1=score" if favourable else "--score score"
+@pytest.mark.parametrize("decisions", ["", "--decisions 1,0"])
+def test_fitting_and_applying_with_chances(table, capsys, kind, decisions):
+    """The policy is that of the library; the probabilities written are its own, of the best decision."""
+    score = "--score 0=rest --score 1=score" if decisions else "--score score"
     fit = FIT.replace("--score score", score)
-    code, out, err = call(f"{fit} --explore .04 --policy {kind} {favourable} --out policy.json", capsys)
+    code, out, err = call(f"{fit} --explore .04 --policy {kind} {decisions} --out policy.json", capsys)
     assert (code, err) == (0, "")
-    best = 0 if favourable else 1
+    best = 0 if decisions else 1
     assert f"chance of {best} at least 0.04" in out
     policy = load("policy.json")
-    expected = solve(
+    expected = solved(
         table, **ROLES, y="repaid", happiness="decision", gap=0.1, random_state=0, policy=kind,
-        favourable=best if favourable else None, constraints=[Exploration(0.04)],
+        decisions=[1, 0] if decisions else None, constraints=[Exploration(0.04)],
     )  # fmt: skip
     assert policy.loss == pytest.approx(expected.loss, abs=1e-9)
-    assert policy.favourable == expected.favourable
+    assert policy.best == expected.best == best
     code, _, err = call(
         f"apply policy.json all.csv {score} --group sex --key id --with-proba --out decided.csv", capsys
     )

@@ -9,7 +9,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 
 from felicific import FairClassifier, Happiness, load
-from felicific.cli.model import ColumnModel
+from felicific._sklearn.columns import ScoreColumns
 
 pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 
@@ -31,7 +31,7 @@ def test_recalibration_is_the_librarys(loans, done):
     done(f"aggregate scores.csv {ROLES} --label repaid --out sums.json")
     told = done(f"{AGAIN} --labelled sums.json --out sums-next.json")
     fair = FairClassifier(
-        FrozenEstimator(ColumnModel([0, 1], {0: "other", 1: "score"})),
+        FrozenEstimator(ScoreColumns(["other", "score"], [0, 1])),
         happiness=Happiness("decision * loan", name="funding", unit="k$"),
         sensitive_features="sex",
         policy="score",

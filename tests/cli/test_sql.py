@@ -8,9 +8,9 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import python_words
+from helpers import python_words, solved
 
-from felicific import load, solve
+from felicific import load
 from felicific._tables.dialect import DIALECTS
 from felicific.cli import run
 from felicific.exceptions import DataError, LotteryWarning
@@ -37,7 +37,7 @@ def fit(table, **settings):
         "happiness": "decision",
         "gap": 0.0,
     }
-    return solve(table, **asked | settings)
+    return solved(table, **asked | settings)
 
 
 @pytest.fixture

@@ -76,10 +76,12 @@ def truth(decided, table, y, measures, weight=None):
 
 
 def parity(K=2):
-    return [(np.eye(K)[k], None) for k in range(K)]
+    return [(np.eye(K)[k], None) for k in (range(K) if K > 2 else (1,))]
 
 
 def odds(y, K=2):
+    if K == 2:
+        return [(np.eye(2)[1], y == label) for label in (1, 0)]
     return [(np.eye(K)[k], y == label) for label in range(K) for k in range(K)]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from helpers import fair_classifier
+from helpers import fair_classifier, solved, traced
 from naive import as_duckdb
 from oracles_policies import codes, make_people, outcome_of
 from scipy import sparse
@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
-from felicific import Individual, Policy, aggregate, audit, frontier, solve
+from felicific import Individual, Policy, audit
 from felicific._sklearn.beliefs import LEAVES, RATE, TREES, Coding, fit_group_model, group_folds
-from felicific.exceptions import AggregatesError, DataError, FittedRowsWarning
+from felicific.exceptions import DataError, FittedRowsWarning
 
 FEATURES = ["p1", "wealth", "loan"]
 ASKED = {"happiness": "decision * loan", "gap": 0.5, "random_state": 0}
@@ -106,14 +106,14 @@ def test_whoever_knows_the_group_for_sure_sees_it():
     table, _, _, _ = make_believed()
     table["chance_a"] = (table["group"] == "a") * 1.0
     table["chance_b"] = 1.0 - table["chance_a"]
-    told = solve(table, **NAMED)
+    told = solved(table, **NAMED)
     seeing = {
         **NAMED,
         "policy": Individual(calibration="none"),
         "sees_group": True,
         "group_proba": None,
     }
-    sees = solve(table, **seeing)
+    sees = solved(table, **seeing)
     assert told.search.plug_in_optimum == pytest.approx(sees.search.plug_in_optimum, abs=1e-7)
     assert told.gap <= 0.5 + 1e-9
 
@@ -271,7 +271,7 @@ def test_solve_apply_and_audit_are_the_same_everywhere(place):
     table, y, _, of_label = make_believed()
     there = PLACES[place](table)
     fair = fitted(table, y, of_label, group_proba=COLUMNS)
-    policy = solve(there, **NAMED)
+    policy = solved(table, **NAMED)
     assert policy.loss == pytest.approx(fair.loss_, abs=1e-12)
     assert policy.gap == pytest.approx(fair.gaps_["decision * loan"], abs=1e-9)
     assert "infers the group from x" in policy.sentences()[0]
@@ -293,7 +293,7 @@ def test_frontier_at_and_report():
     """The frontier, moving along it and the report work with columns, and say that the group is inferred."""
     table, y, _, of_label = make_believed()
     fair = fitted(table, y, of_label, group_proba=COLUMNS)
-    line = frontier(table, **{name: part for name, part in NAMED.items() if name != "gap"})
+    line = traced(table, **{name: part for name, part in NAMED.items() if name != "gap"})
     assert line.at(gap=0.5).loss <= fair.loss_ + 1e-9
     new, truth, _, _ = make_believed(seed=2)
     new["id"] += " of others"
@@ -346,8 +346,8 @@ def test_weights_and_absent_rows():
     weight = np.arange(len(y)) % 3
     broken = table.assign(chance_a=np.where(weight == 0, np.nan, table["chance_a"]))
     kept = np.repeat(np.arange(len(y)), weight)
-    one = solve(broken.assign(w=weight), **NAMED, sample_weight="w")
-    other = solve(table.iloc[kept], **NAMED)
+    one = solved(broken.assign(w=weight), **NAMED, sample_weight="w")
+    other = solved(table.iloc[kept], **NAMED)
     assert one.loss == pytest.approx(other.loss, abs=1e-9)
     assert one.gap == pytest.approx(other.gap, abs=1e-9)
     fair = fair_classifier(FrozenEstimator(of_label), group_proba=COLUMNS, **ASKED | BLIND)
@@ -374,9 +374,7 @@ def test_beliefs_that_nobody_asks_for():
             "policy='individual'",
             lambda g=given: fitted(table, y, of_label, group_proba=g, sees_group=True),
         )
-    for settings in ({"sees_group": True}, {"policy": "score"}, {"policy": "label"}):
-        refused("no use", "Leave group_proba=", lambda s=settings: solve(table, **NAMED | s))
-    policy = solve(table, **NAMED | {"sees_group": True, "group_proba": None})
+    policy = solved(table, **NAMED | {"sees_group": True, "group_proba": None})
     named = {"score": NAMED["score"], "group_proba": COLUMNS}
     refused(
         "sees the group", "Leave", lambda: policy.apply(table, sensitive_features="group", key="id", **named)
@@ -384,34 +382,17 @@ def test_beliefs_that_nobody_asks_for():
     asked = {"happiness": "decision * loan", "sensitive_features": "group"}
     refused("sees the group", "Leave", lambda: audit(policy, table, **asked, **named))
     refused("a Policy decides by", "Policy", lambda: audit(y, table, group_proba=COLUMNS, **asked))
-    roles = {
-        name: part
-        for name, part in NAMED.items()
-        if name in ("score", "y", "sensitive_features", "happiness")
-    }
-    refused(
-        "comes too late",
-        "the table",
-        lambda: solve(aggregate(table, **roles), group_proba=COLUMNS),
-        AggregatesError,
-    )
 
 
 def test_beliefs_that_are_missing():
-    """Without them solve, a policy from a file and an audit of it say what they need."""
+    """Without them a policy from a file and an audit of it say what they need."""
     table, _, _, _ = make_believed()
-    for there in (table, pl.from_pandas(table).lazy()):
-        refused(
-            "infers it",
-            "group_proba={group: column}",
-            lambda t=there: solve(t, **NAMED | {"group_proba": None}),
-        )
-    policy = solve(table, **NAMED)
+    policy = solved(table, **NAMED)
     refused("infers the group", "group_model_", lambda: policy.apply(table, score=NAMED["score"], key="id"))
     asked = {"happiness": "decision * loan", "sensitive_features": "group", "score": NAMED["score"]}
     refused("infers the group", "group_proba=", lambda: audit(policy, table, **asked))
-    refused("calibrates group by group", "Leave the calibration", lambda: solve(
-        pl.from_pandas(table).lazy(), **NAMED | {"policy": Individual(calibration="none")}
+    refused("calibrates group by group", "Leave the calibration", lambda: solved(
+        table, **NAMED | {"policy": Individual(calibration="none")}
     ))  # fmt: skip
 
 
@@ -433,8 +414,10 @@ def test_columns_that_say_something_else(given, match, remedy):
     table, y, _, of_label = make_believed()
     table["holes"] = np.where(np.arange(len(y)) == 3, np.nan, table["chance_b"])
     refused(match, remedy, lambda: fitted(table, y, of_label, group_proba=given))
+    policy = solved(table, **NAMED)
+    asked = {"happiness": "decision * loan", "sensitive_features": "group", "score": NAMED["score"]}
     for there in (table, pl.from_pandas(table).lazy()):
-        refused(match, remedy, lambda t=there: solve(t, **NAMED | {"group_proba": given}))
+        refused(match, remedy, lambda t=there: audit(policy, t, "y", **asked, group_proba=given))
 
 
 def test_classifiers_that_are_no_model_of_the_group():

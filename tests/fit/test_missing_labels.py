@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved, traced
 
-from felicific import Happiness, MissingLabels, aggregate, frontier, solve
+from felicific import Happiness, MissingLabels, aggregate, solve
 from felicific._audit.band import band_of
 from felicific._audit.methods import measure_loss, sample_of
 from felicific._audit.persons import persons_of
@@ -69,7 +70,7 @@ def test_a_trial_has_the_values_of_an_audit(max_odds_ratio, weighted):
     weight = np.random.default_rng(2).integers(1, 4, len(table)).astype(float) if weighted else None
     people = people_of(table, problem, max_odds_ratio, weight)
     asked = {"score": "score", "y": "full", "sensitive_features": "g", "gap": {"hired": 0.05}}
-    policy = solve(table_of(seed=1), happiness=HAPPINESS, random_state=0, **asked)
+    policy = solved(table_of(seed=1), happiness=HAPPINESS, random_state=0, **asked)
     tried, exact = Tryout(problem, people), persons_of(policy.decided(people), problem)
     found = tried.persons(policy)
     ways = [(found, exact), *(zip(found.ends, exact.ends, strict=True) if max_odds_ratio > 1 else ())]
@@ -101,7 +102,7 @@ def test_complete_labels_are_tried_as_they_were():
     table, problem = table_of(), Problem.of(np.array([0, 1]), HAPPINESS)
     table["y"] = table["full"]
     people = people_of(table, problem, 2.0)
-    policy = solve(
+    policy = solved(
         table_of(seed=1), happiness=HAPPINESS, score="score", y="full", sensitive_features="g", gap={}, random_state=0
     )  # fmt: skip
     plain = Tryout(problem, replace(people, missing=None, label_proba=None, chances=None)).persons(policy)
@@ -117,7 +118,7 @@ def test_a_band_holds_both_ends(max_odds_ratio):
     """Its limits are those of the least below, and of the most above."""
     table, problem = table_of(), Problem.of(np.array([0, 1]), {"hired": "equal_opportunity"})
     people = people_of(table, problem, max_odds_ratio)
-    line = frontier(
+    line = traced(
         table_of(seed=1), happiness={"hired": "equal_opportunity"}, score="score", y="full", sensitive_features="g"
     )  # fmt: skip
     tried = Tryout(problem, people)
@@ -142,7 +143,7 @@ def test_a_promise_rests_on_debiased_values(max_odds_ratio):
         "y": "full",
     }
     problem = Problem.of(np.array([0, 1]), asked["happiness"], gap=0.6)
-    line = frontier(table_of(seed=1), **asked)
+    line = traced(table_of(seed=1), **asked)
     held = Tryout(problem, people_of(table_of(4000), problem, max_odds_ratio))
     fitted = Tryout(problem, people_of(table_of(4000, 1), problem, max_odds_ratio))
     start = line.at(gap=0.3)

@@ -6,10 +6,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved
 from sklearn.frozen import FrozenEstimator
 
 from felicific import FairClassifier, Floor, Policy, WorseOff, aggregate, alternatives, audit, solve
-from felicific.cli.model import ColumnModel
+from felicific._sklearn.columns import ScoreColumns
 from felicific.exceptions import GroupError
 
 ROLES = {"y": "repaid", "sensitive_features": "sex", "happiness": "decision", "score": "score"}
@@ -29,7 +30,7 @@ def make(n=900, seed=0, *, missing=0.1):
 
 def fitted(people, **settings):
     """A classifier that knows people without a group."""
-    model = FrozenEstimator(ColumnModel([0, 1], {0: "rest", 1: "score"}))
+    model = FrozenEstimator(ScoreColumns(["rest", "score"], [0, 1]))
     settings = {"gap": 0.05, "missing_group": "unknown", "random_state": 0, "key": "id"} | settings
     fair = FairClassifier(model, happiness="decision", sensitive_features="sex", **settings)
     return fair.fit(people, people["repaid"])
@@ -90,7 +91,7 @@ def test_nobody_of_unknown_group_changes_nothing():
         {"gap": 0.1, "constraints": [Floor("decision", 0.2)]},
         {"gap": 0.02, "change_cost": 0.1},
     ):
-        one, other = solve(with_it, **asked), solve(without, **asked)
+        one, other = solved(with_it, **asked), solved(without, **asked)
         assert one.loss == pytest.approx(other.loss, abs=1e-12)
         assert one.gaps == pytest.approx(other.gaps, abs=1e-12)
         np.testing.assert_allclose(one.outcome.means[:2], other.outcome.means, atol=1e-12)
@@ -109,7 +110,7 @@ def test_a_policy_says_what_they_are_called():
     """An audit takes the name from the policy; another one is refused, and so are such people where it knows none."""
     some, full = make(), make(missing=0.0)
     knows, none = (
-        solve(t, random_state=0, missing_group=name, **ROLES) for t, name in ((some, "who"), (full, None))
+        solved(t, random_state=0, missing_group=name, **ROLES) for t, name in ((some, "who"), (full, None))
     )
     by_policy = {name: value for name, value in ROLES.items() if name != "y"}
     found = audit(knows, some, "repaid", **by_policy)

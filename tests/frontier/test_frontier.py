@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import as_if_changed
+from helpers import as_if_changed, traced
 
 from felicific import Budget, Floor, Gap, Score, aggregate, frontier, solve
 from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError
@@ -367,13 +367,13 @@ def test_a_gap_among_the_constraints_counts_for_a_table_as_for_its_aggregates(re
     sums, constraints = aggregate(table, **asked), [Gap(*more)]
     by_sums, by_table = (
         frontier(sums, gap=gap, constraints=constraints),
-        frontier(table, **asked, gap=gap, constraints=constraints),
+        traced(table, **asked, gap=gap, constraints=constraints),
     )
     np.testing.assert_array_equal(by_table.ray, by_sums.ray)
     np.testing.assert_allclose(by_table.loss, by_sums.loss, atol=1e-12)
     for ask in (
         lambda: frontier(sums, gap=["rate"], constraints=constraints),
-        lambda: frontier(table, **asked, gap=["rate"], constraints=constraints),
+        lambda: traced(table, **asked, gap=["rate"], constraints=constraints),
     ):
         with refuses(ConstraintError, "Gap(...)", remedy="one place"):
             ask()
@@ -386,6 +386,6 @@ def test_a_frontier_prints_in_a_line():
         "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
         "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     }
-    line = frontier(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    line = traced(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     assert repr(line) == "Frontier(measures=['decision'], groups=['f', 'm'])"
     assert str(line) == "2 policies from the least gap to the least loss: 0 to 0.25, at a loss of 0.125 to 0."

@@ -1,9 +1,10 @@
-"""frontier(table, ...): the same trade-off as by aggregates and by FairClassifier, from a table in one call."""
+"""Frontiers of individual policies begin where their search ends; a table is no aggregates."""
 
 import numpy as np
 import pytest
+from helpers import solved, traced
 
-from felicific import aggregate, frontier, solve
+from felicific import Individual, aggregate, frontier, solve
 from felicific.exceptions import AggregatesError, DataError
 
 
@@ -23,31 +24,23 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("policy", ["score", "label", "soft-label"])
-def test_a_table_and_its_aggregates_have_the_same_frontier(table, policy):
-    """Loss, gaps and positions of all breakpoints agree."""
-    line, same = frontier(table, policy=policy, **ASKED), frontier(aggregate(table, policy=policy, **ASKED))
-    assert line.tau == pytest.approx(same.tau)
-    assert line.loss == pytest.approx(same.loss)
-    assert line.gaps == pytest.approx(same.gaps)
-
-
 @pytest.mark.parametrize("gap", [None, {"fund": 1.0, "rate": 0.1}])
 def test_individual_policies_begin_where_solve_ends(table, gap):
     """The end of least gap loses no more than the policy that solve finds there, up to the frontier's tolerance."""
-    line = frontier(table, policy="individual", gap=gap, **ASKED)
+    line = traced(table, policy="individual", gap=gap, **ASKED)
     least = dict(zip(("fund", "rate"), line.ray * line.tau[0], strict=True))
-    best = solve(
+    best = solved(
         table, policy="individual", gap={name: width + 1e-9 for name, width in least.items()}, **ASKED
     )
     rise = float(line.loss[0] - line.loss[-1])
     assert line.loss[0] <= best.loss + max(1e-9, line.tolerance * rise)
 
 
-def test_what_does_not_go_together_is_refused(table, refuses):
-    """Aggregates with what belongs to a table; an individual frontier of people who are not in memory."""
-    with refuses(AggregatesError, "happiness=", remedy="aggregate(...)"):
-        frontier(aggregate(table, **ASKED), happiness="decision")
-    pl = pytest.importorskip("polars")
-    with refuses(DataError, "needs the people in memory", remedy="Collect"):
-        frontier(pl.DataFrame(table).lazy(), policy="individual", **ASKED)
+@pytest.mark.parametrize("door", [solve, frontier])
+def test_a_table_is_no_aggregates(table, refuses, door):
+    """The error says what to pass; of individual policies, who fits them."""
+    with refuses(AggregatesError, "is a dict, not aggregates", remedy="aggregate(table"):
+        door(table)
+    for policy in ("individual", Individual("none")):
+        with refuses(DataError, "looks at each of them", remedy="FairClassifier"):
+            aggregate(table, policy=policy, **ASKED)

@@ -1,5 +1,7 @@
 """People: a row of weight 0 is absent, whatever it holds, and the baseline's decisions are what is said of them."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,12 +18,13 @@ from doors import (
     rows_of,
     table_doors,
 )
+from helpers import solved, traced
 from naive import LAZY, MEMORY
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from felicific import FairClassifier, Happiness, aggregate, audit, frontier, solve
+from felicific import FairClassifier, Happiness, aggregate, audit
 from felicific._people.people import People
 from felicific._problem.missing_labels import SAY
 from felicific._problem.problem import Problem
@@ -114,7 +117,7 @@ def test_weight_0_is_absent_from_audits(both, tmp_path):
     """Of policies, of a model, of probabilities."""
     few, many, kept = both
     policies = [
-        solve(few, policy=kind, gap=ASKED.gap, random_state=0, **ASKED.table)
+        solved(few, policy=kind, gap=ASKED.gap, random_state=0, **ASKED.table)
         for kind in ("score", "individual")
     ]
     assert_doors_alike(
@@ -205,7 +208,7 @@ def test_weight_0_is_absent_when_groups_are_passed(both):
 def test_weight_0_is_absent_from_bands(both):
     """Of a frontier that knows no classifier."""
     few, many, _ = both
-    line = frontier(few, **ASKED.table)
+    line = traced(few, **ASKED.table)
     said = []
     for columns in (many, few):
         rows, y, weight = rows_of(columns, ASKED)
@@ -293,10 +296,9 @@ def test_a_decision_of_the_baseline_that_is_none_is_refused(tmp_path, refuses, n
     columns = make_columns()
     columns["now"] = np.where(np.arange(90) == 11, 7, columns["now"])
     table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, tmp_path)
-    for changes in ({}, {"policy": "individual"}):
-        door = solve if changes else aggregate
+    for door in (aggregate, partial(solved, policy="individual"))[: 1 + (name in MEMORY)]:
         with refuses(DataError, "baseline decision 7", "row 11", "[0, 1]"):
-            door(table, **ASKED.table | {"baseline": "now"} | changes)
+            door(table, **ASKED.table | {"baseline": "now"})
 
 
 def test_classifiers_refuse_a_decision_of_the_baseline_that_is_none(refuses):
@@ -335,12 +337,9 @@ def doors_for_labels():
     return {
         "aggregates": lambda table: aggregate(table, **asked),
         "aggregates on an engine": lambda table: aggregate(pl.from_pandas(table).lazy(), **asked),
-        "solve": lambda table: solve(table, gap=1.0, **asked),
-        "solve individual": lambda table: solve(table, gap=1.0, policy="individual", **asked),
-        "solve individual on an engine": lambda table: solve(
-            pl.from_pandas(table).lazy(), gap=1.0, policy="individual", **asked
-        ),
-        "frontier": lambda table: frontier(table, **asked),
+        "solve": lambda table: solved(table, gap=1.0, **asked),
+        "solve individual": lambda table: solved(table, gap=1.0, policy="individual", **asked),
+        "frontier": lambda table: traced(table, **asked),
         "audit": lambda table: audit("d", table, "y", loss="error", **audited),
         "audit of arrays": lambda table: audit(
             table["d"].to_numpy(), table, table["y"].to_numpy(), loss="error", **audited

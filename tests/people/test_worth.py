@@ -16,12 +16,13 @@ from doors import (
     rows_of,
     table_doors,
 )
+from helpers import solved, traced
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import LAZY, MEMORY, as_dask, cases
 from strategies import examples
 
-from felicific import Happiness, aggregate, audit, frontier, solve
+from felicific import Happiness, aggregate, audit
 from felicific._fit.fitted import achieved
 from felicific._fit.tryout import Tryout
 from felicific._people.people import People
@@ -327,7 +328,7 @@ def every_door(columns, asked, tmp_path, good, recalibrates=True, names=PLACES):
     doors = table_doors(columns, asked, tmp_path, names) | fit_doors(columns, asked)
     plain = Asked(asked.happiness, asked.settings)
     policies = [
-        solve(good, policy=kind, gap=3.0, random_state=0, **plain.table) for kind in ("score", "individual")
+        solved(good, policy=kind, gap=3.0, random_state=0, **plain.table) for kind in ("score", "individual")
     ]
     doors |= policy_doors(columns, asked, tmp_path, policies)
     frame, y, _ = rows_of(good, plain)
@@ -336,7 +337,7 @@ def every_door(columns, asked, tmp_path, good, recalibrates=True, names=PLACES):
         doors |= {f"{name} {kind}": door for name, door in fitted_doors(columns, asked, fair).items()}
         if recalibrates:
             doors[f"recalibrate {kind}"] = lambda fair=fair: fair.recalibrate(rows_of(columns, asked)[0])
-    line = frontier(good, **plain.table)
+    line = traced(good, **plain.table)
     scores = np.column_stack([columns["p0"], columns["p1"]])
     weight = {"sample_weight": columns["w"]} if asked.weighted else {}
     doors["frontier.band"] = lambda: line.band(

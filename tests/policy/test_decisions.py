@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import solved, traced
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -19,7 +20,6 @@ from felicific import (
     WorseOff,
     aggregate,
     audit,
-    frontier,
     load,
     solve,
 )
@@ -74,7 +74,7 @@ def test_what_a_policy_states_is_what_its_probabilities_do(kind, baseline):
     Added up person by person from the cost matrix.
     """
     table = people()
-    policy = solve(table, policy=kind, happiness=funding, gap=10.0, baseline=baseline, **ASKED)
+    policy = solved(table, policy=kind, happiness=funding, gap=10.0, baseline=baseline, **ASKED)
     scores = table["score"] if policy.needs_proba else (table["score"] > 0.5).astype(int)
     probabilities = policy.probabilities(scores, table["sex"], table)
     assert probabilities.shape == (len(table), 3)
@@ -112,37 +112,62 @@ def test_prices_of_listed_decisions_are_the_slopes_of_the_loss(kind, sees_group,
 
 
 @pytest.mark.parametrize("kind", ["score", "individual"])
-def test_decisions_that_are_the_classes_in_their_order_change_nothing(kind):
-    """Listing the classes themselves finds the policy that is found without a list."""
+def test_decisions_that_are_the_classes_change_nothing_but_which_is_best(kind):
+    """Listing the classes themselves, in any order, finds the policy that is found without a list."""
     table = people()
     told = ROLES | {"happiness": "decision * loan", "gap": 5.0, "policy": kind, "random_state": 0}
-    plain, listed = solve(table, **told), solve(table, decisions=[0, 1], **told)
-    assert listed.loss == pytest.approx(plain.loss, abs=1e-9)
-    assert listed.basis.baseline.loss == plain.basis.baseline.loss
-    assert np.allclose(
-        listed.probabilities(table["score"], table["sex"], table),
-        plain.probabilities(table["score"], table["sex"], table),
-    )
+    plain = solved(table, **told)
+    for decisions in ([0, 1], [1, 0]):
+        listed = solved(table, decisions=decisions, **told)
+        assert listed.loss == plain.loss
+        assert listed.basis.baseline.loss == plain.basis.baseline.loss
+        seen = table["score"], table["sex"], table
+        assert np.array_equal(listed.probabilities(*seen), plain.probabilities(*seen))
+        back = Policy.from_json(listed.to_json())
+        assert (listed.best, back.best, back.order) == (decisions[-1], decisions[-1], listed.order)
+        noted = [text for text in back.sentences() if "counts as the best" in text]
+        assert len(noted) == (decisions == [1, 0])
+
+
+def test_the_selection_rate_is_of_the_best_decision():
+    """Whichever is best, its rate is asked for, floored, steered and moved along the frontier by one name."""
+    table = people()
+    about = ROLES | {"happiness": "demographic_parity", "random_state": 0}
+    for decisions in (None, [1, 0]):
+        kept = {"constraints": [Floor("selection_rate", 0.3)], "decisions": decisions}
+        policy = solved(table, gap={"statistical_parity": 0.02}, **about, **kept)
+        assert list(policy.gaps) == ["selection rate"]
+        assert next(iter(policy.prices)) == "selection rate"
+        best = 1 if decisions is None else 0
+        rates = policy.means["selection rate"]
+        chance = policy.probabilities(table["score"], table["sex"])[:, best]
+        for sex, rate in rates.items():
+            assert chance[table["sex"] == sex].mean() == pytest.approx(rate)
+        assert min(rates.values()) >= 0.3 - 1e-9
+        assert policy.steer(gap=0.02).measure.name == "selection rate"
+        line = traced(table, **about, decisions=decisions)
+        assert line.at(gap=0.02).best == best
+        assert line.gaps.shape[1] == 1
 
 
 def test_labels_the_other_way_round_give_the_same_policy():
-    """Whoever labels defaults, and says favourable=0, gets the decisions of whoever labels repayments."""
+    """Whoever labels defaults gets the decisions of whoever labels repayments: the cost matrix tells which is which."""
     table = people()
-    one = solve(table, happiness=funding, gap=10.0, **ASKED)
+    one = solved(table, happiness=funding, gap=10.0, **ASKED)
     turned = table.assign(repaid=1 - table["repaid"], score=1.0 - table["score"])
-    told = ASKED | {"loss": COSTS[::-1], "favourable": 0}
-    other = solve(turned, happiness=funding, gap=10.0, **told)
+    told = ASKED | {"loss": COSTS[::-1]}
+    other = solved(turned, happiness=funding, gap=10.0, **told)
     assert other.loss == pytest.approx(one.loss, abs=2e-3)  # cells of scores are open at the other end
     probabilities = other.probabilities(np.linspace(0.0, 1.0, 101), group=["f"] * 101)
     assert (np.diff(probabilities.cumsum(axis=1)[:, :-1], axis=0) >= -1e-9).all()
-    assert Policy.from_json(other.to_json()).favourable == 0
+    assert (Policy.from_json(other.to_json()).rising, one.rising) == (False, True)
 
 
 def test_names_of_decisions_change_nothing():
     """Other names for the same decisions give the same probabilities."""
     table = people()
-    one = solve(table, happiness="distributional_parity", gap=0.02, **ASKED)
-    other = solve(table, happiness="distributional_parity", gap=0.02, **ASKED | {"decisions": [8, 6.5, 4]})
+    one = solved(table, happiness="distributional_parity", gap=0.02, **ASKED)
+    other = solved(table, happiness="distributional_parity", gap=0.02, **ASKED | {"decisions": [8, 6.5, 4]})
     assert np.array_equal(one.q, other.q)
 
 
@@ -158,10 +183,10 @@ def test_criteria_of_listed_decisions():
     assert len(names("equalized_odds")) == 6
     assert len(names("equal_opportunity")) == 1
     assert names("distributional_parity") == [
-        "distributional_parity(decision='refer' or better)",
-        "distributional_parity(decision='approve' or better)",
+        "share decided 'refer' or better",
+        "share decided 'approve' or better",
     ]
-    policy = solve(table, happiness="equal_opportunity", gap=0.01, **ASKED)
+    policy = solved(table, happiness="equal_opportunity", gap=0.01, **ASKED)
     probabilities, good = policy.probabilities(table["score"], table["sex"]), table["repaid"] == 1
     rates = [probabilities[good & (table["sex"] == one), 2].mean() for one in ("f", "m")]
     assert abs(rates[0] - rates[1]) == pytest.approx(policy.gap, abs=1e-9)
@@ -170,7 +195,7 @@ def test_criteria_of_listed_decisions():
 def test_the_largest_gap_of_distributions_is_their_kolmogorov_smirnov_distance():
     """The gaps of distributional_parity are the differences of the groups' distributions at every decision."""
     table = people()
-    policy = solve(table, happiness="distributional_parity", gap=0.05, **ASKED)
+    policy = solved(table, happiness="distributional_parity", gap=0.05, **ASKED)
     probabilities = policy.probabilities(table["score"], table["sex"])
     one, other = (probabilities[table["sex"] == sex].mean(axis=0).cumsum() for sex in ("f", "m"))
     assert max(policy.gaps.values()) == pytest.approx(np.abs(one - other)[:-1].max(), abs=1e-9)
@@ -188,7 +213,7 @@ def test_losses_of_numbers(loss):
         ),
     }
     told = ROLES | {"decisions": decisions, "happiness": "decision", "gap": 0.05, "random_state": 0}
-    one, other = solve(people(), loss=loss, **told), solve(people(), loss=functions[loss], **told)
+    one, other = solved(people(), loss=loss, **told), solved(people(), loss=functions[loss], **told)
     assert one.loss == pytest.approx(other.loss, abs=1e-9)
 
 
@@ -269,7 +294,7 @@ def test_staircases_are_counted():
 
 def test_a_file_says_the_order():
     """Listed decisions stand in a file with their type and order; another order is refused."""
-    policy = solve(people(), happiness="distributional_parity", gap=0.05, **ASKED)
+    policy = solved(people(), happiness="distributional_parity", gap=0.05, **ASKED)
     content = json.loads(policy.to_json())
     assert content["version"] == 2
     assert content["order"] == "worst first"
@@ -302,7 +327,7 @@ def test_lists_that_are_none(name, refuses):
     with refuses(DataError, words, remedy="ist"):
         as_decisions(decisions)
     with refuses(DataError, words, remedy="ist"):
-        solve(people(), happiness="distributional_parity", **ASKED | {"decisions": decisions})
+        solved(people(), happiness="distributional_parity", **ASKED | {"decisions": decisions})
 
 
 @pytest.mark.parametrize(
@@ -321,55 +346,54 @@ def test_lists_that_are_none(name, refuses):
         ("squared", "'refuse' is none", "cost matrix"),
         ("absolute", "'refuse' is none", "cost matrix"),
         ("quantile:0.5", "'refuse' is none", "cost matrix"),
-        ([[1, 0.2, 0], [0, 0.2, 0.6]], "costs", "favourable=0"),
     ],
 )
 def test_losses_that_do_not_fit(loss, words, remedy, refuses):
-    """A matrix of another shape or turned round, the error rate and distances of words are refused."""
+    """A matrix of another shape, the error rate and distances of words are refused."""
     with refuses(DataError, words, remedy=remedy):
-        solve(people(), happiness="distributional_parity", **ASKED | {"loss": loss})
+        solved(people(), happiness="distributional_parity", **ASKED | {"loss": loss})
 
 
 @pytest.mark.parametrize("q", ["0", "1", "x", "nan", ""])
 def test_quantiles_that_are_none(q, refuses):
     """A quantile is a number between 0 and 1."""
     with refuses(DataError, "quantile", remedy="quantile:0.9"):
-        solve(people(), happiness="decision", **ASKED | {"decisions": [0, 1, 2], "loss": f"quantile:{q}"})
+        solved(people(), happiness="decision", **ASKED | {"decisions": [0, 1, 2], "loss": f"quantile:{q}"})
 
 
 def test_the_baseline_is_one_of_the_decisions(refuses):
     """A decision of the baseline that is none, or missing, is refused with its value and row."""
     table = people().assign(decided=lambda t: t["decided"].where(t.index != 17, "perhaps"))
     with refuses(DataError, "'perhaps'", "row 17", remedy="decision"):
-        solve(table, happiness=funding, baseline="decided", **ASKED)
+        solved(table, happiness=funding, baseline="decided", **ASKED)
     table = people().assign(decided=lambda t: t["decided"].where(t.index != 17, None))
     with refuses(DataError, "missing", "row 17"):
-        solve(table, happiness=funding, baseline="decided", **ASKED)
+        solved(table, happiness=funding, baseline="decided", **ASKED)
 
 
 def test_what_compares_with_the_baseline_needs_one(refuses):
     """Floors at the baseline, changes and who is worse off are refused where there is no baseline."""
     table = people()
     with refuses(ConstraintError, "no baseline", remedy="baseline="):
-        solve(table, happiness=funding, constraints=[Floor("funding", "baseline")], **ASKED)
+        solved(table, happiness=funding, constraints=[Floor("funding", "baseline")], **ASKED)
     with refuses(HappinessError, "looks at the baseline, and there is none", remedy="baseline="):
-        solve(table, happiness=funding, **ASKED | {"loss": "changes"})
+        solved(table, happiness=funding, **ASKED | {"loss": "changes"})
     with refuses(HappinessError, "looks at the baseline, and there is none", remedy="baseline="):
-        solve(table, happiness=funding, constraints=[WorseOff(0.1)], **ASKED)
+        solved(table, happiness=funding, constraints=[WorseOff(0.1)], **ASKED)
     with refuses(AggregatesError, "no baseline"):
-        solve(table, happiness=funding, change_cost=0.1, **ASKED)
-    policy = solve(table, happiness=funding, gap=10.0, **ASKED)
+        solved(table, happiness=funding, change_cost=0.1, **ASKED)
+    policy = solved(table, happiness=funding, gap=10.0, **ASKED)
     assert policy.basis.baseline is None
     assert any("least loss without requirements" in one for one in policy.impact())
-    assert frontier(table, happiness=funding, **ASKED).baseline is None
-    assert solve(table, happiness=funding, baseline="decided", **ASKED | {"loss": "changes"}).loss >= 0.0
+    assert traced(table, happiness=funding, **ASKED).baseline is None
+    assert solved(table, happiness=funding, baseline="decided", **ASKED | {"loss": "changes"}).loss >= 0.0
 
 
 def test_accuracy_of_decisions_that_are_no_labels_is_refused(refuses):
     """Criteria that compare decisions with labels are refused."""
     for name in ("overall_accuracy", "error_rate_parity"):
         with refuses(HappinessError, "not every decision is one"):
-            solve(people(), happiness=name, **ASKED)
+            solved(people(), happiness=name, **ASKED)
 
 
 def test_a_regressor_is_named_its_own_class(refuses):
@@ -386,8 +410,8 @@ def test_an_individual_policy_does_at_least_as_well_by_what_it_expects():
     """The individual policy's plug-in program is no worse than that of the score, whose policies it contains."""
     table = people(2_000, 5)
     told = ASKED | {"happiness": funding, "gap": 10.0, "policy": Individual("none")}
-    policy = solve(table, **told)
-    assert policy.search.plug_in_optimum <= solve(table, **told | {"policy": "score"}).loss + 0.02
+    policy = solved(table, **told)
+    assert policy.search.plug_in_optimum <= solved(table, **told | {"policy": "score"}).loss + 0.02
 
 
 def test_the_command_line_lists_decisions(tmp_path, monkeypatch, capsys):

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from helpers import fair_classifier
+from helpers import fair_classifier, solved, traced
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles_policies import Told, cells_of, make_people, proba_of, put, tampered
 from sklearn.frozen import FrozenEstimator
 from strategies import examples
 
-from felicific import Budget, Exploration, FairClassifier, Floor, Gap, Policy, Score, frontier, solve
+from felicific import Budget, Exploration, FairClassifier, Floor, Gap, Policy, Score
 from felicific._policy.explanation import NOT_LEGAL_REASONS
 from felicific._shown.parts import LINES, lines_of
 from felicific.exceptions import DataError, GroupError, PolicyFileError
@@ -270,7 +270,7 @@ def test_one_step_beyond_the_cut_flips(kind):
 def test_two_cuts_at_one_score():
     """Where a cell is no score's, at the model's own boundary, what lies beyond the cut is what scores there get."""
     people = {"g": ["a", "a", "b", "b"] * 10, "s": [0.3, 0.5001, 0.4, 0.7] * 10, "y": [0, 1, 0, 1] * 10}
-    policy = solve(
+    policy = solved(
         people, score="s", y="y", sensitive_features="g", happiness="decision", gap=0.0, random_state=0
     )
     for group in ("a", "b"):
@@ -413,7 +413,7 @@ def test_the_cuts_that_a_requirement_moves():
         "happiness": "decision",
         "random_state": 0,
     }
-    policy, free = solve(table, gap=0.0, **common), solve(table, gap={}, **common)
+    policy, free = solved(table, gap=0.0, **common), solved(table, gap={}, **common)
     before = [policy_cuts(free, group) for group in ("f", "m")]
     after = [policy_cuts(policy, group) for group in ("f", "m")]
     grid = np.linspace(0.3, 0.7, 60)
@@ -552,7 +552,7 @@ def test_the_table_without_requirements_is_small():
 def test_along_a_frontier_of_several_gaps_no_price_is_guessed():
     """The price of several gaps together belongs to none of them: it is None, and the words say what is not kept."""
     table, _ = people("score")
-    line = frontier(
+    line = traced(
         table.assign(y=people("score")[1]),
         score={0: "p0", 1: "p1"},
         y="y",
@@ -617,7 +617,7 @@ def test_chances_that_people_keep_are_a_requirement_too():
 def test_requirements_of_the_same_have_one_price():
     """Of two that speak of the same measure, an individual policy does not say which of them it is."""
     table, y = people("individual")
-    policy = solve(
+    policy = solved(
         table.assign(y=y), score={0: "p0", 1: "p1"}, y="y", sensitive_features="group", policy="individual",
         happiness="decision * loan", gap=1.0, constraints=[Budget("decision * loan", at_most=9.0)], random_state=0,
     )  # fmt: skip
@@ -795,7 +795,7 @@ def test_groups_and_decisions_keep_their_types():
         "s": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
         "y": [hostile, hostile, "z", "z", hostile, "z", "z", "z"],
     }
-    policy = solve(
+    policy = solved(
         people,
         score="s",
         y="y",
@@ -821,7 +821,7 @@ def test_who_has_nothing_but_the_chance_that_is_kept():
     assert not any("is the one that people keep" in sentence for sentence in high.sentences)
 
 
-def test_gains_and_losses_are_of_the_favourable_decision():
+def test_gains_and_losses_are_of_the_best_decision():
     """Whether a person gains or loses follows its probability by the policy and by the baseline."""
     fair, table = classifier("score"), people("score")[0]
     seen = set()
@@ -829,8 +829,8 @@ def test_gains_and_losses_are_of_the_favourable_decision():
         found = fair.explain(table[i : i + 1], key=i)
         text = " ".join(found.sentences)
         change = found.probabilities[1] - found.baseline
-        assert ("this person gains: the favourable" in text) == (change > 1e-9)
-        assert ("this person loses: the favourable" in text) == (change < -1e-9)
+        assert ("this person gains: the best" in text) == (change > 1e-9)
+        assert ("this person loses: the best" in text) == (change < -1e-9)
         seen.add(np.sign(change).item())
     assert len(seen) > 1
 
@@ -838,7 +838,7 @@ def test_gains_and_losses_are_of_the_favourable_decision():
 def test_a_floor_is_a_requirement_too():
     """Requirements besides gaps are listed by their words, with their price."""
     table, y = people("score")
-    policy = solve(
+    policy = solved(
         table.assign(y=y), score={0: "p0", 1: "p1"}, y="y", sensitive_features="group",
         happiness={"money": "decision * loan"}, gap={}, constraints=[Floor("money", at_least=25.0)], random_state=0,
     )  # fmt: skip

@@ -363,7 +363,7 @@ INDIVIDUAL = {
     "an origin that is infinite": put("origin", 0, float("inf")),
     "fewer functions than measures": lambda content: content["functions"].pop(),
     "fewer measures than functions": lambda content: content["measures"].pop(),
-    "a decision that is no class": put("functions", 0, "choice", [17]),
+    "a decision that is no class": put("functions", 0, "decided", [17]),
     "a label that is no class": put("functions", 0, "label", [17, True]),
     "a cost matrix of one row": put("loss_function", [[0.0, 1.0]]),
     "a cost that is a number": put("loss_function", 5),

@@ -7,9 +7,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved
 from naive import DASK, LAZY, MEMORY, as_dask
 
-from felicific import Exploration, Policy, Score, solve
+from felicific import Exploration, Policy, Score
 from felicific.exceptions import DataError
 
 
@@ -36,7 +37,7 @@ def made(kind, classes=2, **more):
         "random_state": 0,
         "policy": kind,
     }
-    return solve(
+    return solved(
         pd.DataFrame(columns(300, classes, 1)),
         **roles(classes) | told | {"constraints": [Exploration(0.06)]} | more,
     )
@@ -121,17 +122,17 @@ def test_rounded_decisions_have_probabilities_of_nought_or_one(kind):
     assert found["proba"].tolist() == decided["proba"].tolist()
 
 
-def test_of_two_classes_the_probabilities_are_of_the_favourable_one():
+def test_of_two_classes_the_probabilities_are_of_the_best_one():
     """Which that is the policy remembers, through its file too; unless it was said, the second."""
     people = pd.DataFrame(columns())
     score = people[["p0", "p1"]].to_numpy()
     for kind in ("score", "individual"):
-        policy = made(kind, favourable=0)
-        assert policy.favourable == 0
+        policy = made(kind, decisions=[1, 0])
+        assert policy.best == 0
         read = Policy.from_json(policy.to_json())
         decided = read.apply(people, **roles(), key="id", with_proba=True)
         assert decided["proba"].tolist() == policy.probabilities(score, people["g"], people)[:, 0].tolist()
-        assert made(kind).favourable is None
+        assert made(kind).best == 1
 
 
 def test_names_that_are_taken_are_refused(refuses):

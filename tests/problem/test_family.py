@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved, traced
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -132,7 +133,7 @@ def test_reached_is_measured_on_the_people():
     """What a policy says of a union is what its decisions do to these people, summed row by row."""
     table = people(3)
     asked = [Gap("paid", 0.1, between="sex"), Ratio("paid", 0.9, between="race")]
-    policy = solve(table, sample_weight="w", constraints=asked, **ROLES)
+    policy = solved(table, sample_weight="w", constraints=asked, **ROLES)
     group = [f"{s} & {r}" for s, r in zip(table["sex"], table["race"], strict=True)]
     probabilities = policy.probabilities(table["own"], group)[:, 1]
 
@@ -348,7 +349,7 @@ def test_a_policy_decides_about_those_whose_group_is_missing_wherever_they_are()
     table = missing(people(6)).assign(id=lambda x: np.arange(len(x)).astype(str))
     for features in ("sex", ["sex", "race"]):
         roles = ROLES | {"sensitive_features": features, "missing_group": "unknown"}
-        policy = solve(table, gap=0.01, random_state=0, **roles)
+        policy = solved(table, gap=0.01, random_state=0, **roles)
         names = {"predicted": "own", "sensitive_features": features, "key": "id"}
         here = policy.apply(table, **names)["decision"].tolist()
         relation = duckdb.from_df(table)
@@ -356,7 +357,7 @@ def test_a_policy_decides_about_those_whose_group_is_missing_wherever_they_are()
         assert [row[-1] for row in there] == here
         read = Policy.from_json(policy.to_json())
         assert read.apply(table, **names)["decision"].tolist() == here
-    one = solve(
+    one = solved(
         table, gap=0.01, random_state=0, **ROLES | {"sensitive_features": "sex", "missing_group": "unknown"}
     )
     np.testing.assert_array_equal(
@@ -506,13 +507,13 @@ def test_frontiers_of_individual_policies_and_stored_ones():
     table["s"] = np.clip(0.15 + 0.6 * table["own"] + 0.002 * np.arange(120), 0, 1)
     roles = {k: v for k, v in ROLES.items() if k != "predicted"} | {"score": "s", "policy": "individual"}
     asked = Ratio("paid", 0.8, between="sex")
-    line = frontier(table, constraints=[asked], random_state=0, **roles)
-    alone = solve(table, constraints=[replace(asked, at_least=0.9)], random_state=0, **roles)
+    line = traced(table, constraints=[asked], random_state=0, **roles)
+    alone = solved(table, constraints=[replace(asked, at_least=0.9)], random_state=0, **roles)
     found = line.at(tau=0.9)  # mixed of what the search for every value found
     assert found.loss <= alone.loss + 1e-9
     assert next(iter(found.reached.values())) >= 0.9 - 1e-9
     assert pickle.loads(pickle.dumps(line)).at(tau=0.9).loss == found.loss
-    gap = frontier(table, constraints=[Gap("paid", 0.1, between="sex")], random_state=0, **roles)
+    gap = traced(table, constraints=[Gap("paid", 0.1, between="sex")], random_state=0, **roles)
     found = gap.at(gap=0.1)
     assert list(found.reached) == ["gap of 'paid' between groups by sex"]
     assert found.reached["gap of 'paid' between groups by sex"] <= 0.1 + 1e-9
@@ -737,7 +738,7 @@ def test_a_ratio_of_what_can_be_negative_is_refused():
     scored = pd.DataFrame(table).assign(s=np.linspace(0.01, 0.99, len(table["y"])))
     asked = {k: v for k, v in roles.items() if k != "predicted"} | {"score": "s"}
     with pytest.raises(ConstraintError, match="negative means"):
-        solve(scored, policy="individual", constraints=[Ratio("net", 0.8)], **asked)
+        solved(scored, policy="individual", constraints=[Ratio("net", 0.8)], **asked)
     with pytest.raises(ConstraintError, match="no measure"):
         solve(aggregate(table, **roles), constraints=[Ratio("paid", 0.8)])
 

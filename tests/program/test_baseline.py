@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import drawn_or_not, fair_classifier
+from helpers import drawn_or_not, fair_classifier, solved
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import DASK, LAZY, MEMORY, Part, as_dask, as_pandas, cases
 from strategies import examples
 
-from felicific import FairClassifier, Happiness, Policy, aggregate, audit, solve
+from felicific import FairClassifier, Happiness, Policy, aggregate, audit
 from felicific._documents import write_document
 from felicific._program.aggregates import Aggregates
 from felicific._program.sum_names import OPTIONAL, SUMS
@@ -137,7 +137,7 @@ def test_files_hold_the_new_sums_and_old_ones_lack_them():
     assert (old + plain).baseline_mass is None
     assert np.array_equal((old + plain).mass, 2 * found.mass)
     asked = {"gap": 1.0, "change_cost": 0, "random_state": 0}  # without a baseline nothing is charged
-    assert solve(old, **asked).loss == solve(plain, **asked).loss
+    assert solved(old, **asked).loss == solved(plain, **asked).loss
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_audits_may_ask_for_the_baseline(case, kind):
         "baseline": "now",
         "classes": case.classes,
     }
-    policy = solve(as_pandas(case.columns), **case.asked, policy="label", gap=None, random_state=0)
+    policy = solved(as_pandas(case.columns), **case.asked, policy="label", gap=None, random_state=0)
     q = policy.q
     ways = {
         "column": ("decided", {}, lambda row: {row["decided"]: 1.0}),
@@ -372,9 +372,9 @@ def test_individual_policies_see_no_other_baseline():
     columns = {name: table[name].to_numpy() for name in table}
     for where in (table, LAZY["polars lazy"](columns, None)):
         with pytest.raises(HappinessError, match="individual policy sees no other"):
-            solve(where, **asked, predicted="now")
+            solved(where, **asked, predicted="now")
     one, two = (
-        solve(where, **asked, random_state=0) for where in (table, LAZY["polars lazy"](columns, None))
+        solved(where, **asked, random_state=0) for where in (table, LAZY["polars lazy"](columns, None))
     )
     assert one.loss == pytest.approx(two.loss, abs=2e-3)
     back = Policy.from_json(one.to_json())

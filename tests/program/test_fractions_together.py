@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from helpers import solved, traced
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -21,7 +22,6 @@ from felicific import (
     aggregate,
     alternatives,
     audit,
-    frontier,
     load,
     solve,
 )
@@ -29,8 +29,8 @@ from felicific.exceptions import ConstraintError
 
 #: Happiness, its name, the decision that counts, what a person counted is worth, and a gap to ask for.
 FRACTIONS = {
-    "precision": ("precision_parity", "precision_parity", 1, lambda t: 1.0 * (t["y"] == 1), 0.02),
-    "negative": ("negative_predictive_parity", "negative_predictive_parity", 0, lambda t: 1.0 * (t["y"] == 0), 0.02),
+    "precision": ("precision", "precision", 1, lambda t: 1.0 * (t["y"] == 1), 0.02),
+    "negative": ("npv", "negative predictive value", 0, lambda t: 1.0 * (t["y"] == 0), 0.02),
     "dollars": (
         {"dollars": Happiness("decision * loan", among="decision == 1", bounds=(0, 8000))},
         "dollars", 1, lambda t: t["loan"], 100.0,
@@ -71,7 +71,7 @@ class Asked:
 
     def solve(self, *constraints, table=None, **more):
         told = {"policy": SOME, "random_state": 0} | self.roles | more
-        return solve(self.table if table is None else table, constraints=constraints, **told)
+        return solved(self.table if table is None else table, constraints=constraints, **told)
 
     def probabilities(self, policy, **more):
         t = self.table
@@ -195,7 +195,7 @@ def gaps_to_expect(asked, tmp_path):
 
 def along_a_frontier(asked, tmp_path):
     for requirement in (Gap(asked.name, asked.width, between="sex"), Ratio(asked.name, 0.9, between="sex")):
-        line = frontier(
+        line = traced(
             asked.table, constraints=[requirement], policy=SOME, random_state=0, change_cost=0.02, **asked.roles
         )  # fmt: skip
         for policy, tau in list(zip(line.policies, line.tau, strict=True))[:-1:7]:

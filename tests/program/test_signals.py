@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles_policies import (
@@ -224,7 +225,7 @@ def three_classes(n=4000, small=160, seed=0):
 def test_a_number_of_cells_is_kept_whatever_the_smallest_group_holds():
     """Score(bins=256) is 256 cells with three classes and a small group too, and not the label."""
     people = three_classes()
-    policy = solve({"i": people["y"]}, policy=Score(bins=256), gap=0.02, random_state=0, **people)
+    policy = solved({"i": people["y"]}, policy=Score(bins=256), gap=0.02, random_state=0, **people)
     assert policy.signal.size(3) == 256
     assert not any("told apart" in sentence for sentence in policy.sentences())
 
@@ -233,7 +234,7 @@ def test_fewer_cells_than_labels_are_refused():
     """Every label needs a cell: two for three labels cannot be had, and no other number takes their place."""
     people = three_classes()
     with pytest.raises(DataError, match=r"Score\(bins=2\) has fewer bins than the 3 labels"):
-        solve({"i": people["y"]}, policy=Score(bins=2), gap=0.02, **people)
+        solved({"i": people["y"]}, policy=Score(bins=2), gap=0.02, **people)
 
 
 def naive_stretches(mass, runs, least):
@@ -266,7 +267,7 @@ def test_a_small_group_limits_its_own_cells_and_nobody_elses(sees_group):
     cells are left, also after a file.
     """
     people = three_classes()
-    policy = solve({"i": people["y"]}, gap=0.1, random_state=0, sees_group=sees_group, **people)
+    policy = solved({"i": people["y"]}, gap=0.1, random_state=0, sees_group=sees_group, **people)
     mass = policy.mass if sees_group else policy.mass.sum(axis=0, keepdims=True)
     place = naive_stretches(mass, policy.signal.runs(3), 50)
     for z, own in enumerate(place):
@@ -293,7 +294,7 @@ def test_cells_treated_alike_share_what_is_known_of_them_when_recalibrated(sees_
     found = aggregate({"i": people["y"]}, policy=Score(), **people).joined()
     same = reweighted(found, replace(found, measures=()), sees_group=sees_group)
     asked = {"gap": 0.1, "random_state": 0, "sees_group": sees_group}
-    assert solve(same, **asked).loss == pytest.approx(solve(found, **asked).loss, abs=1e-12)
+    assert solved(same, **asked).loss == pytest.approx(solve(found, **asked).loss, abs=1e-12)
     many = reweighted(found, replace(found, measures=(), mass=found.mass * 1000), sees_group=sees_group)
     mass = found.mass if sees_group else found.mass.sum(axis=0, keepdims=True)
     place = naive_stretches(mass, found.signal.runs(3), 50)
@@ -655,19 +656,19 @@ def test_swapping_the_classes_changes_nothing(people, fraction, monotone):
         assert opposite.least_gap == pytest.approx(error.least_gap, abs=1e-9)
 
 
-def test_the_favourable_class_is_only_a_name():
-    """Statistical parity is the same whichever class is favourable, to the last probability."""
+def test_the_best_class_is_only_a_name():
+    """Statistical parity of two classes is the same whichever is best, to the last probability."""
     table, y = make_people(300, seed=8)
     model = FrozenEstimator(Told().fit(table, y))
     fits = [
         FairClassifier(
             model,
             happiness="statistical_parity",
-            favourable=favourable,
+            decisions=decisions,
             sensitive_features="group",
             random_state=0,
         ).fit(table, y)
-        for favourable in (0, 1)
+        for decisions in ([0, 1], [1, 0])
     ]
     assert (fits[0].policy_.q == fits[1].policy_.q).all()
     assert fits[0].loss_ == fits[1].loss_

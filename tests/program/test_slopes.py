@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from conftest import refused
+from helpers import solved, traced
 
-from felicific import Exploration, Individual, Policy, frontier, solve
+from felicific import Exploration, Policy
 from felicific._documents import read_document, write_document
 from felicific._program.crowd import choose
 from felicific._program.slopes import MOVED
@@ -34,7 +34,7 @@ def people(n=3_000, seed=0, ties=None):
 
 
 def fitted(rows, **settings):
-    return solve(rows, policy="individual", **{"gap": 0.0} | ASKED | settings)
+    return solved(rows, policy="individual", **{"gap": 0.0} | ASKED | settings)
 
 
 def means_at(policy, rows, kappa):
@@ -70,16 +70,6 @@ def test_slopes_are_those_of_the_people(ties):
         assert steep[steep > 0].min() * 0.9 <= slopes.slope[z] <= steep.max() * 1.1
 
 
-def test_engines_find_the_same_slopes():
-    """One more pass over a table that is not in memory tells what it tells in memory."""
-    rows, plain = people(), {"policy": Individual("none")}
-    there, here = (
-        solve(table, **{"gap": 0.0} | ASKED | plain).slopes for table in (pl.from_pandas(rows).lazy(), rows)
-    )
-    for name in ("kappa", "slope", "swing", "share"):
-        assert getattr(there, name) == pytest.approx(getattr(here, name), rel=1e-9)
-
-
 def test_where_nobody_could_steer_there_are_no_slopes():
     """Labels, fractions, chances that people keep, no group, several measures: nothing is stored, or looked for."""
     rows = people(600)
@@ -88,7 +78,7 @@ def test_where_nobody_could_steer_there_are_no_slopes():
     assert fitted(rows, gap=1.0, constraints=[Exploration(0.02)]).slopes is None
     blind = rows.assign(f=0.3, m=0.7)
     assert fitted(blind, gap=1.0, sees_group=False, group_proba={"f": "f", "m": "m"}).slopes is None
-    assert frontier(rows, policy="individual", **ASKED).at(gap=0.5).slopes is None
+    assert traced(rows, policy="individual", **ASKED).at(gap=0.5).slopes is None
 
 
 def test_a_measure_that_weighs_nothing_is_no_hindrance():

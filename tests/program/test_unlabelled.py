@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import solved
 from naive import LAZY
 from scipy.optimize import minimize
 
@@ -130,8 +131,8 @@ def test_individual_policies_are_those_of_the_expanded_table(calibration, classe
         "random_state": 0,
         "policy": Individual(calibration),
     }
-    found = solve(table, **roles(classes), missing_labels=MissingLabels(label_proba="proba"), **asked)
-    wanted = solve(pd.concat(parts), **roles(classes, sample_weight="v"), **asked)
+    found = solved(table, **roles(classes), missing_labels=MissingLabels(label_proba="proba"), **asked)
+    wanted = solved(pd.concat(parts), **roles(classes, sample_weight="v"), **asked)
     assert found.loss == pytest.approx(wanted.loss, abs=1e-9)
     np.testing.assert_allclose(found.outcome.means, wanted.outcome.means, atol=1e-9)
 
@@ -158,8 +159,8 @@ def test_it_is_the_fit_to_the_expanded_table(classes, happiness, probabilities):
     table = world(classes=classes)
     said = MissingLabels(label_proba=probabilities)
     asked = {"happiness": happiness, "random_state": 0, "gap": 0.01, "policy": Score(bins=20)}
-    found = solve(table, **roles(classes), missing_labels=said, **asked)
-    wanted = solve(expanded(table, classes, probabilities), **roles(classes), sample_weight="v", **asked)
+    found = solved(table, **roles(classes), missing_labels=said, **asked)
+    wanted = solved(expanded(table, classes, probabilities), **roles(classes), sample_weight="v", **asked)
     assert_same(found, wanted)
 
 
@@ -169,7 +170,7 @@ def test_weights_and_blind_policies_are_those_of_the_expanded_table(probabilitie
     table = world(seed=1)
     asked = {"happiness": "equal_opportunity", "random_state": 0, "gap": 0.02, "policy": Score(bins=20)}
     for blind in (True, False):
-        found = solve(
+        found = solved(
             table,
             **roles(sample_weight="w"),
             missing_labels=MissingLabels(label_proba=probabilities),
@@ -177,7 +178,7 @@ def test_weights_and_blind_policies_are_those_of_the_expanded_table(probabilitie
             **asked,
         )
         whole = expanded(table, 2, probabilities, "w")
-        assert_same(found, solve(whole, **roles(sample_weight="v"), sees_group=blind, **asked))
+        assert_same(found, solved(whole, **roles(sample_weight="v"), sees_group=blind, **asked))
 
 
 def test_labels_go_by_their_signal():
@@ -192,8 +193,8 @@ def test_labels_go_by_their_signal():
             chance[here] = (table["truth"][here & labelled] == k).mean()
         parts.append(table[~labelled].assign(y=float(k), v=chance[~labelled]))
     asked = {"happiness": "equal_opportunity", "random_state": 0, "gap": 0.02, "policy": "label"}
-    found = solve(table, **roles(), missing_labels="at_random", **asked)
-    assert_same(found, solve(pd.concat(parts), **roles(sample_weight="v"), **asked))
+    found = solved(table, **roles(), missing_labels="at_random", **asked)
+    assert_same(found, solved(pd.concat(parts), **roles(sample_weight="v"), **asked))
 
 
 def test_soft_labels_go_by_their_signal():
@@ -318,15 +319,10 @@ def test_a_table_without_missing_labels_is_as_it_was():
     for happiness in ("equalized_odds", "decision * y * amount"):
         for policy in ("score", "label", "individual"):
             asked = roles(happiness=happiness, gap=0.05, policy=policy, random_state=0)
-            plain = solve(table, **asked)
-            assert solve(table, **asked, missing_labels="at_random").to_json() == plain.to_json()
+            plain = solved(table, **asked)
+            assert solved(table, **asked, missing_labels="at_random").to_json() == plain.to_json()
             said = MissingLabels(label_proba="proba", max_odds_ratio=3)
-            if policy == "individual":
-                assert solve(table, **asked, missing_labels=said).to_json() == plain.to_json()
-            else:
-                assert (
-                    solve(table, **asked, missing_labels=said, max_odds_ratio=3).to_json() == plain.to_json()
-                )
+            assert solved(table, **asked, missing_labels=said).to_json() == plain.to_json()
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -424,8 +420,8 @@ def test_the_loss_is_the_worst_of_every_decision(classes, max_odds_ratio):
     np.testing.assert_allclose(sums.loss.sum(axis=1), wanted, rtol=1e-8)
     assert (sums.least_loss <= plain.loss + 1e-9).all()
     assert (plain.loss <= sums.loss + 1e-9).all()
-    line = frontier(raw, max_odds_ratio=max_odds_ratio)
-    policy = solve(raw, max_odds_ratio=max_odds_ratio, gap=0.0, random_state=0)
+    line = frontier(raw.completed(max_odds_ratio))
+    policy = solve(raw.completed(max_odds_ratio), gap=0.0, random_state=0)
     assert policy.loss == pytest.approx(float(line.loss[0]), abs=1e-9)
     least, most = policy.loss_range
     assert least <= solve(raw, gap=0.0, random_state=0).loss <= most
@@ -459,7 +455,7 @@ def test_ends_of_happiness_hold_every_truth():
             missing_labels=MissingLabels(label_proba="proba"),
         )
         sums = raw.completed(max_odds_ratio)
-        policy = solve(raw, max_odds_ratio=max_odds_ratio, gap=0.4, random_state=0)
+        policy = solve(raw.completed(max_odds_ratio), gap=0.4, random_state=0)
         names = [measure.name for measure in policy.measures]
         low, high = (policy.outcome.means[:, names.index(f"h, at {end}")] for end in ("least", "most"))
         assert policy.gap <= 0.4 + 1e-9
@@ -500,8 +496,7 @@ def test_floors_and_budgets_hold_at_the_end_that_matters():
         constraints=[WorseOff(0.1)],
     )
     policy = solve(
-        raw,
-        max_odds_ratio=2.0,
+        raw.completed(2.0),
         gap={},
         constraints=[Floor("h", 0.3), Budget("h", at_most=0.5), WorseOff(0.1)],
         random_state=0,
@@ -518,7 +513,7 @@ def test_floors_and_budgets_hold_at_the_end_that_matters():
         Gap("h", 0.1, between="g"),
     ):
         with pytest.raises(ConstraintError, match="hidden reasons leave open"):
-            solve(raw, max_odds_ratio=2.0, gap={}, constraints=[asked])
+            solve(raw.completed(2.0), gap={}, constraints=[asked])
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -529,7 +524,7 @@ def test_nothing_said_is_an_error_with_the_words_of_the_page():
     """Missing labels of which nothing is said are counted by group, and the remedy lists what can be said."""
     table = world()
     with pytest.raises(DataError) as error:
-        solve(table, **roles(happiness="decision", gap=0.0))
+        solved(table, **roles(happiness="decision", gap=0.0))
     text = str(error.value)
     gone = int(table["y"].isna().sum())
     assert (
@@ -549,11 +544,11 @@ def test_labels_nobody_looks_at_may_be_missing(tmp_path):
     """Where neither the loss nor happiness looks at labels, a missing one is no error, in memory and on engines."""
     table = world()
     asked = roles(happiness="decision", loss="changes", gap=0.02, random_state=0)
-    wanted = solve(table.drop(columns="y"), **asked | {"y": None, "classes": [0, 1]})
-    assert solve(table, **asked).loss == pytest.approx(wanted.loss, abs=1e-12)
+    wanted = solved(table.drop(columns="y"), **asked | {"y": None, "classes": [0, 1]})
+    assert solved(table, **asked).loss == pytest.approx(wanted.loss, abs=1e-12)
     for library in LAZY:
         lazy = LAZY[library](columns_of(table), tmp_path)
-        assert solve(lazy, **asked | {"classes": [0, 1]}).loss == pytest.approx(wanted.loss, abs=1e-12)
+        assert solved(lazy, **asked | {"classes": [0, 1]}).loss == pytest.approx(wanted.loss, abs=1e-12)
 
 
 def test_probabilities_that_cannot_be_are_refused():
@@ -565,7 +560,7 @@ def test_probabilities_that_cannot_be_are_refused():
         bad = table.copy()
         change(bad)
         with pytest.raises(DataError, match=match):
-            solve(
+            solved(
                 bad, **roles(happiness="decision", gap=0.0), missing_labels=MissingLabels(label_proba="proba")
             )
 
@@ -590,11 +585,7 @@ def test_probabilities_that_cannot_be_are_refused():
     with pytest.raises(DataError, match="missing_labels is 'explain'"):
         aggregate(table, **roles(happiness="decision"), missing_labels="explain")
     with pytest.raises(AggregatesError, match="no missing labels"):
-        solve(
-            aggregate(table.assign(y=table["truth"]), **roles(happiness="decision")),
-            gap=0.0,
-            max_odds_ratio=2,
-        )
+        aggregate(table.assign(y=table["truth"]), **roles(happiness="decision")).completed(2)
 
 
 def test_columns_of_probabilities_are_added_up():
@@ -602,8 +593,8 @@ def test_columns_of_probabilities_are_added_up():
     table = world()
     table["one"], table["other"] = 0.25 * table["proba"], 0.75 * table["proba"]
     asked = roles(happiness="equal_opportunity", gap=0.0, random_state=0)
-    wanted = solve(table, **asked, missing_labels=MissingLabels(label_proba="proba")).loss
-    assert solve(
+    wanted = solved(table, **asked, missing_labels=MissingLabels(label_proba="proba")).loss
+    assert solved(
         table, **asked, missing_labels=MissingLabels(label_proba=["one", "other"])
     ).loss == pytest.approx(wanted, abs=1e-12)
 
@@ -613,13 +604,13 @@ def test_nobody_alike_is_refused():
     table = world(n=3000)
     table["y"] = np.where(table["p1"] > 0.55, table["truth"], np.nan)
     with pytest.raises(DataError, match=r"nobody alike has a label \(scores below 0.5") as error:
-        solve(table, **roles(happiness="decision", gap=0.0), missing_labels="at_random")
+        solved(table, **roles(happiness="decision", gap=0.0), missing_labels="at_random")
     assert "Exploration in the next round" in str(error.value)
     table["y"] = table["y"].where(table["g"] == "a")
     with pytest.raises(DataError, match="Nobody of the group 'b' has a label"):
-        solve(table, **roles(happiness="decision", gap=0.0), missing_labels="at_random")
+        solved(table, **roles(happiness="decision", gap=0.0), missing_labels="at_random")
     # Where nothing is assumed, bounds are all there is.
-    unknown = solve(world(n=3000), **roles(happiness="decision", gap=0.0), missing_labels="unknown")
+    unknown = solved(world(n=3000), **roles(happiness="decision", gap=0.0), missing_labels="unknown")
     assert unknown.loss_range[0] < unknown.loss_range[1]
 
 
@@ -652,7 +643,7 @@ def test_hidden_conditional_rates_are_refused_in_the_program():
     table = world()
     for happiness in ("equal_opportunity", "equalized_odds", "precision_parity"):
         with pytest.raises(ConstraintError, match="depends on the label") as error:
-            solve(
+            solved(
                 table,
                 **roles(happiness=happiness, gap=0.05),
                 missing_labels=MissingLabels(label_proba="proba", max_odds_ratio=2),

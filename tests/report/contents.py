@@ -39,7 +39,6 @@ def measure(name, unit="$", step=100.0, **more):
         "has_gap": True,
         "asked": 0.0,
         "closed": True,
-        "complement": False,
     } | more
 
 
@@ -101,7 +100,7 @@ class Choice:
             "model": "RandomForestClassifier",
             "grouped_by": "sex",
             "decisions": [{"value": d, "name": name} for d, name in enumerate(self.decisions)],
-            "favourable": len(self.decisions) - 1,
+            "best_decision": len(self.decisions) - 1,
             "groups": [
                 {"name": name, "people": self.people[z], "compared": True, "scores": self.bins(z)}
                 for z, name in enumerate(self.groups)

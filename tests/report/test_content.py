@@ -346,14 +346,14 @@ def test_a_happiness_that_hardly_changes_is_reported(people):
     assert verdict.kind in ("unclear", "leave")
 
 
-def test_the_favourable_decision_may_be_the_first():
-    """The line of scores is that of the last decision; the chance is that of the favourable one."""
+def test_the_best_decision_may_be_the_first():
+    """The line of scores is that of the last decision; the chance is that of the best one."""
     found = (
-        classifier(happiness={"kept": "decision == 0"}, favourable=0, gap=0.05)
+        classifier(happiness={"kept": "decision == 0"}, decisions=[1, 0], gap=0.05)
         .report(*world(1_000, 2))
         .content
     )
-    assert found["favourable"] == 0
+    assert found["best_decision"] == 0
     steps = found["positions"][-1]["steps"][0]
     assert [step[2] for step in steps] == [1.0, 0.0]
     proposed = found["positions"][found["proposed"]]["steps"][0]

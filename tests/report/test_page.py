@@ -259,12 +259,12 @@ def test_without_a_band_the_page_says_so():
     assert 'class="band"' not in page
 
 
-def test_complements_and_more_than_three_measures_are_folded():
-    parts = [measure(f"rate {j}", "share", 0.001, complement=j == 0) for j in range(6)]
+def test_more_than_three_measures_are_folded():
+    parts = [measure(f"rate {j}", "share", 0.001) for j in range(6)]
     view = choice_view(choice(measures=parts))
-    assert view["names"].shown == [1, 2, 3]
-    assert view["names"].folded == [0, 4, 5]
-    assert [str(table["name"]) for table in view["who"]["folded"]] == ["rate 0", "rate 4", "rate 5"]
+    assert view["names"].shown == [0, 1, 2]
+    assert view["names"].folded == [3, 4, 5]
+    assert [str(table["name"]) for table in view["who"]["folded"]] == ["rate 3", "rate 4", "rate 5"]
 
 
 def test_of_many_groups_the_card_shows_the_largest():

@@ -280,9 +280,10 @@ def without_charts(code, folder):
 def test_charts_say_what_they_need(tmp_path):
     """Without the extra, every way to a chart ends in one line that says what to install."""
     code = (
-        "from felicific import audit, frontier\n"
+        "from felicific import aggregate, audit, frontier\n"
         "people = {'sex': ['f', 'm'] * 8, 'score': [.2, .7, .6, .4] * 4, 'y': [0, 1, 1, 0] * 4}\n"
-        "line = frontier(people, score='score', y='y', sensitive_features='sex', happiness='decision')\n"
+        "sums = aggregate(people, score='score', y='y', sensitive_features='sex', happiness='decision')\n"
+        "line = frontier(sums)\n"
         "found = audit('y', people, 'y', sensitive_features='sex', happiness='decision')\n"
         "for draw in (line.plot, found.plot, lambda: __import__('felicific.plots')):\n"
         "    try:\n"

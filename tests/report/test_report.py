@@ -124,7 +124,7 @@ def test_the_price_is_that_of_a_smaller_gap(fair, people, found):
 
 def test_the_slider_stands_where_policies_were_solved_for(people):
     """Where neighbours do not mix, a position is one that was solved for, the policy, or the baseline."""
-    fair = fitted(people, happiness="precision_parity", favourable=1, gap=0.013)
+    fair = fitted(people, happiness="precision_parity", gap=0.013)
     line = fair.frontier_
     assert not line.mixes
     content = fair.report(people.table("pandas"), people.y).content

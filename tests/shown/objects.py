@@ -6,6 +6,7 @@ from textwrap import wrap
 
 import numpy as np
 import pandas as pd
+from helpers import solved, traced
 from reported import amounts_world, fitted_amounts
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -50,18 +51,18 @@ def public():
     line = frontier(sums)
     found = {
         "cells": solve(sums, gap=0.0),
-        "label": solve(people, policy="label", predicted="repaid", y="repaid", sensitive_features="sex",
+        "label": solved(people, policy="label", predicted="repaid", y="repaid", sensitive_features="sex",
                        happiness="statistical_parity", gap=0.05),
-        "blind": solve(people, sees_group=False, happiness=loan, gap=50.0, **ROLES),
-        "individual": solve(people, policy="individual", happiness=loan, gap=1.0, **ROLES),
+        "blind": solved(people, sees_group=False, happiness=loan, gap=50.0, **ROLES),
+        "individual": solved(people, policy="individual", happiness=loan, gap=1.0, **ROLES),
         "aggregates": sums,
         "frontier": line,
         "curve": line.on(sums),
         "band": line.band("score", people, "repaid", happiness="decision", sensitive_features="sex"),
-        "ratios frontier": frontier(
+        "ratios frontier": traced(
             people, happiness="decision", constraints=[felicific.Ratio("decision", at_least=0.9)], **ROLES
         ),
-        "several": frontier(people, happiness={"loan": loan, "yes": "decision == 1"}, **ROLES),
+        "several": traced(people, happiness={"loan": loan, "yes": "decision == 1"}, **ROLES),
         "monitor": monitor("repaid", people, happiness="decision", sensitive_features="sex", gap=0.05),
     }  # fmt: skip
     found["steering"] = found["cells"].steer(happiness="decision")

@@ -23,7 +23,7 @@ CELLS = {
         import numpy as np, pandas as pd
         from sklearn.frozen import FrozenEstimator
         from sklearn.linear_model import LogisticRegression
-        from felicific import FairClassifier, Happiness, audit, compare, plots, solve
+        from felicific import FairClassifier, Happiness, audit, compare, plots
 
         def world(n, seed):
             rng = np.random.default_rng(seed)
@@ -46,9 +46,9 @@ CELLS = {
     "verdict": "fair.verdict_",
     "certificate": "fair.certificate_",
     "individual": """
-        people = X.assign(score=model.predict_proba(X[["x"]])[:, 1], y=y, sex=sex)
-        roles = {"score": "score", "y": "y", "sensitive_features": "sex", "happiness": loan}
-        solve(people, policy="individual", gap=1_000.0, **roles)
+        people = X.assign(score=model.predict_proba(X[["x"]])[:, 1])
+        alone = FairClassifier("score", policy="individual", happiness=loan, gap=1_000.0)
+        alone.fit(people, y, sensitive_features=sex).policy_
     """,
     "audit": """
         others, labels, groups = world(1_000, 2)

@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
+from helpers import solved, traced
 from hypothesis import given
 from hypothesis import strategies as st
 from reported import HOSTILE, fitted_amounts
@@ -106,7 +107,7 @@ def test_a_policy_shows_its_sentences_and_a_picture():
 
 def test_the_picture_of_a_policy_is_the_policy():
     """Read off the drawing, the chance at any score is the one that the policy applies."""
-    policy = solve(table(2_000), happiness="decision", gap=0.02, **ROLES)
+    policy = solved(table(2_000), happiness="decision", gap=0.02, **ROLES)
     page = seen(policy)[1]
     lines = re.findall(r'<path d="M([^"]*)" fill="none"', page)
     scores = np.linspace(0.0005, 0.9995, 400)
@@ -193,11 +194,9 @@ NAMES = [f"region {i}" for i in range(300)]
 
 def _long_frontier():
     """A frontier of 200 breakpoints, between its two ends."""
-    line = frontier(table(), happiness="decision", **ROLES)._line
+    line = traced(table(), happiness="decision", **ROLES)._line
     points = [replace(line.points[0], tau=line.points[0].tau + 0.001 * i) for i in range(200)]
-    return replace(
-        frontier(table(), happiness="decision", **ROLES), find=lambda: replace(line, points=points)
-    )
+    return replace(traced(table(), happiness="decision", **ROLES), find=lambda: replace(line, points=points))
 
 
 @pytest.fixture(scope="module")
@@ -208,22 +207,22 @@ def many():
     sums = aggregate(people, happiness="statistical_parity", **label)
     policy = solve(sums, gap=0.5)
     found = audit("repaid", people, "repaid", happiness="statistical_parity", sensitive_features="sex")
-    cells = solve(
+    cells = solved(
         table(20_000), policy=Score(bins=5_000, monotone=False), happiness="decision", gap=0.0, **ROLES
     )
     return {
         "policy": policy,
-        "individual": solve(people, policy="individual", happiness="decision", gap=0.9, **ROLES),
+        "individual": solved(people, policy="individual", happiness="decision", gap=0.9, **ROLES),
         "aggregates": sums,
         "audit": found,
-        "measure": found["statistical_parity(decision=1)"],
+        "measure": found["selection rate"],
         "ratios": found.ratios,
         "comparison": compare(found, found),
         "frontier": _long_frontier(),
         "outcome": policy.outcomes["proposed"],
         "cells": cells,
         "signal": cells.signal,
-        "classes": solve(
+        "classes": solved(
             table(900, classes=3), happiness={f"measure {j}": f"decision == {j % 3}" for j in range(40)}, gap=0.5,
             **label,
         ),
@@ -254,7 +253,7 @@ def test_how_many_more_is_true(many):
         rules = [line for line in shown.splitlines() if line.startswith("In group")]
         left = int(re.search(r"and ([\d,]+) more: sentences\(\)", shown)[1].replace(",", ""))
         assert len(rules) + left == len(policy.rules())
-    means = many["audit"]["statistical_parity(decision=1)"].means
+    means = many["audit"]["selection rate"].means
     table_rows = re.findall(r"^  (region \d+) +\d", repr(many["measure"]), flags=re.MULTILINE)
     left = int(re.search(r"and (\d+) more", repr(many["measure"]))[1])
     assert len(table_rows) + left == len(means) == 300
@@ -278,13 +277,13 @@ def hostile():
     sums = aggregate(people, **asked)
     found = audit("repaid", people, "repaid", happiness=happiness, sensitive_features="sex")
     words = np.array(HOSTILE[:2], dtype=object)[people["repaid"]]
-    labels = solve(
+    labels = solved(
         people | {"repaid": words}, policy="label", predicted="repaid", y="repaid", sensitive_features="sex",
         happiness="statistical_parity", gap=0.1,
     )  # fmt: skip
     return [
         solve(sums, gap=dict.fromkeys(happiness, 5.0)),
-        solve(people, policy="individual", gap=dict.fromkeys(happiness, 5.0), **asked), sums, frontier(sums), found,
+        solved(people, policy="individual", gap=dict.fromkeys(happiness, 5.0), **asked), sums, frontier(sums), found,
         compare(found, found), labels,
     ]  # fmt: skip
 

@@ -8,14 +8,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import make_people
-from helpers import fair_classifier
+from helpers import fair_classifier, traced
 from sklearn.compose import make_column_transformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from felicific import FairClassifier, aggregate, audit, compare, frontier
+from felicific import FairClassifier, aggregate, audit, compare
 from felicific.exceptions import (
     AggregatesError,
     DataError,
@@ -227,7 +227,7 @@ def test_identifiers_are_no_groups(refuses):
     for table in (rows, columns, pl.from_pandas(rows).lazy()):
         for door in (
             lambda t=table: aggregate(t, score="s", y="y", **asked),
-            lambda t=table: frontier(t, score="s", y="y", **asked),
+            lambda t=table: traced(t, score="s", y="y", **asked),
             lambda t=table: audit("y", t, **asked),
         ):
             with refuses(

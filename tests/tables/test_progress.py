@@ -202,7 +202,7 @@ import os, signal, sys, threading, time, warnings
 import numpy as np
 sys.path[:0] = {paths!r}
 from functions import as_duckdb, as_lazy, as_pandas, asked, assert_same, people, write_parquet
-from felicific import audit, aggregate, solve
+from felicific import audit, aggregate
 
 warnings.simplefilter("ignore")
 table = people(900)
@@ -249,8 +249,7 @@ many = many.with_columns(loan=pl.col("loan").sqrt() + pl.col("n"))
 ask = asked(happiness=lambda decision, x: decision * x["loan"] ** 0.5)
 survive(lambda: aggregate(many, **ask), lambda: aggregate(lazy, **plain))
 
-individual = {**asked(happiness=slow), "gap": 0.1}
-survive(lambda: solve(lazy, policy=\"individual\", **individual), lambda: aggregate(lazy, **plain))
+survive(lambda: audit("y", lazy, "y", sensitive_features="z", happiness=slow), lambda: aggregate(lazy, **plain))
 """,
     "duckdb": """
 import duckdb

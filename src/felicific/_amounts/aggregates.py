@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
+from felicific._amounts.calibration import Method, check_method
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import BINS, Scale
 from felicific._amounts.sums import AmountSums
@@ -41,20 +42,24 @@ BY_BIN = ("mass", "predicted", "labels", "least", "most")
 
 @dataclass(frozen=True, eq=False)
 class AskedOfAmounts:
-    """What is asked whatever the gap: measures, what parity is called, the loss, and which amounts there may be."""
+    """What is asked whatever the gap: measures, what parity is called, the loss, which amounts there may be.
+
+    And what is made of predictions, as Score(calibration=...) says.
+    """
 
     happiness: tuple[Happiness, ...]
     parity: str
     loss: str
     allowed: Allowed
+    calibration: Method
 
     @classmethod
-    def of(cls, problem: LinesProblem, loss: Any) -> AskedOfAmounts:
+    def of(cls, problem: LinesProblem, loss: Any, calibration: Method) -> AskedOfAmounts:
         """Of a problem that was read."""
         if not problem.squared or not isinstance(loss, str):
             raise DataError(
                 f"The loss {problem.loss.name!r} is not the squared error, and sums of predictions do not tell it.",
-                "Use loss='squared', or fit to the people themselves, in memory.",
+                "Use loss='squared', or FairRegressor, which has the people in memory.",
             )
         if problem.of_people:
             raise DataError(
@@ -62,7 +67,7 @@ class AskedOfAmounts:
                 "predictions do not tell it.",
                 "Use FairRegressor with an individual policy, in memory.",
             )
-        return cls(problem.happiness, problem.parity, problem.loss.name, problem.allowed)
+        return cls(problem.happiness, problem.parity, problem.loss.name, problem.allowed, calibration)
 
     def problem(self, gap: GapLike, constraints: Any) -> LinesProblem:
         """With what is asked now."""
@@ -78,6 +83,7 @@ class AskedOfAmounts:
             "happiness": [_written(part) for part in self.happiness],
             "parity": self.parity,
             "loss_name": self.loss,
+            "calibration": self.calibration,
             "decisions": {
                 "bounds": None if self.allowed.bounds is None else list(self.allowed.bounds),
                 "levels": self.allowed.levels,
@@ -104,7 +110,9 @@ class AskedOfAmounts:
         if type(content["parity"]) is not str or content["loss_name"] != "squared":
             raise refused("its parity or its loss is none of amounts")
         parts = tuple(_read(part) for part in content["happiness"])
-        return cls(parts, content["parity"], content["loss_name"], allowed)
+        return cls(
+            parts, content["parity"], content["loss_name"], allowed, check_method(content["calibration"])
+        )
 
 
 def _written(part: Happiness) -> dict[str, Any]:
@@ -180,6 +188,7 @@ class AmountAggregates:
         for what, one, two in (
             ("decisions", self.asked.allowed.said, other.asked.allowed.said),
             ("names of parity", self.asked.parity, other.asked.parity),
+            ("calibrations", self.asked.calibration, other.asked.calibration),
             ("happiness", _said(self.asked), _said(other.asked)),
         ):
             if one != two:

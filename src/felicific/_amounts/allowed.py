@@ -67,8 +67,11 @@ class Allowed:
             if not numbers[0] < numbers[1]:
                 raise DataError(f"The bounds are {decisions!r}.", "Give the smaller one first, (low, high).")
             return cls(bounds=(numbers[0], numbers[1]))
-        if len(numbers) < 2:
-            raise DataError(f"decisions lists {len(numbers)} amounts.", "List at least 2. " + _REMEDY)
+        if len(numbers) <= 2:
+            raise DataError(
+                f"decisions={decisions!r} lists {len(numbers)} amounts, and a list needs more than two.",
+                "Write a range as a tuple: decisions=(0, 40). " + _REMEDY,
+            )
         ordered = sorted(numbers)
         repeated = [one for one, after in pairwise(ordered) if one == after]
         if repeated:

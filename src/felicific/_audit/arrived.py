@@ -205,5 +205,5 @@ def _classes_on(engine: Engine, policy: Policy | None, columns: Columns, asked: 
         y, weight = columns.y, columns.weight
         taken = np.array(distinct_labels(engine, str(columns.decided), weight, "the decisions"))
         labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
-        classes = find_classes(taken, labels)
+        classes = find_classes(taken, labels, None, asked.decisions)
     return classes_on(engine, columns, classes)

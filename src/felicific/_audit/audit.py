@@ -53,7 +53,7 @@ from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.amounts import AmountsProblem
 from felicific._problem.constraints import check_constraints, default_gap
-from felicific._problem.happiness import HappinessLike, resolve_happiness
+from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem, problem_of
 from felicific._problem.worse_off import measuring
@@ -79,7 +79,7 @@ LOTTERY = (
 
 
 def audit(
-    decisions: Any,
+    decided: Any,
     X: Table = None,
     y: Any = None,
     *,
@@ -89,7 +89,7 @@ def audit(
     gap: GapLike = None,
     classes: Any = None,
     amounts: AmountsLike = None,
-    favourable: Any = None,
+    decisions: Sequence[Any] | None = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     cluster: Any = None,
@@ -105,7 +105,7 @@ def audit(
 
     Parameters
     ----------
-    decisions : fitted FairClassifier, any fitted classifier, Policy, array of shape (n,) or (n, K), or column name
+    decided : fitted FairClassifier, any fitted classifier, Policy, array of shape (n,) or (n, K), or column name
         Who or what decides: a FairClassifier and a Policy are audited by their decision probabilities, so that their
         lottery adds no noise; another classifier by its ``predict``. Or what any system decided: one decision per
         person, or the probabilities of every decision (a lottery, not what a model believes: a note says so), or the
@@ -117,13 +117,16 @@ def audit(
         what decides is a column or a Policy.
     y : array of shape (n,) or column name, optional
         Labels; of amounts, numbers. May be left out when no happiness looks at them; the loss is then not audited.
-    happiness, sensitive_features, loss, favourable :
+    happiness, sensitive_features, loss :
         As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is audited. The loss is
         the error rate unless said; of amounts it is ``"squared"``, or ``"absolute"``, ``"quantile:0.9"``, a function or
         an expression. Happiness of amounts gets ``decision`` as an array, one for every row;
         ``"distributional_parity"`` compares the distributions of the groups (the Kolmogorov-Smirnov distance).
     gap : number, or dict of measure or criterion to number, optional
         Tests whether the gap is at most this, for one look; by default the ``gap`` of the FairClassifier.
+    decisions : sequence, optional
+        What may be decided, from the worst to the best for the person; by default the classes, in their order, or as
+        for the policy that is audited.
     classes : sequence, optional
         All decisions there are, in the order of the columns of decision probabilities.
     amounts : bool, or (low, high), optional
@@ -195,7 +198,7 @@ def audit(
         score,
         predicted,
         baseline,
-        decided=decisions if isinstance(decisions, str) else None,
+        decided=decided if isinstance(decided, str) else None,
         weight=sample_weight,
         cluster=cluster,
         group_proba=group_proba,
@@ -203,19 +206,19 @@ def audit(
         missing_group=missing_group,
         missing_labels=said,
     )
-    asked = Asked(happiness, sensitive_features, loss, gap, favourable, classes)
+    asked = Asked(happiness, sensitive_features, loss, gap, decisions, classes)
     asked.said_amounts, asked.amount_bounds = read_amounts(amounts)
-    policy = policy_of(decisions)
+    policy = policy_of(decided)
     check_scores(policy, columns)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
     engine, beside, lottery, labels = find_engine(X), Beside(), False, None
     if engine is not None:
-        persons, problem, means = _on_engine(engine, policy, decisions, columns, asked)
+        persons, problem, means = _on_engine(engine, policy, decided, columns, asked)
     else:
         with missing_first(X, columns):
             if policy is None:
-                people, problem, beside, scored = by_decisions(decisions, X, columns, asked)
+                people, problem, beside, scored = by_decisions(decided, X, columns, asked)
             else:
                 people, problem, scored = by_policy(policy, X, columns, asked)
             if people.missing is not None:
@@ -225,7 +228,7 @@ def audit(
             compared = people.amounts_baseline is not None or classes_baseline
             means = means_without(people, problem) if compared else None
             drawn = people.probabilities is not None and bool(faces_lottery(people.probabilities).any())
-            lottery = drawn and policy is None and not hasattr(decisions, "predict")
+            lottery = drawn and policy is None and not hasattr(decided, "predict")
     known = () if policy is None else policy.groups
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
     widths, spared = _judged(problem, persons.idle)
@@ -312,7 +315,7 @@ class Asked:
     sensitive_features: Any
     loss: Any
     gap: Any
-    favourable: Any
+    decisions: Any
     classes: Any
 
     constraints: Any = ()
@@ -360,7 +363,7 @@ class Asked:
         """What is asked of amounts."""
         refused = {
             "classes=": (self.classes, "Leave it out, or do not say that the decisions are amounts."),
-            "favourable=": (self.favourable, "Leave it out: happiness says what people want."),
+            "decisions=": (self.decisions, "Leave it out: happiness says what people want."),
             "missing_labels=": (
                 columns.missing_labels,
                 "Leave y= out, or audit the people who have a label.",
@@ -380,20 +383,22 @@ class Asked:
     def problem(self, classes: Array, *, labelled: bool, policy: Policy | None = None) -> Problem:
         """What is asked of decisions between these classes; a policy says what its requirements speak of besides.
 
-        One whose decisions are listed says these too.
+        One whose decisions have an order of their own says these too.
         """
-        listed = policy.decisions.tolist() if policy is not None and policy.listed else None
-        loss = "error" if self.loss is None else self.loss
-        about: Any = {"loss": loss, "gap": self.gap, "favourable": self.favourable}
+        decisions = self.decisions
+        if decisions is None and policy is not None:
+            decisions = policy.decisions_given
+        asked = partial(
+            problem_of,
+            classes,
+            decisions=decisions,
+            happiness=self.happiness,
+            loss="error" if self.loss is None else self.loss,
+        )
         constraints = self.constraints
         if policy is not None and not constraints and any(one.aside for one in policy.measures):
-            labels = classes.tolist() if listed is not None else None
-            known = classes.tolist() if listed is None else listed
-            own = resolve_happiness(self.happiness, known, self.favourable, labels)
-            constraints = measuring(policy.measures, own)
-        found = problem_of(
-            classes, decisions=listed, happiness=self.happiness, constraints=constraints, **about
-        )
+            constraints = measuring(policy.measures, asked().happiness)
+        found = asked(constraints=constraints, gap=self.gap)
         return found if labelled else found.unlabelled
 
     def __post_init__(self) -> None:
@@ -416,9 +421,11 @@ class Asked:
         if self.happiness is None:
             listed = check_constraints(settings.constraints)
             self.constraints = listed if self.gap is None else tuple(one.opened() for one in listed)
-        for name in ("happiness", "sensitive_features", "loss", "favourable"):
+        if self.decisions is None and has_policy(settings):  # of amounts there are none
+            self.decisions = settings.policy_.decisions_given
+        for name in ("happiness", "sensitive_features", "loss"):
             own = name + "_" * (name == "sensitive_features")
-            if getattr(self, name) is None and hasattr(settings, own):  # a regressor has no favourable label
+            if getattr(self, name) is None:
                 setattr(self, name, getattr(settings, own))
         if self.gap is None:
             self.gap = default_gap(settings.gap, settings.constraints)
@@ -468,7 +475,7 @@ def _on_engine(
     elif classes is None:
         taken = np.array(distinct_labels(engine, str(columns.decided), weight, "the decisions"))
         labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
-        classes = find_classes(taken, labels)
+        classes = find_classes(taken, labels, None, asked.decisions)
     known = classes_on(engine, columns, classes)
     problem = asked.problem(known, labelled=columns.y is not None, policy=policy)
 
@@ -594,7 +601,7 @@ def by_decisions(
     if asked.are_amounts(array, y, regressor=regressor):
         problem, y = asked.about_amounts(array, y, columns)
     else:
-        classes = find_classes(array, _known_labels(y), asked.classes)
+        classes = find_classes(array, _known_labels(y), asked.classes, asked.decisions)
         problem, y = asked.about_classes(classes, y, columns, known.policy)
     if X is None:
         problem.refuse_x()

@@ -148,7 +148,6 @@ def band(
     happiness: Any = None,
     sensitive_features: Any = None,
     loss: Any = "error",
-    favourable: Any = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     cluster: Any = None,
@@ -165,7 +164,7 @@ def band(
         What the model says about these people: probabilities, or predicted labels.
     X, y : table and array
         The people and their labels; X may be left out when nothing looks at it.
-    happiness, sensitive_features, loss, favourable, sample_weight :
+    happiness, sensitive_features, loss, sample_weight :
         As for :func:`felicific.aggregate`.
     weight_kind, cluster, group_proba :
         As for :func:`felicific.audit`.
@@ -190,10 +189,9 @@ def band(
     policy = line.policies_at(line.tau[:1])[0]
     problem = problem_of(
         policy.classes,
-        decisions=policy.decisions.tolist() if policy.listed else None,
+        decisions=policy.decisions_given,
         happiness=happiness,
         loss=loss,
-        favourable=favourable,
     )
     if LOSES in (measure.name for measure in line.measures):
         problem = problem.with_worse_off

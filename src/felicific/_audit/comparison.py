@@ -28,7 +28,7 @@ from felicific._audit.result import (
     titled,
 )
 from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
-from felicific._problem.happiness import SAME, SHARE, Measure
+from felicific._problem.happiness import SAME, SHARE, Measure, position
 from felicific._program.known_labels import SOURCES
 from felicific._shown.parts import Displayed, Lines, Part, short, table_lines
 from felicific._statistics.intervals import check_confidence
@@ -120,10 +120,7 @@ class Comparison(Displayed):
     loss_name: str = ""
 
     def __getitem__(self, name: str) -> Change:
-        for found in self.measures:
-            if found.measure.name == name:
-                return found
-        raise KeyError(name)
+        return self.measures[position(name, [found.measure for found in self.measures])]
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data that JSON can hold; an infinite limit is None."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from felicific._audit.missing import Scored
 from felicific._people.checks import check_proba
+from felicific._problem.decisions import as_decisions as listed_decisions
 from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
@@ -31,10 +32,13 @@ def as_decisions(decisions: Any, rows: int | None) -> Array:
     return as_vector(decisions, "decisions") if array.ndim == 1 else array
 
 
-def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
-    """The decisions there are: as they are named, else those that were taken and the labels."""
+def find_classes(array: Array, y: Array | None, classes: Any = None, decisions: Any = None) -> Array:
+    """The classes there are: as they are named, else those that are or may be decided, and the labels."""
     if classes is not None:
         known = list(classes)
+    elif decisions is not None:  # labels that may not all be decided are the classes
+        options, labels = listed_decisions(decisions), [] if y is None else distinct(y)
+        known = labels if {*labels} - {*options.tolist()} else distinct(options)
     elif array.ndim == 2:
         known = distinct(y) if y is not None else []
         if len(known) != array.shape[1]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from felicific._audit.quantity import Quantity
@@ -118,7 +116,7 @@ class Facts:
     compared : tuple of int
         Which of them are compared: all whose group is known.
     shifts : tuple of Shift
-        The measures that have a gap; of two that are complements, one.
+        The measures that have a gap.
     confidence : float
     people, changed, draws, better, worse : float
         How many people there are, get another decision than from the baseline, at random, are better off and worse off.
@@ -192,13 +190,3 @@ class Facts:
     def paired(self) -> bool:
         """Whether it is known what changes for the same people."""
         return all(shift.change is not None for shift in self.shifts)
-
-
-def told_once(measures: Sequence[Measure]) -> list[int]:
-    """Positions of measures of which none is the complement of another: of two decisions, the favourable one."""
-    counted = Counter((one.family, one.part[1]) for one in measures if one.part is not None)
-
-    def spare(one: Measure) -> bool:
-        return not one.wanted and one.part is not None and counted[one.family, one.part[1]] == 2
-
-    return [j for j, one in enumerate(measures) if not spare(one)]

@@ -12,7 +12,6 @@ from felicific._audit.decided import has_policy, last_step
 from felicific._audit.monitored import Monitor
 from felicific._people.columns import Columns
 from felicific._policy.policy import policy_of
-from felicific._problem.criteria import Selected
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.problem import Problem
 from felicific._problem.unions import named_groups
@@ -26,7 +25,7 @@ MOST_PAIRS = 5_000
 
 
 def monitor(
-    decisions: object,
+    decided: object,
     X: Table = None,
     y: object = None,
     *,
@@ -35,7 +34,7 @@ def monitor(
     gap: GapLike = None,
     classes: object = None,
     groups: Sequence[Any] | None = None,
-    favourable: object = None,
+    decisions: Sequence[Any] | None = None,
     sample_weight: object = None,
     missing_group: str | None = None,
     score: object = None,
@@ -54,7 +53,7 @@ def monitor(
 
     Parameters
     ----------
-    decisions, X, y, happiness, sensitive_features, favourable, missing_group, score, predicted, baseline, group_proba :
+    decided, X, y, happiness, sensitive_features, decisions, missing_group, score, predicted, baseline, group_proba :
         As for :func:`felicific.audit`, in the order in which people came. A table that is not in memory is read in its
         order; Spark has none.
     gap : number, or dict of measure or criterion to number
@@ -76,8 +75,7 @@ def monitor(
     Of values with known ``bounds`` (criteria and rates have them) this holds for any distribution, drifting as it may
     from one hundred people to the next. Without bounds it holds in large samples, which is said wherever it matters.
     People are taken to be independent given those who came before; among 100 who came one after the other the level is
-    taken to be one, and who comes not to follow from what was decided on the others. Of two measures that mirror
-    each other, as the two of statistical parity for two classes do, one is monitored. Give rows of a happiness that
+    taken to be one, and who comes not to follow from what was decided on the others. Give rows of a happiness that
     looks at labels when the outcome of *all* people of a time is known: defaults become known early, and counting each
     row when its own outcome is known would show a gap where there is none.
 
@@ -98,14 +96,14 @@ def monitor(
         score,
         predicted,
         baseline,
-        decided=decisions if isinstance(decisions, str) else None,
+        decided=decided if isinstance(decided, str) else None,
         weight=sample_weight,
         group_proba=group_proba,
         missing_group=missing_group,
     )
-    asked = Asked(happiness, sensitive_features, None, gap, favourable, classes)
-    found = arrived(decisions, X, columns, asked, fresh=True)
-    known = _known(_groups_decided(decisions) or found.groups if groups is None else groups, found)
+    asked = Asked(happiness, sensitive_features, None, gap, decisions, classes)
+    found = arrived(decided, X, columns, asked, fresh=True)
+    known = _known(_groups_decided(decided) or found.groups if groups is None else groups, found)
     monitored = monitored_of(found.problem)
     bounds = [found.problem.measures[j].bounds for j in monitored]
     compared = named_groups(known, found.attributes, found.unknown)
@@ -164,27 +162,14 @@ def _remembered(columns: Columns, group: object) -> Columns:
 
 
 def monitored_of(problem: Problem) -> tuple[int, ...]:
-    """Positions of the measures of which a gap is asked, without those that mirror another."""
+    """Positions of the measures of which a gap is asked."""
     widths = problem.widths
     asked = [j for j in measured(problem.measures) if math.isfinite(widths[j])]
     if not asked:
         raise ConstraintError(
             "Nobody said how large a gap may be.", "Pass gap=, in the unit of the happiness."
         )
-    return tuple(j for j in asked if not any(_mirrors(problem, j, other) for other in asked))
-
-
-def _mirrors(problem: Problem, j: int, other: int) -> bool:
-    """Whether one of two classes is counted, and another measure counts the other one among the same people."""
-    one, two = problem.happiness[j], problem.happiness[other]
-    if len(problem.decisions) != 2 or not (
-        isinstance(one.function, Selected) and isinstance(two.function, Selected)
-    ):
-        return False
-    choices = problem.decisions.tolist()
-    best = choices[-1] if problem.favourable is None else problem.favourable
-    mirrored = one.function.choice != best and two.function.choice == best
-    return mirrored and one.among == two.among and problem.widths[other] <= problem.widths[j]
+    return tuple(asked)
 
 
 def _check_groups(known: tuple[Any, ...], compared: Sequence[int], measures: int) -> None:

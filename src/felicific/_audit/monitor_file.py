@@ -58,7 +58,6 @@ def written(monitor: Monitor) -> str:
             "measures": [asdict(part.measure) for part in own],
             "functions": [function_to_json(part) for part in own],
             "allowed": [[name, gap] for name, gap in (problem.gaps or {}).items() if name in problem.closed],
-            "favourable": None if problem.favourable is None else plain([problem.favourable], "class")[0],
             "columns": {name: _column(getattr(monitor.columns, name)) for name in ROLES},
             "attributes": list(monitor.attributes),
             "unknown": monitor.unknown,
@@ -195,7 +194,7 @@ def _read_problem(content: dict[str, Any], classes: Array, happiness: HappinessL
                 "Pass the happiness, with its unit and bounds, with which the monitor began.",
             )
     gaps = {str(name): read_number(gap, "an allowed gap") for name, gap in content["allowed"]}
-    return Problem.of(classes, own, gap=gaps, favourable=content["favourable"])
+    return Problem.of(classes, own, gap=gaps)
 
 
 def _read_stream(

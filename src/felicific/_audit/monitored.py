@@ -242,7 +242,7 @@ class Monitor(Displayed):
             group,
             None,
             gaps,
-            self.problem.favourable,
+            None,
             self.problem.decisions.tolist(),
         )
 

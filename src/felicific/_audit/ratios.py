@@ -18,7 +18,7 @@ from felicific._audit.result import (
     plain,
     titled,
 )
-from felicific._problem.happiness import Measure, written
+from felicific._problem.happiness import Measure, position, written
 from felicific._problem.unions import Between, Union, check_min_people, large_enough
 from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines
 from felicific._statistics.intervals import Sample
@@ -172,12 +172,9 @@ class Ratios(Displayed, Mapping[str, RatioAudit]):
     confidence: float
 
     def __getitem__(self, name: str) -> RatioAudit:
-        for part in self.parts:
-            if part.measure.name == name:
-                return part
         if name in self.refused:
             raise self.refused[name]
-        raise KeyError(name)
+        return self.parts[position(name, [part.measure for part in self.parts])]
 
     def __iter__(self) -> Iterator[str]:
         return (part.measure.name for part in self.parts)

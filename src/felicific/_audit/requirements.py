@@ -126,13 +126,15 @@ class Judge:
             reached = replace(reached, note=f"the baseline mean of these people is {measure.quantity(level)}")
             # What it was of the fitted people is another number.
             asked = replace(asked, words=f"{asked.words.rpartition(' at least ')[0]} at least the baseline's")
-        met = asked.met(number, float(np.abs(known).max(initial=0.0)))
+        # Of means that are nothing but rounding, their range says what that is.
+        widest = measure.widest if math.isfinite(measure.widest) else 0.0
+        met = asked.met(number, float(np.abs(known).max(initial=widest)))
         if met is None and not reached.note:
             reached = replace(reached, note=UNSAID if not math.isnan(number) else "nobody is counted")
         kept = self.of_baseline and (asked.baseline or measure.tells_who)
         shown, refuted = _shown(asked, reached)
         return RequirementAudit(
-            asked.words, measure, asked.statistic, reached, met, kept or shown, refuted and not kept
+            asked.words, measure, asked.statistic, reached, met, kept or shown, refuted and not (kept or met)
         )
 
     def _unions(self, asked: Goal) -> tuple[Codes, Codes]:

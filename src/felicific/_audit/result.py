@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from felicific._audit.persons import Persons
-from felicific._problem.happiness import Measure, measured, written
+from felicific._problem.happiness import Measure, measured, position, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
 from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines
@@ -269,10 +269,7 @@ class Audit(Displayed):
     one_look: str = ""
 
     def __getitem__(self, name: str) -> MeasureAudit:
-        for found in self.measures:
-            if found.measure.name == name:
-                return found
-        raise KeyError(name)
+        return self.measures[position(name, [found.measure for found in self.measures])]
 
     @property
     def gaps(self) -> dict[str, float]:
@@ -327,8 +324,8 @@ class Audit(Displayed):
         --------
         >>> from felicific import audit
         >>> people = {"sex": ["f", "m", "m", "f"] * 50, "old": [0, 1] * 100, "hired": [0, 1, 1, 1] * 50}
-        >>> asked = {"happiness": "statistical_parity", "favourable": 1, "sensitive_features": ["sex", "old"]}
-        >>> found = audit("hired", people, **asked).ratios_between("sex")["statistical_parity(decision=1)"]
+        >>> asked = {"happiness": "statistical_parity", "sensitive_features": ["sex", "old"]}
+        >>> found = audit("hired", people, **asked).ratios_between("sex")["selection rate"]
         >>> found.smallest.estimate, [row.group for row in found.rows], found.verdict
         (0.5, ['f', 'm'], 'less')
         """

@@ -19,7 +19,7 @@ from textwrap import wrap
 from typing import Any, ClassVar
 
 from felicific._audit import words_of_verdicts as words
-from felicific._audit.facts import Facts, told_once
+from felicific._audit.facts import Facts
 from felicific._audit.flags import FEW, FEWEST, Flag, find_flags
 from felicific._audit.names import END, ISOLATE
 from felicific._audit.quantity import JOINER, MINUS, SPACE
@@ -160,8 +160,7 @@ FITTED_ONLY = Verdict(
 
 def verdict_of_audit(audit: Audit) -> Verdict:
     """What an audit comes to: whether its gaps are shown to be within, or more than, what is allowed."""
-    once = told_once([part.measure for part in audit.measures])
-    parts = [audit.measures[j] for j in once if audit.measures[j].gap is not None]
+    parts = [part for part in audit.measures if part.gap is not None]
     tested = [part for part in parts if part.test is not None]
     kind, reason = "measured", "nothing allowed"
     if tested:

@@ -43,7 +43,7 @@ from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.constraints import requirements_of
 from felicific._problem.happiness import HappinessLike
-from felicific._problem.problem import Problem
+from felicific._problem.problem import Problem, problem_of
 from felicific._problem.rows import rows_of
 from felicific._problem.unions import named_groups
 from felicific._program.aggregates import Aggregates
@@ -70,7 +70,7 @@ def alternatives(
     sensitive_features: Any,
     loss: LossLike = "error",
     loss_slack: float = 0.0,
-    favourable: Any = None,
+    decisions: Sequence[Any] | None = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     cluster: Any = None,
@@ -91,7 +91,7 @@ def alternatives(
         The people, in memory. May be left out when nothing looks at it.
     y : array of shape (n,) or column of X
         Labels.
-    happiness, sensitive_features, loss, favourable, sample_weight, weight_kind, cluster, missing_group :
+    happiness, sensitive_features, loss, decisions, sample_weight, weight_kind, cluster, missing_group :
         As for :func:`felicific.audit`.
     loss_slack : number, default=0.0
         By how much the loss per person may exceed the baseline's, in the unit of the loss.
@@ -140,7 +140,7 @@ def alternatives(
     if not isinstance(sees_group, bool | np.bool_):
         raise DataError(f"sees_group is {sees_group!r}.", "Say True or False.")
     with missing_first(X, columns):
-        people, problem, read = _people(named, X, columns, happiness, loss, favourable)
+        people, problem, read = _people(named, X, columns, happiness, loss, decisions)
     slack = _slack(loss_slack, problem)
     problem = replace(problem, sees_group=bool(sees_group))
     search = _Search(people, problem, read, slack, level)
@@ -148,7 +148,7 @@ def alternatives(
 
 
 def _people(
-    named: dict[str, Any], X: Table, columns: Columns, happiness: Any, loss: Any, favourable: Any
+    named: dict[str, Any], X: Table, columns: Columns, happiness: Any, loss: Any, decisions: Any
 ) -> tuple[People, Problem, list[Candidate]]:
     """Everybody, what is asked, and what each candidate says."""
     labels = columns.column(X, "y")
@@ -165,7 +165,12 @@ def _people(
             "Pass people who all have one; or compare audits of each candidate, which take missing_labels=.",
         )
     classes = columns.classes_in(table, classes_of(named, present).tolist(), weight)
-    problem = Problem.of(classes, happiness, loss=loss, favourable=favourable)
+    problem = problem_of(classes, decisions=decisions, happiness=happiness, loss=loss)
+    if problem.listed:
+        raise DataError(
+            f"decisions= lists {problem.decisions.tolist()}, and the candidates decide {classes.tolist()}.",
+            "List these in decisions=, from the worst to the best for the person.",
+        )
     for measure in problem.measures:
         if measure.over:
             raise ConstraintError(

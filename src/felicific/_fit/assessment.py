@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from felicific._audit.along import Along, Many, changes_along, costs_along, is_plain
-from felicific._audit.facts import Facts, Shift, told_once
+from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import FEW
 from felicific._audit.measured import judged, measure_people
 from felicific._audit.methods import sample_of
@@ -157,9 +157,8 @@ class Assessment:
 
     @cached_property
     def told(self) -> list[int]:
-        """Measures that have a gap and are no complement of another."""
-        once = told_once(self.tried.problem.measures)
-        return [j for j in once if self.before.measures[j].gap is not None]
+        """Measures that have a gap."""
+        return [j for j, part in enumerate(self.before.measures) if part.gap is not None]
 
     @cached_property
     def together(self) -> int:

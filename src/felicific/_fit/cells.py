@@ -130,7 +130,6 @@ class FittedCells(Fitted):
             expected=self.policy.expected,
             out_of_fold=self.policy.basis.out_of_fold,
             change_cost=self.policy.change_cost,
-            favourable=self.problem.favourable,
         )
 
     @cached_property
@@ -224,7 +223,6 @@ def _solved(problem: Problem, aggregates: Aggregates, salt: str, change_cost: Ch
         sees_group=problem.sees_group,
         salt=salt,
         change_cost=change_cost,
-        favourable=problem.favourable,
     )
 
 

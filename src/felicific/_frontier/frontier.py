@@ -84,14 +84,14 @@ class Frontier:
 
     Examples
     --------
-    >>> from felicific import frontier
+    >>> from felicific import aggregate, frontier
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> roles = {"score": "score", "y": "repaid", "sensitive_features": "sex"}
-    >>> line = frontier(people, happiness="decision", change_cost=0, **roles)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> line = frontier(sums, change_cost=0)
     >>> len(line), line.baseline.gaps.tolist()
     (2, [0.25])
     >>> policy = line.at(gap=0.1)
@@ -461,7 +461,6 @@ class Frontier:
         happiness: HappinessLike | None = None,
         sensitive_features: Any = None,
         loss: LossLike = "error",
-        favourable: Any = None,
         sample_weight: Any = None,
         weight_kind: WeightKind = None,
         cluster: Any = None,
@@ -476,7 +475,7 @@ class Frontier:
             What the model says about these people: probabilities, or predicted labels for label policies.
         X, y : table, and array or column of X
             The people and their labels; X may be left out when nothing looks at it.
-        happiness, sensitive_features, loss, favourable, sample_weight :
+        happiness, sensitive_features, loss, sample_weight :
             As for :func:`felicific.aggregate`.
         weight_kind, cluster, group_proba :
             As for :func:`felicific.audit`.
@@ -493,7 +492,6 @@ class Frontier:
             happiness=happiness,
             sensitive_features=sensitive_features,
             loss=loss,
-            favourable=favourable,
             sample_weight=sample_weight,
             weight_kind=weight_kind,
             cluster=cluster,
@@ -569,7 +567,6 @@ def cell_frontier(
     expected: bool = False,
     out_of_fold: bool = False,
     change_cost: ChangeCost = 0.0,
-    favourable: Any = None,
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
@@ -582,7 +579,6 @@ def cell_frontier(
         return CellPolicy(
             classes=joined.classes,
             decisions=joined.decisions,
-            listed=joined.listed,
             groups=joined.groups,
             measures=joined.measures,
             outcome=point.outcome,
@@ -596,7 +592,8 @@ def cell_frontier(
             unconstrained=Lazy(lambda: free.value.q),
             attributes=joined.attributes,
             unknown=joined.unknown,
-            favourable=favourable,
+            order=joined.order,
+            rising=joined.rising,
             labels=joined.labels,
             explore=explored_in(chances_of(closing.kept, joined.decisions.tolist(), joined.groups))
             if closing.kept
@@ -605,6 +602,7 @@ def cell_frontier(
                 joined.loss_name,
                 joined.baseline_or_none,
                 baseline_given=joined.baseline_given,
+                notes=joined.notes,
                 out_of_fold=out_of_fold,
                 requirements=goals,
                 unconstrained=Lazy(lambda: free.value.outcome),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from felicific._documents import read_number, refused
-from felicific._problem.happiness import Measure, measured
+from felicific._problem.happiness import Measure, measured, positions
 from felicific._problem.requirements import check_width
 from felicific._problem.rows import Goal
 from felicific._problem.unions import named_groups
@@ -222,13 +222,14 @@ def _named(policy: Policy, gap: Mapping[str, float]) -> int:
             f"gap= names {len(gap)} measures, and one is steered.", "Name one: gap={name: number}."
         )
     (name,) = gap
-    names = [measure.name for measure in policy.measures]
-    if name not in names:
+    places = positions(name, policy.measures)
+    if len(places) != 1:
+        names = [measure.name for measure in policy.measures]
         raise ConstraintError(
-            f"gap= names {name!r}, which is no measure of the policy.",
+            f"gap= names {name!r}, which is {f'{len(places)} measures' if places else 'no measure'} of the policy.",
             f"Its measures are {', '.join(map(repr, names))}.",
         )
-    return names.index(name)
+    return places[0]
 
 
 def _only(policy: Policy) -> int:

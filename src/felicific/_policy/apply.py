@@ -262,7 +262,7 @@ class _PolicyOdds(_PolicyDecisions):
 
 
 def proba_columns(policy: Policy) -> dict[str, int]:
-    """Names of the columns of probabilities, and the decision of each: of two the favourable one alone."""
+    """Names of the columns of probabilities, and the decision of each: of two the best one alone."""
     known = policy.decisions.tolist()
     if len(known) == 2:
         return {"proba": policy.best}

@@ -75,6 +75,8 @@ class Basis:
     steered : tuple of str
         Of a policy that holds the controls of a moment (:meth:`felicific.Steering.policy`): what is known of it. Nobody
         measured it, so its outcome holds no numbers.
+    notes : tuple of str
+        What there is to know of it besides, in sentences.
     """
 
     loss_name: str = ""
@@ -88,6 +90,7 @@ class Basis:
     least_loss: float | None = None
     steered: tuple[str, ...] = ()
     baseline_given: bool = False
+    notes: tuple[str, ...] = ()
 
     def reached(self, measures: Sequence[Measure], means: Floats) -> list[str]:
         """What group means make of every requirement that compares people, and who is not compared, in sentences."""
@@ -163,6 +166,7 @@ class Basis:
             "evidence": None if self.evidence is None else self.evidence.to_json(),
             "least_loss": self.least_loss,
             "steered": list(self.steered),
+            "notes": list(self.notes),
         }
 
     @classmethod
@@ -187,15 +191,19 @@ class Basis:
         evidence, least = Evidence.from_json(content["evidence"], shape), content["least_loss"]
         least = None if least is None else read_number(least, "least loss")
         told = (baseline, asked, content["out_of_fold"], others, free, cost, evidence, least)
-        steered = content["steered"]
-        if type(steered) is not list or not all(type(sentence) is str for sentence in steered):
-            raise refused("what is known of its controls is no list of sentences")
-        return cls(content["loss_name"], *told, tuple(steered), content["baseline_given"])
+        steered, notes = content["steered"], content["notes"]
+        for what, sentences in (
+            ("what is known of its controls", steered),
+            ("what there is to know besides", notes),
+        ):
+            if type(sentences) is not list or not all(type(sentence) is str for sentence in sentences):
+                raise refused(f"{what} is no list of sentences")
+        return cls(content["loss_name"], *told, tuple(steered), content["baseline_given"], tuple(notes))
 
 
 #: What is always said of it.
 _PARTS = {"asked", "baseline", "baseline_given", "change_cost", "evidence", "least_loss", "loss_name"} | {
-    *("out_of_fold", "requirements", "steered", "unconstrained")
+    *("notes", "out_of_fold", "requirements", "steered", "unconstrained")
 }
 
 

@@ -149,11 +149,6 @@ class CellPolicy(Policy):
 
         return np.asarray(_look_up([self], len(scores), part_of)[0])
 
-    @property
-    def _rising(self) -> bool:
-        """Whether better decisions go with higher scores of the last class."""
-        return self.favourable is None or bool(self.favourable == self.classes[-1])
-
     def sure_of(self, scores: Array, group: Entries | None) -> int | None:
         """By the table; probabilities that are none, and groups that are not known.
 
@@ -412,11 +407,9 @@ class CellPolicy(Policy):
             if (self.q[:, :, one.chance.decision][held] < one.chance.at_least - JUST).any():
                 raise refused("somebody does not keep the chance that everybody is to keep")
         if self.listed and self.signal.climbs(k):
-            above = (self.q.cumsum(axis=2)[:, :, :-1] * (1 if self._rising else -1))[:, ::-1]
+            above = (self.q.cumsum(axis=2)[:, :, :-1] * (1 if self.rising else -1))[:, ::-1]
             if (np.diff(above, axis=1) < -1e-9).any():
-                raise refused(
-                    "a better decision becomes less likely where the score of the favourable label rises"
-                )
+                raise refused("a better decision becomes less likely where the score says that it should not")
         for chain, decision in [] if self.listed else self.signal.chains(k):
             if (np.diff(self.q[:, chain.start : chain.stop, decision], axis=1) < -1e-9).any():
                 raise refused("a probability falls where the score rises")
@@ -447,12 +440,9 @@ def solve_cells(
     sees_group: bool,
     salt: str,
     change_cost: ChangeCost = 0.0,
-    favourable: Any = None,
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some aggregates."""
     cost = resolved(joined, change_cost)
-    if favourable is None and joined.rising is False:  # sums know which way decisions get better, and no more
-        favourable = joined.classes.tolist()[0]
     solution, free = solve_beside_free(joined, requirements, sees_group=sees_group, change_cost=cost)
     decisions, chances = (
         joined.decisions.tolist(),
@@ -466,7 +456,6 @@ def solve_cells(
     return CellPolicy(
         classes=joined.classes,
         decisions=joined.decisions,
-        listed=joined.listed,
         groups=joined.groups,
         signal=joined.signal,
         q=solution.q,
@@ -479,7 +468,8 @@ def solve_cells(
         sees_group=sees_group,
         attributes=joined.attributes,
         unknown=joined.unknown,
-        favourable=favourable,
+        order=joined.order,
+        rising=joined.rising,
         explore=explored_in(chances, losses),
         basis=Basis(
             joined.loss_name,
@@ -491,6 +481,7 @@ def solve_cells(
             change_cost=cost,
             evidence=Evidence.of(joined, solution.q),
             least_loss=joined.least_of(solution.q),
+            notes=joined.notes,
         ),
         labels=joined.labels,
     )

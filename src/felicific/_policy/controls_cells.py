@@ -23,6 +23,7 @@ from felicific._policy.aims import check_steered
 from felicific._policy.basis import unmeasured
 from felicific._policy.controls import Control, Controls, Seen
 from felicific._policy.lottery import uniforms
+from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness, HappinessLike, resolve_happiness
 from felicific._problem.problem import Problem
 from felicific._problem.unions import named_groups
@@ -193,13 +194,15 @@ def _function(policy: CellPolicy, j: int, happiness: HappinessLike | None) -> Ha
     """The function of the measure that is steered."""
     measure = policy.measures[j]
     check_steered(measure, looks_at_y=False)
+    if happiness is None and measure.family in CRITERIA:
+        happiness = measure.family  # so named by felicific; whoever names one has it by that name
     if happiness is None:
         raise HappinessError(
             f"A policy of kind {policy.kind!r} remembers the name {measure.name!r} of its happiness, and not what it "
             "is.",
             "Pass happiness= as it was fitted.",
         )
-    given = resolve_happiness(happiness, policy.classes.tolist(), policy.favourable)
+    given = resolve_happiness(happiness, policy.classes.tolist(), order=policy.order)
     found = next((part for part in given if part.name == measure.name), None)
     if found is None:
         named = ", ".join(repr(str(part.name)) for part in given)

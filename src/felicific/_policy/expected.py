@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._problem.criteria import CRITERIA
 from felicific._problem.rows import Goal
 from felicific._problem.unions import named_groups
 from felicific._program.evidence import Evidence
@@ -128,7 +127,7 @@ def gaps_in_words(policy: Policy, gaps: Mapping[str, float], digits: int = 6) ->
     each = [_about(policy, j, gaps[policy.measures[j].name], digits) for j in largest.values()]
     if len(each) == 1:
         return each[0]
-    titles = [name.replace("_", " ") if name in CRITERIA else name for name in largest]
+    titles = [policy.measures[j].title for j in largest.values()]
     return ", ".join(f"{text} of {title!r}" for title, text in zip(titles, each, strict=True))
 
 

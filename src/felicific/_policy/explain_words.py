@@ -54,7 +54,7 @@ class Words:
         """All of them; ``baseline_given`` if somebody named the baseline, ``keyed`` if who the person is."""
         return [
             *self._decided(baseline_given),
-            *self._favourable(baseline_words(baseline_given)),
+            *self._best(baseline_words(baseline_given)),
             *self.grounds.words,
             *self._cuts(),
             *self._draw(keyed),
@@ -87,14 +87,14 @@ class Words:
             ]
         return [first, f"{now}{ending}.", *rounded]
 
-    def _favourable(self, reference: Reference) -> list[str]:
+    def _best(self, reference: Reference) -> list[str]:
         """Whether the person gains or loses compared with the baseline."""
         best = self.policy.best
         chance, before = float(self.own[best]), float(self.now == best)
         if self.now is None or abs(chance - before) <= ALIKE:
             return []
         how = "gains" if chance > before else "loses"
-        what = f"the favourable decision {self.policy.decisions.tolist()[best]!r}"
+        what = f"the best decision {self.policy.decisions.tolist()[best]!r}"
         return [
             f"Compared with {reference.of('decision')} this person {how}: {what} has probability {percent(chance)} "
             f"here, and {percent(before)} {reference.name}."

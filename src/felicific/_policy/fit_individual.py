@@ -15,6 +15,7 @@ from felicific._policy.basis import Basis
 from felicific._policy.calibration import Calibration, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
 from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, refuse_large, worst_cost
+from felicific._problem.change import out_of_order
 from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
 from felicific._program.change_cost import ChangeCost
@@ -228,6 +229,7 @@ def make_policy(
     calibration: Calibration,
     salt: str,
     labels: KnownLabels | None = None,
+    notes: tuple[str, ...] = (),
 ) -> IndividualPolicy:
     """The policy of a mixture that was found."""
     evidence = generated.evidence
@@ -238,7 +240,6 @@ def make_policy(
     return IndividualPolicy(
         classes=problem.labels,
         decisions=problem.decisions,
-        listed=problem.listed,
         groups=crowd.groups,
         measures=crowd.measures,
         outcome=generated.outcome,
@@ -251,7 +252,8 @@ def make_policy(
         problem=problem,
         attributes=crowd.attributes,
         unknown=crowd.unknown,
-        favourable=problem.favourable,
+        order=problem.order,
+        rising=problem.rising,
         explore=generated.explored,
         basis=Basis(
             problem.loss.name,
@@ -262,6 +264,7 @@ def make_policy(
             unconstrained=Lazy.of(generated.unconstrained),
             change_cost=crowd.change_cost,
             evidence=evidence,
+            notes=notes,
         ),
         labels=labels,
         search=search_of(generated, [measure.name for measure in crowd.measures]),
@@ -277,7 +280,11 @@ def _policy(
     labels: KnownLabels | None = None,
 ) -> IndividualPolicy:
     generated = generate(by_price(ground), problem.requirements)
-    return make_policy(problem, ground.crowd, generated, calibration, salt, labels)
+    weight, every = ground.crowd.weight, ground.plug_in
+    worth = np.einsum("n,nkzj->kj", weight, every.value) / np.einsum("n,nzj->j", weight, every.among)
+    worth = worth + ground.crowd.origin
+    notes = out_of_order(problem.measures, worth, problem.decisions.tolist(), problem.choices.order)
+    return make_policy(problem, ground.crowd, generated, calibration, salt, labels, notes)
 
 
 def _scores(people: People) -> Floats:

@@ -340,8 +340,8 @@ class IndividualPolicy(Policy):
                 Loss.of(loss, decisions, common["classes"]),
                 sees_group=common["sees_group"],
                 closed=tuple(measure.name for measure in common["measures"] if not measure.aside),
-                favourable=common["favourable"] if "decisions" in common else None,
-                listed="decisions" in common,
+                order=common.get("order", ()),
+                rising=common.get("rising"),
             ),
             search=_read_search(content["search"]),
             slopes=Slopes.from_json(content.get("slopes"), (len(common["groups"]), len(common["measures"]))),
@@ -377,11 +377,12 @@ class IndividualPolicy(Policy):
             check_classes(happiness, self.decisions.tolist(), self.problem.labels.tolist())
 
 
-def _asked_about(common: dict[str, Any]) -> tuple[list[Any], Any, list[Any] | None]:
-    """Decisions, the favourable class and labels that happiness is read for."""
+def _asked_about(common: dict[str, Any]) -> tuple[list[Any], list[Any] | None, tuple[Any, ...]]:
+    """Decisions, labels and the order that happiness is read for."""
+    labels = common["classes"].tolist()
     if "decisions" not in common:
-        return common["classes"].tolist(), None, None
-    return common["decisions"].tolist(), common["favourable"], common["classes"].tolist()
+        return labels, None, common.get("order", ())
+    return common["decisions"].tolist(), labels, ()
 
 
 def _read_search(content: Any) -> Search:

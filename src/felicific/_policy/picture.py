@@ -67,7 +67,7 @@ def _of_means(policy: Policy) -> Picture | None:
     marks = "dot: this policy" if baseline is None else "diamond: the baseline, dot: this policy"
     names = [short(str(policy.groups[z]), LETTERS) for z in shown]
     drawn = lanes(names, before, after, lambda number: measure.cell(number, 4))
-    return Picture(f"Mean {short(measure.title)!r}{unit}{some}; {marks}", drawn, len(names) + 2)
+    return Picture(f"Mean {short(measure.title)!r}{unit}{some}; {marks}", drawn, len(names) + 3)
 
 
 def _measure(policy: Policy) -> int:

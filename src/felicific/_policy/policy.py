@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from felicific._documents import (
-    ORDER,
     check_distinct,
     check_means,
     check_shape,
@@ -30,6 +29,7 @@ from felicific._documents import (
     read_values,
     refused,
     write_classes,
+    write_decisions,
     write_document,
 )
 from felicific._files import write_whole
@@ -67,7 +67,7 @@ from felicific._problem.change import (
     baseline_words,
     three_points,
 )
-from felicific._problem.decisions import positions
+from felicific._problem.decisions import label_positions
 from felicific._problem.exploration import Explored
 from felicific._problem.happiness import (
     HappinessLike,
@@ -179,22 +179,23 @@ class Policy(Displayed, ABC):
         What those are called whose group is missing, where that was allowed.
     labels : KnownLabels, or None
         Who has a label, where some are missing.
-    favourable : class, or None
-        The favourable class, where it was said; else it is the last. Of listed decisions the last is the favourable
-        one, and this is a label.
+    order : tuple
+        The decisions from the worst to the best for the person, where they stand in another order.
+    rising : bool, or None
+        Where decisions are others than the classes: whether better ones go with higher scores of the last class.
     explore : tuple of Explored
         Chances that people keep, see :class:`felicific.Exploration`.
 
     Examples
     --------
-    >>> from felicific import Policy, solve
+    >>> from felicific import Policy, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap=0.0, random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> policy = solve(sums, gap=0.0, random_state=0)
     >>> policy.probabilities([0.6, 0.6], group=["f", "m"]).tolist()  # probability of 0 and of 1
     [[0.0, 1.0], [1.0, 0.0]]
     >>> policy.apply({"id": ["a", "b"], "sex": ["f", "m"], "score": [0.6, 0.6]},
@@ -217,10 +218,10 @@ class Policy(Displayed, ABC):
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
     labels: KnownLabels | None = None
-    favourable: Any = None
+    order: tuple[Any, ...] = ()
+    rising: bool | None = None
     explore: tuple[Explored, ...] = ()
     decisions: Array = field(default_factory=_no_decisions)
-    listed: bool = False
 
     _whole: ClassVar[str] = "sentences() says all of it."
 
@@ -298,16 +299,23 @@ class Policy(Displayed, ABC):
 
     @property
     def best(self) -> int:
-        """Position of the favourable decision."""
-        last = len(self.decisions) - 1
-        return (
-            last if self.favourable is None or self.listed else self.decisions.tolist().index(self.favourable)
-        )
+        """Position of the best decision."""
+        return self.decisions.tolist().index(self.order[-1]) if self.order else len(self.decisions) - 1
+
+    @property
+    def listed(self) -> bool:
+        """Whether its decisions are others than the classes, listed from the worst to the best."""
+        return self.rising is not None
+
+    @property
+    def decisions_given(self) -> list[Any] | None:
+        """Its decisions from the worst to the best, as a user lists them; None for the classes in their order."""
+        return list(self.order) or (self.decisions.tolist() if self.listed else None)
 
     @property
     def label_decisions(self) -> Codes:
         """Position of every label among the decisions; -1 where it is none."""
-        return positions(self.classes, self.decisions)
+        return label_positions(self.classes, self.decisions)
 
     @property
     @abstractmethod
@@ -499,10 +507,11 @@ class Policy(Displayed, ABC):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex",
-        ...                happiness="statistical_parity", gap=0.0, random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex",
+        ...                  happiness="statistical_parity")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> [round(list(policy.expected_gaps(n).values())[0], 2) for n in (100, 1_000, 100_000)]
         [0.11, 0.08, 0.08]
         """
@@ -630,7 +639,7 @@ class Policy(Displayed, ABC):
         column : str
             How the column of decisions is called.
         with_proba : bool, default=False
-            Whether to add the chance that everybody had: of two classes a column ``probabilities``, of the favourable
+            Whether to add the chance that everybody had: of two classes a column ``probabilities``, of the best
             decision; of more, a column ``proba_<class>`` of each.
         """
         if score is None and predicted is None:
@@ -705,10 +714,10 @@ class Policy(Displayed, ABC):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
-        ...                random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> steering = policy.steer(happiness="decision")
         >>> steering.decide([0.2, 0.6, 0.7], ["f", "f", "m"], ["a", "b", "c"]).tolist()
         [0, 1, 1]
@@ -762,14 +771,14 @@ class Policy(Displayed, ABC):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {
         ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
         ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
         ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
         ... }
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-        ...                gap=0.0, random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> why = policy.explain(0.6, "m", key="anna")
         >>> why.decision, why.baseline, why.otherwise
         (0, 1, {'f': {0: 0.0, 1: 1.0}})
@@ -828,10 +837,10 @@ class Policy(Displayed, ABC):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {"score": [0.2, 0.7, 0.6, 0.4], "sex": ["f", "m"] * 2, "repaid": [0, 1, 1, 0]}
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
-        ...                random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> text = policy.to_sql("postgres", score="score", sensitive_features="sex", key="id")
         >>> text.splitlines()[0], text.splitlines()[-1], '"sex" COLLATE "C" = ' in text
         ('CASE', 'END', True)
@@ -906,7 +915,7 @@ class Policy(Displayed, ABC):
         found += [*cost, outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, whom)
         doubts = [] if self.labels is None else self.labels.cautions()
-        return found + remarks + doubts + too_few(self)
+        return found + remarks + [*self.basis.notes] + doubts + too_few(self)
 
     def _explored(self) -> list[str]:
         """Who is explored, and what that costs."""
@@ -978,7 +987,7 @@ class Policy(Displayed, ABC):
     def _everything(self) -> dict[str, Any]:
         return {
             "classes": write_classes(self.classes),
-            **({"decisions": write_classes(self.decisions), "order": ORDER} if self.listed else {}),
+            **write_decisions(self.decisions, self.order, self.rising),
             "groups": plain(list(self.groups), "group"),
             "measures": [asdict(measure) for measure in self.measures],
             **write_outcome(self.outcome),
@@ -991,7 +1000,6 @@ class Policy(Displayed, ABC):
             "attributes": list(self.attributes),
             "unknown": self.unknown,
             "labels": None if self.labels is None else self.labels.to_json(),
-            "favourable": None if self.favourable is None else plain([self.favourable], "class")[0],
             "explore": [one.to_json() for one in self.explore],
             **self._content(),
         }
@@ -1099,13 +1107,6 @@ def _sentence(parts: list[str]) -> str:
     return joined[:1].upper() + joined[1:]
 
 
-def _read_favourable(value: Any, classes: Array) -> Any:
-    """A class; None where it is the last."""
-    if value is not None and not any(type(one) is type(value) and one == value for one in classes.tolist()):
-        raise refused(f"its favourable decision {value!r} is none of its classes")
-    return value
-
-
 def _common(content: dict[str, Any]) -> dict[str, Any]:
     """What every kind of policy has."""
     measures = content["measures"]
@@ -1123,9 +1124,8 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     explore = content.get("explore", [])
     if not isinstance(explore, list):
         raise refused("the chances that people keep are no list")
-    decisions = read_decisions(content, classes)
-    listed: dict[str, Any] = {} if decisions is None else {"decisions": decisions, "listed": True}
-    return listed | {
+    decided = read_decisions(content, classes)
+    return decided | {
         "classes": classes,
         "groups": groups,
         "measures": read,
@@ -1146,9 +1146,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "attributes": read_attributes(content.get("attributes", [])),
         "unknown": content.get("unknown"),
         "labels": KnownLabels.from_json(content.get("labels"), groups),
-        "favourable": _read_favourable(content.get("favourable"), classes),
         "explore": tuple(
-            Explored.from_json(one, len(classes if decisions is None else decisions), len(groups))
-            for one in explore
+            Explored.from_json(one, len(decided.get("decisions", classes)), len(groups)) for one in explore
         ),
     }

@@ -69,13 +69,13 @@ class Steering(Displayed):
     Examples
     --------
     >>> import numpy as np
-    >>> from felicific import solve
+    >>> from felicific import aggregate, solve
     >>> rng = np.random.default_rng(0)
     >>> sex, score = rng.choice(["f", "m"], 4_000), rng.random(4_000).round(2)
     >>> repaid = (rng.random(4_000) < score).astype(int)
     >>> seen = {"sex": sex[:1_000], "score": score[:1_000], "repaid": repaid[:1_000]}
-    >>> policy = solve(seen, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
-    ...                random_state=0)
+    >>> sums = aggregate(seen, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> policy = solve(sums, gap=0.0, random_state=0)
     >>> sex, score = sex[1_000:], score[1_000:]
     >>> score = score * np.where(sex == "f", 0.8, 1.0)  # the scores of one group fall
     >>> fixed = policy.decide(score, sex, np.arange(3_000))
@@ -181,10 +181,10 @@ class Steering(Displayed):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
-        ...                random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> here, there = (policy.steer(happiness="decision") for _ in range(2))
         >>> _ = there.decide([0.6, 0.6], ["f", "m"], ["a", "b"])
         >>> here.hear([there])
@@ -329,10 +329,10 @@ class Steering(Displayed):
 
         Examples
         --------
-        >>> from felicific import solve
+        >>> from felicific import aggregate, solve
         >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
-        >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
-        ...                random_state=0)
+        >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+        >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> steering = policy.steer(happiness="decision")
         >>> _ = steering.decide([0.6, 0.6], ["f", "m"], ["a", "b"])
         >>> now = steering.policy()

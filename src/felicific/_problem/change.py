@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from felicific._problem.happiness import Measure, fractions_of
+from felicific._problem.criteria import CRITERIA
+from felicific._problem.happiness import Measure, fractions_of, measured
 from felicific._problem.loss import loss_text, loss_words
 from felicific._typing import Floats
 
@@ -297,3 +298,24 @@ def few_counted(
             f"a floor of '{share.name}' at its baseline beside what is asked of {measure.name!r}."
         )
     return sentences
+
+
+def out_of_order(
+    measures: Sequence[Measure], means: Floats, decisions: Sequence[Any], order: Sequence[Any]
+) -> tuple[str, ...]:
+    """A note where people have less of the one measure by the last decision than by the first; means are by decision.
+
+    Of a criterion, and of what looks at the label, that says nothing of what people want.
+    """
+    own = measured(measures)
+    one = measures[own[0]] if len(own) == 1 else None
+    if one is None or one.looks_at_y or one.over or not one.wanted or one.family in CRITERIA:
+        return ()
+    worst, best = (float(means[list(decisions).index(order[end]), own[0]]) for end in (0, -1))
+    if best >= worst - ROUNDING * abs(worst):
+        return ()
+    each = f"{one.quantity(best)} by {order[-1]!r}, {one.quantity(worst)} by {order[0]!r}"
+    return (
+        f"People have less of {one.name!r} by the decision that counts as the best than by the worst ({each} on "
+        "average): decisions= lists the worst for the person first.",
+    )

@@ -13,15 +13,20 @@ from felicific.exceptions import HappinessError
 
 
 @dataclass(frozen=True)
-class Selected:
-    """1 when the decision is ``choice``; ``wanted`` when that is the one that people hope for."""
+class Decided:
+    """1 when one of these is decided; ``wanted`` when that is what people hope for."""
 
-    choice: Any
+    decisions: tuple[Any, ...]
     wanted: bool = True
 
-    def __call__(self, decision: Any) -> float:
-        """One number for everybody."""
-        return float(decision == self.choice)
+    def __call__(self, decision: Any) -> bool:
+        """One answer for everybody."""
+        return decision in self.decisions
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"decided {' or '.join(map(repr, self.decisions))}"
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,11 @@ class Correct:
         """True or False per person."""
         return (y == decision) == self.wanted
 
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"decided {'as' if self.wanted else 'other than'} the true label"
+
 
 @dataclass(frozen=True)
 class Labelled:
@@ -41,125 +51,141 @@ class Labelled:
 
     label: Any
     same: bool = True
+    wanted: ClassVar[bool] = False
 
     def __call__(self, y: Any) -> Any:
         """True or False per person."""
         return (y == self.label) == self.same
 
-
-@dataclass(frozen=True)
-class OrBetter:
-    """1 when the decision is ``choices[0]`` or a better one; they are listed from there to the best."""
-
-    choices: tuple[Any, ...]
-    wanted: ClassVar[bool] = True
-
-    def __call__(self, decision: Any) -> float:
-        """One number for everybody."""
-        return float(decision in self.choices)
-
-
-@dataclass(frozen=True)
-class Taken:
-    """Counts the people about whom ``choice`` is decided (``same``), or something else, which nobody hopes for."""
-
-    choice: Any
-    same: bool = True
-    wanted: ClassVar[bool] = False
-
-    def __call__(self, decision: Any) -> bool:
-        """True or False for everybody."""
-        return bool((decision == self.choice) == self.same)
+    @property
+    def text(self) -> str:
+        """In words."""
+        return f"{'' if self.same else 'not '}labelled {self.label!r}"
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """Which decisions are counted, among whom.
+    """Which decisions are counted, among whom, and how that is called.
 
-    ``decided``: "each" decision, each "or better" but the first, the "favourable" one, any "other" one, the person's
-    own "label", any but that ("mistaken"); or who is "truly favourable", or "truly other", whatever is decided.
-    ``among``: "everyone", the people of "each label", of the "favourable" label, of the "other" labels; or those who
-    are "decided favourable", or "decided other".
-    ``words``: what is measured, for a reader of a report.
-    ``also``: other names for it; whichever a user writes is the one that is shown.
+    ``name``: its own name.
+    ``decided``: "each" decision (of two the best alone), each "or better" but the worst, the "positive" one, any
+    "other" one, the person's own "label", any but that ("mistaken"); or who is "truly positive", or "truly other",
+    whatever is decided.
+    ``among``: "everyone", the people of "each label", of the "positive" label, of the "other" labels; or those who
+    are "decided positive", or "decided other".
+    ``measures``: what is measured, by name; where decisions are more than two, "each" of them is a measure.
+    ``words``: what is measured, for a reader.
+    ``also``: other names for it.
     """
 
+    name: str
     decided: str
     among: str
+    measures: tuple[str, ...]
     words: str
     also: tuple[str, ...] = ()
 
 
-#: The table: a row is a criterion, its words and its other names included.
-ROWS: Mapping[str, Criterion] = {
-    "statistical_parity": Criterion(
+#: The table: a row is a criterion, its names, its words and the names of its measures included.
+ROWS: tuple[Criterion, ...] = (
+    Criterion(
+        "statistical_parity",
         "each",
         "everyone",
-        "the share of people who get each decision",
-        also=("demographic_parity", "selection_rate_parity"),
+        ("selection rate",),
+        "the share of people who get the best decision; of more than two, each decision",
+        also=("demographic_parity", "selection_rate_parity", "selection_rate"),
     ),
-    "distributional_parity": Criterion(
+    Criterion(
+        "distributional_parity",
         "or better",
         "everyone",
+        ("selection rate",),
         "the share of people who get each decision or a better one",
     ),
-    "overall_accuracy": Criterion(
+    Criterion(
+        "overall_accuracy",
         "label",
         "everyone",
+        ("accuracy",),
         "the share of people whose decision is their true label",
-        also=("accuracy_parity",),
+        also=("accuracy_parity", "accuracy"),
     ),
-    "error_rate_parity": Criterion(
-        "mistaken", "everyone", "the share of people whose decision is not their true label"
+    Criterion(
+        "error_rate_parity",
+        "mistaken",
+        "everyone",
+        ("error rate",),
+        "the share of people whose decision is not their true label",
+        also=("error_rate",),
     ),
-    "equalized_odds": Criterion(
-        "each", "each label", "the share of people with each true label who get each decision"
+    Criterion(
+        "equalized_odds",
+        "each",
+        "each label",
+        ("true positive rate", "false positive rate"),
+        "the share with each true label who get the positive decision; of more than two, each decision",
     ),
-    "equal_opportunity": Criterion(
-        "favourable",
-        "favourable",
-        "the share who are decided favourably among those whose true label is the favourable one",
-        also=("true_positive_rate_parity",),
+    Criterion(
+        "equal_opportunity",
+        "positive",
+        "positive",
+        ("true positive rate",),
+        "the share who get the positive decision among those whose true label is the positive one",
+        also=("true_positive_rate_parity", "true_positive_rate", "tpr"),
     ),
-    "false_negative_rate_parity": Criterion(
+    Criterion(
+        "false_negative_rate_parity",
         "other",
-        "favourable",
-        "the share who are not decided favourably among those whose true label is the favourable one",
+        "positive",
+        ("false negative rate",),
+        "the share who get another decision among those whose true label is the positive one",
+        also=("false_negative_rate", "fnr"),
     ),
-    "predictive_equality": Criterion(
-        "favourable",
+    Criterion(
+        "predictive_equality",
+        "positive",
         "other",
-        "the share who are decided favourably among those whose true label is another one",
-        also=("false_positive_rate_parity",),
+        ("false positive rate",),
+        "the share who get the positive decision among those whose true label is another one",
+        also=("false_positive_rate_parity", "false_positive_rate", "fpr"),
     ),
-    "true_negative_rate_parity": Criterion(
+    Criterion(
+        "true_negative_rate_parity",
         "other",
         "other",
-        "the share who are not decided favourably among those whose true label is another one",
+        ("true negative rate",),
+        "the share who get another decision among those whose true label is another one",
+        also=("true_negative_rate", "tnr"),
     ),
-    "precision_parity": Criterion(
-        "truly favourable",
-        "decided favourable",
-        "the share whose true label is the favourable one among those who are decided favourably",
-        also=("predictive_parity",),
+    Criterion(
+        "precision_parity",
+        "truly positive",
+        "decided positive",
+        ("precision",),
+        "the share whose true label is the positive one among those who get the positive decision",
+        also=("predictive_parity", "precision", "positive_predictive_value", "ppv"),
     ),
-    "negative_predictive_parity": Criterion(
+    Criterion(
+        "negative_predictive_parity",
         "truly other",
         "decided other",
-        "the share whose true label is another one among those who are not decided favourably",
+        ("negative predictive value",),
+        "the share whose true label is another one among those who get another decision",
+        also=("negative_predictive_value", "npv"),
     ),
-}
+)
 
-#: Every criterion by each of its names.
+#: Every criterion by each of its names; the first row by the name of its measure, as that is printed.
 CRITERIA: Mapping[str, Criterion] = {
-    name: criterion for own, criterion in ROWS.items() for name in (own, *criterion.also)
-}
+    row.measures[0]: row for row in reversed(ROWS) if len(row.measures) == 1
+} | {name: row for row in ROWS for name in (row.name, *row.also)}
 
 
 class CriterionPart(NamedTuple):
-    """One measure of a criterion: what follows its name, the function, and who is counted."""
+    """One measure of a criterion: its name, the function, and who is counted."""
 
-    suffix: str
+    name: str
     function: Callable[..., Any]
     among: Callable[..., Any] | None
 
@@ -171,33 +197,42 @@ class Choices:
     Attributes
     ----------
     decisions, labels : list
-        Decisions that are listed come from the worst to the best.
-    best : decision
-        The favourable decision: the last of those that are listed.
-    good : label
-        The favourable label.
+        Decisions that are not the labels come from the worst to the best.
+    order : list
+        The decisions from the worst to the best for the person.
     listed : bool
-        Whether the decisions are listed, and not just the labels.
+        Whether decisions are others than the labels.
     """
 
     decisions: list[Any]
     labels: list[Any]
-    best: Any
-    good: Any
+    order: list[Any]
     listed: bool = False
 
     @classmethod
     def of(
-        cls, decisions: Sequence[Any], favourable: Any = None, labels: Sequence[Any] | None = None
+        cls, decisions: Sequence[Any], labels: Sequence[Any] | None = None, order: Sequence[Any] = ()
     ) -> Choices:
-        """The favourable class is the last one unless said; of listed decisions it is a label."""
+        """Decisions in their order, or in another one; the labels are the decisions unless they are given."""
         options = list(decisions)
-        if labels is None:
-            best = resolve_favourable(favourable, options)
-            return cls(options, options, best, best)
-        truths = list(labels)
-        good = resolve_favourable(favourable, truths, "label") if truths else None
-        return cls(options, truths, options[-1], good, listed=True)
+        return cls(
+            options, options if labels is None else list(labels), list(order) or options, labels is not None
+        )
+
+    @property
+    def good(self) -> Any:
+        """The positive label: the last, as in scikit-learn."""
+        return self.labels[-1] if self.labels else None
+
+    @property
+    def best(self) -> Any:
+        """The best decision."""
+        return self.order[-1]
+
+    @property
+    def positive(self) -> Any:
+        """The decision that true and false positives speak of: the positive label, or the best of other decisions."""
+        return self.best if self.listed else self.good
 
     @property
     def within_labels(self) -> bool:
@@ -207,61 +242,44 @@ class Choices:
 
 def criterion_parts(name: str, choices: Choices) -> list[CriterionPart]:
     """The measures of a criterion, for these decisions and labels."""
-    criterion = CRITERIA[name]
-    best, good = choices.best, choices.good
-    if criterion.decided in ("label", "mistaken") and not choices.within_labels:
+    row, decisions, labels = CRITERIA[name], choices.decisions, choices.labels
+    if row.decided in ("label", "mistaken") and not choices.within_labels:
         raise HappinessError(
             f"The criterion {name!r} compares decisions with labels, and not every decision is one: "
-            f"{', '.join(map(repr, choices.decisions))} are decided, and "
-            f"{', '.join(map(repr, choices.labels)) or 'numbers'} are true.",
+            f"{', '.join(map(repr, decisions))} are decided, and "
+            f"{', '.join(map(repr, labels)) or 'numbers'} are true.",
             "Say what a right decision is worth, as a happiness of decision and y; or use 'equal_opportunity'.",
         )
+    two = len(decisions) == 2
+    if two and len(labels) == 2 and len(row.measures) > 1:
+        return [part for measure in row.measures for part in criterion_parts(measure, choices)]
+    best, positive, good = choices.best, choices.positive, choices.good
+    others = tuple(one for one in decisions if one != positive)
+    each: list[tuple[str, Callable[..., Any]]] = [
+        (f"share decided {one!r}", Decided((one,), one == best)) for one in choices.order
+    ]
+    better = [choices.order[t:] for t in range(1, len(decisions))]
     decided: dict[str, list[tuple[str, Callable[..., Any]]]] = {
-        "each": [(f"decision={choice!r}", Selected(choice, choice == best)) for choice in choices.decisions],
-        "or better": [] if criterion.decided != "or better" else _or_better(name, choices),
-        "favourable": [("", Selected(best))],
-        "other": [("", Taken(best, same=False))],
+        "each": each[-1:] if two else each,
+        "or better": [(f"share decided {ones[0]!r} or better", Decided(tuple(ones))) for ones in better],
+        "positive": [("", Decided((positive,), positive == best))],
+        "other": [("", Decided(others, positive != best))],
         "label": [("", Correct())],
         "mistaken": [("", Correct(wanted=False))],
-        "truly favourable": [("", Labelled(good))],
+        "truly positive": [("", Labelled(good))],
         "truly other": [("", Labelled(good, same=False))],
     }
     among: dict[str, list[tuple[str, Callable[..., Any] | None]]] = {
         "everyone": [("", None)],
-        "each label": [(f"label={label!r}", Labelled(label)) for label in choices.labels],
-        "favourable": [("", Labelled(good))],
+        "each label": [(f" among those labelled {label!r}", Labelled(label)) for label in labels],
+        "positive": [("", Labelled(good))],
         "other": [("", Labelled(good, same=False))],
-        "decided favourable": [("", Taken(best))],
-        "decided other": [("", Taken(best, same=False))],
+        "decided positive": [("", Decided((positive,)))],
+        "decided other": [("", Decided(others))],
     }
-    parts = []
-    for who, counted in among[criterion.among]:
-        for what, function in decided[criterion.decided]:
-            inside = ", ".join(text for text in (what, who) if text)
-            parts.append(CriterionPart(f"({inside})" if inside else "", function, counted))
-    return parts
-
-
-def _or_better(name: str, choices: Choices) -> list[tuple[str, Callable[..., Any]]]:
-    """Every decision but the worst, with those that are better; of two classes one is better than the other."""
-    order = choices.decisions
-    if not choices.listed:
-        if len(order) > 2:
-            raise HappinessError(
-                f"The criterion {name!r} needs an order of the decisions, and {order} are classes.",
-                "List them from the worst to the best for the person in decisions=; or use 'statistical_parity'.",
-            )
-        order = [next(one for one in order if one != choices.best), choices.best]
-    return [(f"decision={one!r} or better", OrBetter(tuple(order[t:]))) for t, one in enumerate(order) if t]
-
-
-def resolve_favourable(favourable: Any, decisions: Sequence[Any], what: str = "decision") -> Any:
-    """Return the favourable decision: the last one unless said."""
-    if favourable is None:
-        return decisions[-1]
-    if favourable not in decisions:
-        raise HappinessError(
-            f"The favourable {what} {favourable!r} is not among the classes {list(decisions)}.",
-            "Name one of them, or leave `favourable` out.",
-        )
-    return decisions[list(decisions).index(favourable)]
+    parts = [
+        CriterionPart(what + who, function, counted)
+        for who, counted in among[row.among]
+        for what, function in decided[row.decided]
+    ]
+    return [parts[0]._replace(name=row.measures[0])] if len(parts) == 1 else parts

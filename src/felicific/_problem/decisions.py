@@ -47,7 +47,7 @@ def as_decisions(decisions: Iterable[Any]) -> Array:
 LISTED = "List what may be decided in decisions=, from the worst to the best for the person: refuse, approve."
 
 
-def positions(labels: Array, decisions: Array) -> Array:
+def label_positions(labels: Array, decisions: Array) -> Array:
     """Position of every label among the decisions; -1 where it is none."""
     listed = decisions.tolist()
     return np.array(

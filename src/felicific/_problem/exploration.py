@@ -32,7 +32,7 @@ class Exploration(Requirement):
     at_least : number
         The chance, between 0 and 1.
     decision : class, optional
-        Of which decision; by default the favourable one. Where only aggregates are known, the last class.
+        Of which decision; by default the best one.
     groups : sequence, optional
         Who keeps it; by default everybody. Only for a policy that sees the group.
     scores : (low, high), optional
@@ -48,14 +48,14 @@ class Exploration(Requirement):
 
     Examples
     --------
-    >>> from felicific import Exploration, solve
+    >>> from felicific import Exploration, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap={}, constraints=[Exploration(at_least=0.1)], random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> policy = solve(sums, gap={}, constraints=[Exploration(at_least=0.1)], random_state=0)
     >>> policy.probabilities([0.1, 0.9], group=["f", "m"])[:, 1].round(9).tolist()
     [0.1, 1.0]
     >>> round(policy.loss, 9), policy.prices
@@ -97,7 +97,7 @@ class Exploration(Requirement):
             object.__setattr__(self, "scores", (ends[0], ends[1]))
 
     def named(self, choices: Choices) -> Exploration:
-        """Of the favourable decision, unless another is said."""
+        """Of the best decision, unless another is named."""
         best = choices.best if self.decision is None else self.decision
         return replace(self, decision=choices.decisions[self._position(best, choices.decisions)])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import permutations
@@ -17,13 +16,11 @@ import numpy as np
 from felicific._documents import check_shape, plain, read_numbers, refused
 from felicific._problem.criteria import (
     CRITERIA,
+    ROWS,
     Choices,
     Correct,
-    CriterionPart,
+    Decided,
     Labelled,
-    OrBetter,
-    Selected,
-    Taken,
     criterion_parts,
 )
 from felicific._problem.expressions import GRAMMAR, Expression, is_name
@@ -94,7 +91,7 @@ SHARE = (0.0, 1.0)
 def is_rate(function: Any) -> bool:
     """Whether a function can return nothing but 0 and 1, by what it is."""
     test = isinstance(function, Expression) and function.is_test
-    return test or isinstance(function, Selected | OrBetter | Correct | Labelled | Taken | Loses)
+    return test or isinstance(function, Decided | Correct | Labelled | Loses)
 
 
 #: What the measure is called that counts who gets less than from the baseline's decision, of anything; or, followed
@@ -103,17 +100,6 @@ LOSES = "loses"
 
 #: Units that stand before the number.
 CURRENCIES = "$€£¥₹"
-
-
-#: Text in quotes, with what is said after them.
-_QUOTED = re.compile(r"^(['\"])(.*)\1", re.DOTALL)
-
-#: What a measure of a criterion is called after the criterion's own name.
-_PART = re.compile(r"\(decision=(.+?)(?:, label=(.+))?\)", re.DOTALL)
-
-
-#: A text in quotation marks, as Python writes it.
-_QUOTED = re.compile(r"^(['\"])(.*)\1", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -131,7 +117,7 @@ class Measure:
     bounds : tuple of two numbers, or None
         The known range of its values.
     wanted : bool
-        Whether people want more of it: not where a criterion counts a decision that is not the favourable one.
+        Whether people want more of it: not where a criterion counts a decision that is not the best one.
     aside : bool
         Whether only requirements speak of it: a gap that is one number, and a frontier, leave it alone.
     over : str
@@ -169,21 +155,12 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """The name as a reader says it: of a criterion, how people are decided on, and who they truly are."""
+        """The name as a reader says it."""
         if self.tells_who:
             what = self.name.removeprefix(LOSES).strip()
             return f"people who get less{what and f' {what!r}'} than from the baseline"
-        if self.part is None:
-            named = self.name.removeprefix("counted by ").strip("'")
-            return self.name.replace("_", " ").replace("'", "") if named in CRITERIA else self.name
-        decision, label = (text and _QUOTED.sub(r"\2", text) for text in self.part)
-        return f"decided {decision}" + (f", truly {label}" if label else "")
-
-    @property
-    def part(self) -> tuple[str, str | None] | None:
-        """Of a measure of a criterion, the decision that it counts and the label among whom; as they are written."""
-        match = _PART.fullmatch(self.name.removeprefix(self.family))
-        return None if match is None else (match[1], match[2])
+        named = self.name.removeprefix("counted by ").strip("'")
+        return self.name.replace("_", " ").replace("'", "") if named in CRITERIA else self.name
 
     @property
     def tells_who(self) -> bool:
@@ -372,7 +349,7 @@ class Happiness:
             str(self.family),
             looks_at_y=self.looks_at_y,
             bounds=self.bounds,
-            wanted=getattr(self.function, "wanted", not isinstance(self.function, Labelled)) is not False,
+            wanted=getattr(self.function, "wanted", True) is not False,
             over=self.over,
             by_label=self.by_label,
         )
@@ -507,16 +484,16 @@ def _name_of(function: Any) -> str:
 
 
 def resolve_happiness(
-    happiness: Any, decisions: Sequence[Any], favourable: Any = None, labels: Sequence[Any] | None = None
+    happiness: Any, decisions: Sequence[Any], labels: Sequence[Any] | None = None, order: Sequence[Any] = ()
 ) -> tuple[Happiness, ...]:
     """Turn what the user wrote (function, Happiness, criterion, expression, list or dict) into measures."""
     if happiness is None:
         raise HappinessError(
             "No happiness was given.",
             "Pass happiness=: a function such as `lambda decision, x: decision * x['loan']`, or the name of a "
-            f"criterion ({', '.join(CRITERIA)}).",
+            f"criterion ({', '.join(row.name for row in ROWS)}).",
         )
-    choices = Choices.of(decisions, favourable, labels)
+    choices = Choices.of(decisions, labels, order)
     if isinstance(happiness, Mapping):
         items: Iterable[tuple[str | None, Any]] = [(str(name), item) for name, item in happiness.items()]
     elif isinstance(happiness, list | tuple):
@@ -526,8 +503,10 @@ def resolve_happiness(
     measures: list[Happiness] = []
     for name, item in items:
         if isinstance(item, str) and item in CRITERIA:
-            called = name if name is not None else item
-            measures += [_rate(called, part) for part in criterion_parts(item, choices)]
+            new = criterion(item, choices, name)  # two criteria may share a measure
+            measures += [
+                one for one in new if all(replace(two, family=one.family) != one for two in measures)
+            ]
         elif isinstance(item, Happiness):
             measures.append(item if name is None else replace(item, name=name, family=name))
         else:
@@ -544,20 +523,34 @@ def resolve_happiness(
     return tuple(measure.with_classes(decisions) for measure in measures)
 
 
-def criterion(name: str, choices: Choices) -> tuple[Happiness, ...]:
-    """The measures of a criterion."""
-    return tuple(_rate(name, part) for part in criterion_parts(name, choices))
-
-
-def _rate(name: str, part: CriterionPart) -> Happiness:
-    """One measure of a criterion that is called ``name``."""
-    return Happiness(
-        part.function,
-        among=part.among,
-        name=name + part.suffix,
-        unit="share",
-        family=name,
+def criterion(name: str, choices: Choices, called: str | None = None) -> tuple[Happiness, ...]:
+    """The measures of a criterion; a single one is called as somebody calls the criterion."""
+    parts = criterion_parts(name, choices)
+    family = CRITERIA[name].name if called is None else called
+    names = [called] if called is not None and len(parts) == 1 else [part.name for part in parts]
+    return tuple(
+        Happiness(part.function, part.among, named, "share", family=family)
+        for named, part in zip(names, parts, strict=True)
     )
+
+
+def positions(name: str, measures: Sequence[Measure | Happiness]) -> list[int]:
+    """Positions of what a name stands for: one measure, or all of a criterion by whichever of its names."""
+    names, row = [one.name for one in measures], CRITERIA.get(name)
+    if name in names:
+        return [names.index(name)]
+    if row is not None and {*row.measures} <= {*names}:
+        return [names.index(measure) for measure in row.measures]
+    families = {name} if row is None else {name, row.name}
+    return [j for j, one in enumerate(measures) if one.family in families]
+
+
+def position(name: str, measures: Sequence[Measure]) -> int:
+    """Position of the one measure that a name stands for."""
+    places = positions(name, measures)
+    if len(places) != 1:
+        raise KeyError(name)
+    return places[0]
 
 
 def _check_expression(text: str) -> None:
@@ -571,7 +564,9 @@ def _check_expression(text: str) -> None:
         near = nearest(text, CRITERIA, 0.6)
         raise HappinessError(
             f"There is no criterion called {text!r}.",
-            f"Did you mean {near[0]!r}?" if near else f"The criteria are {', '.join(CRITERIA)}. {GRAMMAR}",
+            f"Did you mean {near[0]!r}?"
+            if near
+            else f"The criteria are {', '.join(row.name for row in ROWS)}. {GRAMMAR}",
         )
 
 
@@ -583,16 +578,12 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
     """A criterion or an expression as data; None where there is a Python function of the user's."""
     content: dict[str, Any] = {}
     match happiness.function:
-        case Selected(choice):
-            content["choice"] = plain([choice], "class")
+        case Decided(decisions):
+            content["decided"] = plain(list(decisions), "decision")
         case Expression(text):
             content["expression"] = text
         case Labelled(label, same):
             content["truth"] = [*plain([label], "class"), same]
-        case OrBetter(choices):
-            content["reached"] = plain(list(choices), "decision")
-        case Taken(choice, same):
-            content["taken"] = [*plain([choice], "class"), same]
         case Correct():
             pass
         case Loses(parts):
@@ -608,8 +599,8 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
             content["label"] = [*plain([label], "class"), same]
         case Expression(text):
             content["among"] = text
-        case Taken(choice, same):
-            content["decided"] = [*plain([choice], "class"), same]
+        case Decided(decisions):
+            content["among_decided"] = plain(list(decisions), "decision")
         case None:
             pass
         case _:
@@ -632,17 +623,15 @@ def function_from_json(
     if "loses" in content:
         parts = content["loses"]
         function = Loses(tuple(function_from_json(read_measure(one), own, given) for one, own in parts))
-    elif "choice" in content:
-        function = Selected(content["choice"][0], measure.wanted)
-    elif "reached" in content:
-        function = OrBetter(tuple(content["reached"]))
+    elif "decided" in content:
+        function = Decided(tuple(content["decided"]), measure.wanted)
     elif "expression" in content:
         function = Expression(content["expression"])
-    elif "truth" in content or "taken" in content:
-        function = Labelled(*content["truth"]) if "truth" in content else Taken(*content["taken"])
+    elif "truth" in content:
+        function = Labelled(*content["truth"])
     among: Any = Labelled(*content["label"]) if "label" in content else None
-    if "decided" in content:
-        among = Taken(*content["decided"])
+    if "among_decided" in content:
+        among = Decided(tuple(content["among_decided"]))
     if "among" in content:
         among = Expression(content["among"])
     rest = {name: getattr(measure, name) for name in ("name", "unit", "bounds", "family")}
@@ -654,9 +643,7 @@ def check_classes(happiness: Happiness, decisions: Sequence[Any], labels: Sequen
     """Refuse a file whose criterion speaks of a class that is none."""
     for one in happiness.compared:
         check_classes(one, decisions, labels)
-    parts = (happiness.function, happiness.among)
-    named = [(part, *names) for part in parts for names in (("choice", decisions), ("label", labels))]
-    for part, attribute, classes in named:
-        value = getattr(part, attribute, None)
-        if value is not None and value not in classes:
+    for part in (happiness.function, happiness.among):
+        spoken = {*part.decisions} - {*decisions} if isinstance(part, Decided) else set()
+        if spoken or (isinstance(part, Labelled) and part.label not in labels):
             raise refused(f"the happiness {happiness.name!r} speaks of a class that is none")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from felicific._problem.criteria import Choices
 from felicific._problem.expressions import Expression, is_name
 from felicific._problem.happiness import ARGUMENTS, arguments_of, written
 from felicific._typing import Array, Floats
@@ -166,23 +165,16 @@ class Loss:
         matrix = _matrix(loss, rows, columns)
         return cls(f"{_MATRIX}{matrix.tolist()}", loss, matrix=matrix)
 
-    def refuse_other_way(self, choices: Choices) -> None:
-        """Raise if, of two labels, the best decision beside the worst costs more for the label taken for favourable.
+    @property
+    def rising(self) -> bool:
+        """Whether, of two labels, the best decision in place of the worst costs no more for the last label.
 
-        A policy whose decisions get better with the score of that label would then serve nobody.
+        It is then cheaper to give better decisions where the score of that label is high.
         """
-        if self.matrix is None or len(choices.labels) != 2:
-            return
-        rise = (self.matrix[:, -1] - self.matrix[:, 0]).tolist()
-        if rise[1] > rise[0]:
-            (other, good), (worst, best) = choices.labels, (choices.decisions[0], choices.decisions[-1])
-            raise DataError(
-                f"{best!r} instead of {worst!r} costs {written(rise[1], 6)} more for the label {good!r}, and "
-                f"{written(rise[0], 6)} more for {other!r}; yet {good!r}, the last one, is taken for the favourable "
-                "label.",
-                f"Say favourable={other!r}, or favourable={good!r} if that is meant; decisions are listed from the "
-                "worst to the best for the person.",
-            )
+        if self.matrix is None or len(self.matrix) != 2:
+            return True
+        first, last = self.matrix[:, -1] - self.matrix[:, 0]
+        return bool(last <= first)
 
     @property
     def asks(self) -> frozenset[str]:

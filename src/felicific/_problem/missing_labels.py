@@ -42,11 +42,12 @@ class MissingLabels:
 
     Examples
     --------
-    >>> from felicific import MissingLabels, solve
+    >>> from felicific import MissingLabels, aggregate, solve
     >>> people = {"sex": ["f", "m"] * 60, "score": [0.3, 0.4, 0.6, 0.7] * 30, "label_proba": [0.5, 0.5, 1.0, 1.0] * 30,
     ...           "repaid": [None, 1, 1, 1, 0, None, 0, 1] * 15}
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
-    ...                missing_labels=MissingLabels(label_proba="label_proba"), random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                  missing_labels=MissingLabels(label_proba="label_proba"))
+    >>> policy = solve(sums, gap=0.0, random_state=0)
     >>> round(policy.loss, 6), policy.labels.standing.tolist()
     (0.375, [1.0, 1.0])
     """

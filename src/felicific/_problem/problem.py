@@ -19,7 +19,7 @@ from felicific._problem.constraints import (
     resolve_gap,
 )
 from felicific._problem.criteria import CRITERIA, Choices
-from felicific._problem.decisions import as_decisions, positions
+from felicific._problem.decisions import as_decisions, label_positions
 from felicific._problem.exploration import refuse_chances
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
@@ -27,6 +27,7 @@ from felicific._problem.happiness import (
     Happiness,
     Measure,
     criterion,
+    positions,
     resolve_happiness,
     with_counted,
 )
@@ -60,11 +61,11 @@ class Problem:
         Whether deciding may look at the group.
     closed : tuple of str
         Measures that are closed along a frontier when no gap is asked for.
-    favourable : label, or None
-        The favourable label, where it was said; else it is the last. Unless decisions are listed, it is the favourable
-        decision too.
-    listed : bool
-        Whether the decisions are listed, from the worst to the best for the person, and not just the labels.
+    order : tuple
+        The decisions from the worst to the best for the person, where they stand in another order.
+    rising : bool, or None
+        Where decisions are others than the labels: whether better ones go with higher scores of the last label, or with
+        lower ones.
     """
 
     decisions: Array
@@ -74,8 +75,8 @@ class Problem:
     requirements: tuple[Requirement, ...] = ()
     sees_group: bool = True
     closed: tuple[str, ...] = ()
-    favourable: Any = None
-    listed: bool = False
+    order: tuple[Any, ...] = ()
+    rising: bool | None = None
 
     @classmethod
     def of(
@@ -87,7 +88,7 @@ class Problem:
         loss: Any = "error",
         gap: Any = None,
         constraints: Any = (),
-        favourable: Any = None,
+        order: Sequence[Any] = (),
         sees_group: bool = True,
     ) -> Problem:
         """Read what the user wrote; what is wrong with it is said here, before any row is looked at.
@@ -96,21 +97,17 @@ class Problem:
         number is asked of the measures of ``happiness``, not of those that only constraints speak of.
         """
         truths = decisions if labels is None else labels
-        choices = Choices.of(decisions.tolist(), favourable, None if labels is None else labels.tolist())
-        own = resolve_happiness(
-            happiness, decisions.tolist(), favourable, choices.labels if choices.listed else None
-        )
+        about = decisions.tolist(), None if labels is None else labels.tolist(), order
+        own, choices = resolve_happiness(happiness, *about), Choices.of(*about)
         gaps = gap
         if gap is not None and not isinstance(gap, Mapping):
             gaps = {str(measure.name): gap for measure in own}
         checked = tuple(one.named(choices) for one in check_constraints(constraints))
         every = with_counted(own + _constrained(checked, own, choices))
         names = tuple(str(measure.name) for measure in own)
-        good = None if favourable is None else choices.good
         costs = Loss.of(loss, decisions, truths)
-        if choices.listed and favourable is None:
-            costs.refuse_other_way(choices)
-        made = cls(decisions, truths, every, costs, (), sees_group, names, good, choices.listed)
+        rising = None if labels is None else costs.rising
+        made = cls(decisions, truths, every, costs, (), sees_group, names, tuple(order), rising)
         measures = made.measures
         made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
         if len(truths):
@@ -124,18 +121,22 @@ class Problem:
     @property
     def choices(self) -> Choices:
         """What may be decided and be true, with the best of each."""
-        labels = self.labels.tolist() if self.listed else None
-        return Choices.of(self.decisions.tolist(), self.favourable, labels)
+        return Choices.of(self.decisions.tolist(), self.labels.tolist() if self.listed else None, self.order)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the decisions are others than the labels, listed from the worst to the best for the person."""
+        return self.rising is not None
 
     @property
     def best(self) -> Any:
-        """The favourable decision."""
+        """The best decision."""
         return self.choices.best
 
     @cached_property
     def decided_as(self) -> Codes | None:
         """Position of every label among listed decisions, -1 where it is none; None where labels are the decisions."""
-        return positions(self.labels, self.decisions) if self.listed else None
+        return label_positions(self.labels, self.decisions) if self.listed else None
 
     @property
     def takes_labels(self) -> bool:
@@ -146,13 +147,6 @@ class Problem:
     def as_decided(self, labels: Codes) -> Codes:
         """Positions of labels as those of the decisions that they are."""
         return labels if self.decided_as is None else self.decided_as[labels]
-
-    @property
-    def rising(self) -> bool | None:
-        """Whether better decisions go with higher scores of the last label, or with lower ones; None if not listed."""
-        if not self.listed:
-            return None
-        return self.favourable is None or bool(self.favourable == self.labels[-1])
 
     @cached_property
     def measures(self) -> tuple[Measure, ...]:
@@ -302,10 +296,15 @@ class Problem:
 def problem_of(
     classes: Array, *, decisions: Iterable[Any] | None = None, happiness: Any = None, **options: Any
 ) -> Problem:
-    """What is asked of the decisions about people of these classes; by default the classes are the decisions."""
+    """What is asked of the decisions about people of these classes; these are decided unless others are listed."""
     if decisions is None:
         return Problem.of(classes, happiness, **options)
-    return Problem.of(as_decisions(decisions), happiness, labels=classes, **options)
+    listed, known = as_decisions(decisions), classes.tolist()
+    places = label_positions(listed, classes)
+    if len(listed) == len(known) and (places >= 0).all():
+        order = [known[place] for place in places]
+        return Problem.of(classes, happiness, order=[] if order == known else order, **options)
+    return Problem.of(listed, happiness, labels=classes, **options)
 
 
 def as_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array:
@@ -326,16 +325,15 @@ def _constrained(
 ) -> tuple[Happiness, ...]:
     """Measures that only constraints speak of."""
     by_name = {measure.name: measure for measure in own}
-    families = {measure.family for measure in own}
     extra: dict[str, Happiness] = {}
     for constraint in constraints:
         happiness = constraint.speaks_of(own, choices)
         if happiness is None:
             continue
         if isinstance(happiness, str):
-            if happiness in by_name or happiness in families or happiness not in CRITERIA:
-                continue
-            extra |= {str(part.name): part for part in criterion(happiness, choices)}
+            if happiness in CRITERIA and not positions(happiness, own):
+                parts = {str(part.name): part for part in criterion(happiness, choices)}
+                extra |= {name: part for name, part in parts.items() if name not in by_name}
             continue
         named = happiness if isinstance(happiness, Happiness) else Happiness(happiness)
         name = constraint_name(happiness)

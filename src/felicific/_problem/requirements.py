@@ -16,7 +16,7 @@ import numpy as np
 
 from felicific._problem.bound import GapRow, MeanRow, OpenGapRow, RatioRow
 from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, baseline_mean
-from felicific._problem.happiness import Happiness, Measure
+from felicific._problem.happiness import Happiness, Measure, positions
 from felicific._problem.rows import ComparedMeans, Goal, GroupSums, Requirement, Row
 from felicific._problem.unions import (
     Between,
@@ -55,14 +55,14 @@ class Gap(Requirement):
 
     Examples
     --------
-    >>> from felicific import Gap, solve
+    >>> from felicific import Gap, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                constraints=[Gap("decision", at_most=0.1)], random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> policy = solve(sums, constraints=[Gap("decision", at_most=0.1)], random_state=0)
     >>> round(policy.gap, 9), round(policy.loss, 9)
     (0.1, 0.075)
     """
@@ -164,14 +164,14 @@ class Ratio(Requirement):
 
     Examples
     --------
-    >>> from felicific import Ratio, solve
+    >>> from felicific import Ratio, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                constraints=[Ratio("decision", 0.8, between="sex")], random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> policy = solve(sums, constraints=[Ratio("decision", 0.8, between="sex")], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}, round(policy.loss, 9)
     ({'f': 0.6, 'm': 0.75}, 0.05)
     """
@@ -263,14 +263,14 @@ class Floor(Requirement):
     --------
     Nobody approved less often than from the baseline:
 
-    >>> from felicific import Floor, solve
+    >>> from felicific import Floor, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap=0.0, constraints=[Floor("decision", at_least="baseline")], random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> policy = solve(sums, gap=0.0, constraints=[Floor("decision", at_least="baseline")], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
     {'f': 0.75, 'm': 0.75}
     """
@@ -353,14 +353,14 @@ class Budget(Requirement):
     --------
     Four approvals for every eight people:
 
-    >>> from felicific import Budget, solve
+    >>> from felicific import Budget, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap=0.0, constraints=[Budget("decision", at_most=4, per=8)], random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> policy = solve(sums, gap=0.0, constraints=[Budget("decision", at_most=4, per=8)], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
     {'f': 0.5, 'm': 0.5}
     """
@@ -455,13 +455,13 @@ def _positions(happiness: Any, measures: tuple[Measure, ...], what: str) -> list
     if isinstance(happiness, Measure):
         return [measures.index(happiness)]
     name = _gap_name(happiness)
-    positions = [j for j, measure in enumerate(measures) if name in (measure.name, measure.family)]
-    if not positions:
+    places = positions(name, measures)
+    if not places:
         raise ConstraintError(
             f"{what} is set for {name!r}, which is no measure.",
             f"The measures are {', '.join(repr(measure.name) for measure in measures)}.",
         )
-    return positions
+    return places
 
 
 def _of_fitted(min_people: float, fitted: float) -> float:
@@ -579,13 +579,16 @@ def check_width(value: Any, what: str) -> float:
 def measure_of(sums: GroupSums, happiness: Any) -> int:
     """Position of the measure that a constraint speaks of."""
     name = constraint_name(happiness)
-    names = [measure.name for measure in sums.measures]
-    if name not in names:
+    places = positions(name, sums.measures)
+    if len(places) != 1:
+        several = [sums.measures[j].name for j in places]
         raise ConstraintError(
-            f"A constraint speaks of {name!r}, which is no measure of these aggregates.",
-            f"The measures are {', '.join(map(repr, names))}.",
+            f"A constraint speaks of {name!r}, which is {len(several)} measures."
+            if several
+            else f"A constraint speaks of {name!r}, which is no measure of these aggregates.",
+            f"The measures are {', '.join(repr(name) for name in several or [one.name for one in sums.measures])}.",
         )
-    return names.index(name)
+    return places[0]
 
 
 def constraint_name(happiness: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA, Choices
-from felicific._problem.happiness import LOSES, Happiness, Loses, Measure, criterion, written
+from felicific._problem.happiness import LOSES, Happiness, Loses, Measure, criterion, positions, written
 from felicific._problem.requirements import Gap, constraint_name, ends_at
 from felicific._problem.rows import Goal, GroupSums, Requirement, Row, Share
 from felicific._problem.unions import Shares
@@ -44,14 +44,15 @@ class WorseOff(Requirement):
 
     Examples
     --------
-    >>> from felicific import WorseOff, solve
+    >>> from felicific import WorseOff, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
-    >>> policy = solve(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap=0.0, constraints=[WorseOff(0)], random_state=0)
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                  constraints=[WorseOff(0)])
+    >>> policy = solve(sums, gap=0.0, constraints=[WorseOff(0)], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
     {'f': 0.75, 'm': 0.75}
     >>> policy.means["loses"]
@@ -112,7 +113,7 @@ class WorseOff(Requirement):
         if not isinstance(self.happiness, str):
             one = self.happiness if isinstance(self.happiness, Happiness) else Happiness(self.happiness)
             return (one,)
-        named = tuple(part for part in own if self.happiness in (part.name, part.family))
+        named = tuple(own[j] for j in positions(self.happiness, own))
         if named:
             return named
         if self.happiness in CRITERIA:

@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from felicific._documents import (
     AGGREGATES,
-    ORDER,
     plain,
     read_document,
     write_classes,
+    write_decisions,
     write_document,
 )
 from felicific._files import write_whole
 from felicific._people.weights import WeightKind, are_counts
+from felicific._problem.change import out_of_order
+from felicific._problem.criteria import Choices
 from felicific._problem.happiness import Measure, ends_of, fractions_of, written
 from felicific._problem.rows import largest_between
 from felicific._problem.unions import Attribute, named_groups
@@ -220,6 +222,7 @@ class Aggregates(Displayed):
     labels: KnownLabels | None = None
     decisions: Array = field(default_factory=_no_decisions)
     rising: bool | None = None
+    order: tuple[Any, ...] = ()
     baseline_given: bool = False
 
     _whole: ClassVar[str] = "save(path) writes all of them."
@@ -232,6 +235,18 @@ class Aggregates(Displayed):
     def listed(self) -> bool:
         """Whether decisions are listed from the worst to the best, and not just the classes."""
         return self.rising is not None
+
+    @property
+    def choices(self) -> Choices:
+        """What may be decided and be true."""
+        return Choices.of(self.decisions.tolist(), self.classes.tolist() if self.listed else None, self.order)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A note where decisions are visibly not from the worst to the best for the people."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = self.value.sum(axis=(0, 1)) / self.counted.sum(axis=0) + self.origin
+        return out_of_order(self.measures, means, self.decisions.tolist(), self.choices.order)
 
     @property
     def knows_baseline(self) -> bool:
@@ -625,8 +640,7 @@ class Aggregates(Displayed):
         }
         if self.unlabelled is not None:
             found["unlabelled"] = self.unlabelled.to_json()
-        if self.rising is not None:
-            found |= {"decisions": write_classes(self.decisions), "order": ORDER, "rising": self.rising}
+        found |= write_decisions(self.decisions, self.order, self.rising)
         if self.labels is not None:
             found["labels"] = self.labels.to_json()
         return found
@@ -678,6 +692,7 @@ _ALIKE = (
     "classes",
     "decisions",
     "rising",
+    "order",
     "groups",
     "measures",
     "signal",

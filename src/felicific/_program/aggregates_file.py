@@ -74,10 +74,7 @@ def _read_frame(content: dict[str, Any]) -> dict[str, Any]:
         "signal": signal,
         "loss_name": loss_name,
     }
-    decisions, rising = read_decisions(content, classes), content.get("rising")
-    if (decisions is None) != (rising is None) or type(rising) not in (bool, type(None)):
-        raise refused(f"whether its decisions get better with the score is {rising!r}")
-    return frame if decisions is None else frame | {"decisions": decisions, "rising": rising}
+    return frame | read_decisions(content, classes)
 
 
 def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str, int]) -> dict[str, Floats]:

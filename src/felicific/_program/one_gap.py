@@ -91,30 +91,9 @@ def one_gap(program: Program, rows: Sequence[Row]) -> OneGap | None:
     several = any(single_groups(row.goal.shares) is None for row in (*gaps, *floors))
     if several or (rows and not program.sees_group):
         return None
-    # The tightest of gaps that are one is kept.
-    one = min(gaps, key=lambda row: row.at_most / program.scales[row.j], default=None)
-    if not all(row is one or (one is not None and _mirrored(program, one, row)) for row in gaps):
+    if len(gaps) > 1 or len({row.j for row in rows}) > 1:
         return None
-    kept: list[Row] = [*([one] if one else []), *floors]
-    return OneGap(program, kept, program.corners) if len({row.j for row in kept}) <= 1 else None
-
-
-def _mirrored(program: Program, one: GapRow, other: GapRow) -> bool:
-    """Whether two gaps are one: of two decisions, who gets the first is who does not get the second."""
-    j, k = one.j, other.j
-    if one.moves != other.moves or not math.isclose(program.scales[j], program.scales[k], rel_tol=SMALL):
-        return False
-    if one.goal.names != other.goal.names:
-        return False
-    constants, moves = program.constants, program.coefficients
-    for sign in (-1.0, 1.0):
-        apart = constants[:, j] - sign * constants[:, k]
-        alike = np.ptp(apart) <= SMALL and np.allclose(
-            moves[:1, ..., j], sign * moves[:1, ..., k], 0.0, SMALL
-        )
-        if alike and np.allclose(moves[..., j], sign * moves[..., k], 0.0, SMALL):
-            return True
-    return False
+    return OneGap(program, [*gaps, *floors], program.corners)
 
 
 def unasked(program: Program) -> tuple[Floats, float] | None:

@@ -444,6 +444,7 @@ class _Keys:
             classes=problem.labels,
             decisions=problem.decisions,
             rising=problem.rising,
+            order=problem.order,
             groups=self.known,
             measures=problem.measures,
             signal=signal,

@@ -80,18 +80,13 @@ def choose_policy(
     return Score(), "there are two classes and the group is seen"
 
 
-def resolve_kind(policy: Any, score: Any) -> Signal | Individual:
-    """What the policy sees: as it is asked for, else the score, or the label where there are no probabilities."""
-    return resolve_policy(policy if policy is not None else "label" if score is None else "score")
-
-
 def resolve_signal(policy: Any) -> Signal:
     """Turn ``policy=`` into a signal that aggregates can be summed over."""
     signal = resolve_policy(policy)
     if isinstance(signal, Individual):
         raise DataError(
-            "An individual policy needs the people themselves, not only sums over them.",
-            "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
+            "Sums over people are not enough for an individual policy, which looks at each of them.",
+            "Use FairClassifier, which has them in memory; or policy='score', which decides by score bins anywhere.",
         )
     if isinstance(signal, Score) and not signal.randomize:
         raise DataError(

@@ -50,15 +50,16 @@ class Individual:
 
     Examples
     --------
-    >>> from felicific import Individual, solve
-    >>> people = {
+    >>> import pandas as pd
+    >>> from felicific import FairClassifier, Individual
+    >>> people = pd.DataFrame({
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ...     "loan": [10, 20, 30, 40, 10, 20, 30, 40],
-    ... }
-    >>> policy = solve(people, policy=Individual("none"), score="score", y="repaid", sensitive_features="sex",
-    ...                happiness="decision * loan", gap=5.0, random_state=0)
+    ... })
+    >>> fair = FairClassifier("score", policy=Individual("none"), sensitive_features="sex",
+    ...                       happiness="decision * loan", gap=5.0, random_state=0)
+    >>> policy = fair.fit(people, [0, 0, 1, 1, 0, 1, 1, 1]).policy_
     >>> policy.kind, round(policy.loss, 9), round(policy.gap, 9)
     ('individual', 0.0, 5.0)
     """
@@ -417,15 +418,16 @@ class Score(_Scored):
 
     Examples
     --------
-    >>> from felicific import Score, solve
+    >>> from felicific import Score, aggregate, solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
     >>> for bins in (2, 256):  # with few bins, more people face a lottery
-    ...     policy = solve(people, policy=Score(bins=bins), score="score", y="repaid", sensitive_features="sex",
-    ...                    happiness="decision", gap=0.0, random_state=0)
+    ...     sums = aggregate(people, policy=Score(bins=bins), score="score", y="repaid", sensitive_features="sex",
+    ...                      happiness="decision")
+    ...     policy = solve(sums, gap=0.0, random_state=0)
     ...     print(bins, policy.share_drawn)
     2 0.25
     256 0.0

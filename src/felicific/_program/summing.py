@@ -358,6 +358,7 @@ class _Sums:
             classes=self.problem.labels,
             decisions=self.problem.decisions,
             rising=self.problem.rising,
+            order=self.problem.order,
             groups=self.people.groups,
             attributes=self.people.attributes,
             unknown=self.people.unknown,

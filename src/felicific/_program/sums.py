@@ -49,7 +49,6 @@ def aggregate(
     classes: Sequence[Any] | None = None,
     decisions: Sequence[Any] | None = None,
     groups: Sequence[Any] | None = None,
-    favourable: Any = None,
     predicted: Any = None,
     baseline: Any = None,
     sample_weight: Any = None,
@@ -83,13 +82,10 @@ def aggregate(
         What a decision costs the decision maker. A matrix has a row for every class and a column for every decision;
         "changes" counts decisions that are not the baseline's, and nothing else.
     decisions : sequence, optional
-        What may be decided, from the worst to the best for the person, where that is not the classes:
-        ``["refuse", "refer", "approve"]``, or numbers. The last is the favourable decision.
+        What may be decided, from the worst to the best for the person: ``["refuse", "refer", "approve"]``, or numbers.
+        By default the classes, in their order.
     classes, groups : sequence, optional
         All classes and groups there are, when these rows may lack some.
-    favourable : class, optional
-        The decision that people hope for; the last class by default. Where decisions are listed, the label by whose
-        score they may only get better.
     predicted : column name or array, optional
         The label that the model predicts, which a ``"label"`` policy reads; by default the most probable class. Without
         ``score``, and with ``loss="squared"`` or ``decisions=(low, high)``, an amount: the aggregates are then those of
@@ -133,7 +129,7 @@ def aggregate(
             table, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
             decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight,
             missing_group=missing_group, policy=policy, constraints=constraints, score=score, classes=classes,
-            favourable=favourable, missing_labels=missing_labels,
+            missing_labels=missing_labels,
         )  # fmt: skip
     signal = resolve_signal(policy if policy is not None else "label" if score is None else "score")
     columns = Columns(
@@ -153,7 +149,6 @@ def aggregate(
         decisions=decisions,
         happiness=happiness,
         loss=loss,
-        favourable=favourable,
         constraints=constraints,
     )
 

@@ -132,7 +132,6 @@ class _Described:
             "has_gap": made.before.measures[j].gap is not None,
             "asked": None if asked is None else number_of(asked),
             "closed": j in made.closed,
-            "complement": False,
             "parity": parity,
             "amount": made.is_amount(j),
         }

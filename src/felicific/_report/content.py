@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.facts import told_once
 from felicific._audit.names import labels
 from felicific._audit.quantity import SHARE, Quantity
 from felicific._audit.result import Interval, interval_to_dict, plain
@@ -116,7 +115,7 @@ class Choice:
             **{name: getattr(told, name) for name in ("title", "period", "date", "confidence", "model")},
             "grouped_by": plain(by) if isinstance(by, str | None) else str(by),
             "decisions": name_decisions(problem, told.names),
-            "favourable": policy.best,
+            "best_decision": policy.best,
             "groups": self._groups(),
             "measures": self._measures(),
             "loss": self._loss(),
@@ -169,7 +168,6 @@ class Choice:
 
     def _measures(self) -> list[dict[str, Any]]:
         problem, told = self.tried.problem, self.assessment
-        once = told_once(problem.measures)
         return [
             describe_measure(measure, happiness)
             | {
@@ -177,7 +175,6 @@ class Choice:
                 "has_gap": told.before.measures[j].gap is not None,
                 "asked": self.policy.basis.allowed.get(measure.name),
                 "closed": j in told.closed,
-                "complement": j not in once,
             }
             for j, (happiness, measure) in enumerate(zip(problem.happiness, problem.measures, strict=True))
         ]
@@ -389,9 +386,9 @@ def measured_also(assessment: Assessment, also: Any) -> tuple[list[dict[str, Any
     problem = Problem.of(
         own.decisions,
         also,
-        labels=own.labels,
+        labels=own.labels if own.listed else None,
         loss=own.loss,
-        favourable=own.favourable,
+        order=own.order,
         sees_group=own.sees_group,
     )
     people = replace(assessment.tried.people, decisions=own.decisions)
@@ -403,7 +400,7 @@ def measured_also(assessment: Assessment, also: Any) -> tuple[list[dict[str, Any
     )
     found, grows = [], []
     names = labels(measure.title for measure in problem.measures)
-    for j in told_once(problem.measures):
+    for j in range(len(problem.measures)):
         part, known = beside.before.measures[j], beside.known
         gap, change = known.gaps[j], known.gap_changes[j]
         if part.gap is None or gap is None or change is None:

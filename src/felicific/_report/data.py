@@ -19,7 +19,6 @@ from felicific._fit.assessment import Known
 from felicific._fit.effect import Effect
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.change import MODEL, REFERENCES
-from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Counted, Happiness, Measure
 from felicific._problem.problem import Problem
 from felicific._program.known_labels import SOURCES, KnownLabels
@@ -39,10 +38,9 @@ def describe_measure(measure: Measure, happiness: Happiness | None) -> dict[str,
     """A measure and what it means: the words of its function, as far as it has any."""
     told = {"words": "", "among": ""}
     if happiness is not None:
-        words = _words(happiness.function, happiness.family)
-        told["words"] = WHO_IS_COUNTED if isinstance(happiness, Counted) else words
-        if happiness.among is not None and happiness.family not in CRITERIA:
-            told["among"] = _words(happiness.among, None) or "some of the people"
+        told["words"] = WHO_IS_COUNTED if isinstance(happiness, Counted) else _words(happiness.function)
+        if happiness.among is not None:
+            told["among"] = _words(happiness.among) or "some of the people"
     return {
         "name": measure.name,
         "title": measure.title,
@@ -54,10 +52,8 @@ def describe_measure(measure: Measure, happiness: Happiness | None) -> dict[str,
     }
 
 
-def _words(function: Any, family: Any) -> str:
-    """What a function says of itself: the text of an expression, a criterion's meaning, or its first sentence."""
-    if family in CRITERIA:
-        return CRITERIA[family].words
+def _words(function: Any) -> str:
+    """What a function says of itself: its text, or its first sentence."""
     text = getattr(function, "text", None)
     if isinstance(text, str):
         return text

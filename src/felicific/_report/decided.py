@@ -35,7 +35,7 @@ def decided(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     if person:
         moving.add("person", _persons(content, names))
     return {
-        "favourable": names.decisions[content["favourable"]],
+        "best": names.decisions[content["best_decision"]],
         "scored": names.decisions[-1],  # whose probability the line of scores is
         "lanes": _lanes(content, names, moving) if scored else [],
         "boundary": _boundary(content) if scored else None,
@@ -97,7 +97,7 @@ def _lanes(content: Content, names: Names, moving: Moving) -> list[dict[str, Any
 
 def _tables(content: Content, names: Names, moving: Moving) -> list[dict[str, Any]]:
     """Where there is no line of scores: people of every group by the baseline's decision and by that of then."""
-    found, good, many = [], content["favourable"], len(names.decisions)
+    found, good, many = [], content["best_decision"], len(names.decisions)
     for z in _order(content, names):
         rows = []
         for a in range(many if many <= TABLE else 0):

@@ -15,7 +15,6 @@ from typing import IO, Any
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.tryout import AmountTryout
 from felicific._amounts.verdict import verdict_on_amounts
-from felicific._audit.facts import told_once
 from felicific._audit.names import labels
 from felicific._audit.quantity import Quantity, common_step
 from felicific._audit.result import Audit, plain
@@ -149,7 +148,7 @@ def describe_audit(
 ) -> dict[str, Any]:
     """What a report says about an audit alone."""
     measures = [part.measure for part in found.measures]
-    unknown, once = {*map(str, found.unknown)}, told_once(measures)
+    unknown = {*map(str, found.unknown)}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -175,7 +174,6 @@ def describe_audit(
                 "has_gap": part.gap is not None,
                 "asked": None if part.test is None else part.test.at_most,
                 "closed": False,
-                "complement": j not in once,
                 "remark": say(part.remark, measures) if part.at is not None else "",
             }
             for j, part in enumerate(found.measures)

@@ -31,7 +31,7 @@ class Scored:
     ----------
     tried : Tryout
     best : int
-        Position of the favourable decision.
+        Position of the best decision.
     scores : array of shape (n,)
     cuts : list of (float, float)
         Of a decision function, see :class:`felicific._policy.policy.Stretches`.
@@ -67,7 +67,7 @@ class Scored:
 
     @staticmethod
     def steps(policy: Policy) -> list[list[list[float]]]:
-        """Of every group the stretches of scores that are treated alike: from, to, and the favourable chance."""
+        """Of every group the stretches of scores that are treated alike: from, to, and the chance of the best."""
         seen = policy.stretches()
         assert seen is not None, "it sees a line of scores"
         found: list[list[list[float]]] = [[] for _ in policy.groups]
@@ -130,7 +130,7 @@ class Scored:
     def _then(self, effect: Effect, z: int, cell: int) -> dict[str, Any]:
         """The decision about people of a group and a cell; None where it is decided at random.
 
-        Then one that may be drawn is told with its chance: the favourable one, or the likeliest where nobody gets that.
+        Then one that may be drawn is told with its chance: the best one, or the likeliest where nobody gets that.
         """
         rows = (self._cell == cell) & (self.tried.people.codes == z)
         probabilities = np.average(effect.probabilities[rows], axis=0, weights=self._weights[rows])

@@ -10,7 +10,6 @@ from felicific._audit.names import clean, isolated, labels, listed
 from felicific._audit.quantity import SHARE, SPACE, SUFFIXES, Quantity, count, percent
 from felicific._audit.quantity import counts as all_counts
 from felicific._problem.change import MODEL, REFERENCES, Reference
-from felicific._problem.criteria import CRITERIA
 
 Content = dict[str, Any]
 
@@ -109,9 +108,8 @@ class Names:
         """Names without anything that a page could trip over, and numbers to the step that the content states."""
         parts = content["measures"]
         own = [j for j, part in enumerate(parts) if part["has_gap"]]
-        twins = {j for j in own if parts[j]["complement"]}
         # What the slider moves comes first.
-        alone = sorted((j for j in own if j not in twins), key=lambda j: not parts[j]["closed"])
+        alone = sorted(own, key=lambda j: not parts[j]["closed"])
         decisions = content.get("decisions", ())
         return cls(
             groups=named(group["name"] for group in content["groups"]),
@@ -123,7 +121,7 @@ class Names:
             own=own,
             alone=alone,
             shown=alone[:SHOWN],
-            folded=sorted([*alone[SHOWN:], *twins]),
+            folded=sorted(alone[SHOWN:]),
             accuracy=content["loss"]["accuracy"],
             loss_step=content["loss"]["step"],
             reference=REFERENCES[content.get("reference", MODEL.key)],
@@ -181,9 +179,6 @@ def title_of(content: Content, names: Names) -> Name:
         return Name(clean(content["title"], 120))
     found = [names.measures[j].text for j in names.own]
     what = listed(found) if len(found) < 4 else f"{len(found)} measures"
-    stems = {content["measures"][j]["name"].split("(")[0] for j in names.own}
-    if len(stems) == 1 and stems <= CRITERIA.keys():
-        what = stems.pop().replace("_", " ")
     by = content["grouped_by"]
     return Name(
         what[:1].upper() + what[1:] + (f" by {clean(by)}" if by else f" in {len(names.groups)} groups")

@@ -38,6 +38,11 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
 
     @property
     @abstractmethod
+    def _model(self) -> Any:
+        """The estimator; where columns are named in place of one, a fitted model that reads them."""
+
+    @property
+    @abstractmethod
     def _intake(self) -> Intake:
         """What the settings say about columns of X."""
 
@@ -72,7 +77,7 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
             given["sample_weight"] = sample_weight
         if get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", **given).estimator.fit)
-        if not has_fit_parameter(self.estimator, "sample_weight"):
+        if not has_fit_parameter(self._model, "sample_weight"):
             given.pop("sample_weight", None)
         return given
 
@@ -80,7 +85,7 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
         """Route what ``fit`` is given: to itself as requested, and to the estimator."""
         router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return router.add(estimator=self.estimator, method_mapping=mapping)
+        return router.add(estimator=self._model, method_mapping=mapping)
 
     def _baseline_in(self, X: Table, baseline: Any) -> Any:
         """The baseline: as it is passed, else as the constructor says; None where nobody does."""

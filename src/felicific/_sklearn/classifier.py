@@ -66,6 +66,7 @@ from felicific._program.signals import Individual, Score, Signal
 from felicific._shown.parts import LINES, Lines, Part, as_html
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
+from felicific._sklearn.columns import ScoreColumns, columns_of
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -121,10 +122,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     Parameters
     ----------
-    estimator : classifier
+    estimator : classifier, or column(s) of X
         A fitted classifier as ``FrozenEstimator(model)``: every row passed to ``fit`` is then used to fit the
         policy, so they should be rows that the model was not trained on. Or an unfitted classifier: it is
-        cross-fitted (``cv``), the policy is fitted on the held-out predictions, and the model on all rows.
+        cross-fitted (``cv``), the policy is fitted on the held-out predictions, and the model on all rows. Or the
+        column of X that holds the probabilities of the last class, or a list of columns in the order of the sorted
+        classes: whoever has scores and no model needs nothing else.
     happiness : function, Happiness, criterion name, expression, or list or dict of them
         What makes a person happy with a decision, in real units; an expression is text such as
         ``"decision * loan"``.
@@ -138,10 +141,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         takes bins of its decision function, cut between the fitted people; or the label where it has none, there are
         more than two classes, or labels may be missing. ``policy_.kind`` and the printed object say which.
     decisions : sequence, optional
-        What may be decided, where that is not the classes: strings, whole numbers, floats or booleans, **from the worst
-        to the best for the person**, such as ``["refuse", "refer", "approve"]`` or the rates ``[8, 6, 4]``. The last is
-        the favourable decision, and better ones may only become more likely as the score of the ``favourable`` label
-        rises. ``predict`` then returns decisions, and ``predict_proba`` has a column for each of them.
+        What may be decided, **from the worst to the best for the person**: strings, whole numbers, floats or booleans,
+        such as ``["refuse", "refer", "approve"]`` or the rates ``[8, 6, 4]``. By default the classes, in their order;
+        ``[1, 0]`` says that 0 is the good one. Decisions that are not the classes may only become better in one
+        direction of the score: the one in which a cost matrix makes better decisions cheaper, else with the score of
+        the last class. ``predict`` then returns decisions, and ``predict_proba`` has a column for each of them.
     baseline : column of X, or callable of X, optional
         What was really decided, the baseline; ``fit`` and ``report`` also take it as an array. By default what the
         model predicts, if all of its classes are decisions; otherwise nothing is known of the baseline, and what
@@ -162,9 +166,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
         says which of them are compared. With None, pass
         ``sensitive_features=`` to ``fit``, which remembers the names of columns; values are passed to ``predict`` too.
-    favourable : class, optional
-        The decision that people hope for; the last class by default. With ``decisions`` it is the favourable label, by
-        whose score decisions get better.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
         60 % of every group are held out to test it on, by bets on pairs of people where bounds are known (shares have
@@ -193,7 +194,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     classes_ : array of shape (K,)
         The labels.
     decisions_ : array of shape (D,)
-        The decisions: ``classes_`` unless ``decisions`` lists others.
+        The decisions, from the worst to the best for the person: ``classes_`` unless ``decisions`` lists others.
     groups_ : tuple
     sensitive_features_ : column(s), callable or None
         Which columns name the group: those named in ``fit``, else ``sensitive_features``.
@@ -276,7 +277,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         constraints: Iterable[Requirement] = (),
         change_cost: ChangeCost = "auto",
         sensitive_features: Any = None,
-        favourable: Any = None,
         confidence: float | None = None,
         key: Any = None,
         cv: Any = 5,
@@ -295,7 +295,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.constraints = constraints
         self.change_cost = change_cost
         self.sensitive_features = sensitive_features
-        self.favourable = favourable
         self.confidence = confidence
         self.key = key
         self.cv = cv
@@ -370,14 +369,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
             self.sensitive_features_ = sensitive_features
         intake, whole = self._intake, X
-        if is_regressor(self.estimator):
+        if is_regressor(self._model):
             raise DataError(
                 f"{self._model_name} is a regressor, and FairClassifier wraps classifiers.",
                 "Use FairRegressor, which decides amounts.",
             )
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
-        frozen = isinstance(self.estimator, FrozenEstimator)
+        frozen = isinstance(self._model, FrozenEstimator)
         asked = cache(self._problem)  # made once, when it is first looked at
         labels = (
             None if y is None and self._needs_no_label(asked) else labels_of(y, n, self._looking(y, asked))
@@ -395,15 +394,17 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             groups = partial(intake.groups, table, sensitive_features, weight)
             there = check_labels(held, numbers, lambda: groups()[numbers], missing)
             missing = None if len(there) == len(held) else missing
-        if frozen:
-            check_is_fitted(self.estimator)
-            if not hasattr(self.estimator, "classes_"):
+        named = columns_of(self.estimator)
+        if frozen and named is None:
+            check_is_fitted(self._model)
+            if not hasattr(self._model, "classes_"):
                 raise DataError(
-                    f"The model, a {type(self.estimator.estimator).__name__}, has no classes_: which decisions it "
+                    f"The model, a {type(self._model.estimator).__name__}, has no classes_: which decisions it "
                     "makes, and in which order, is not known.",
-                    "Set it, model.classes_ = np.unique(y_train), or pass its probabilities to felicific.solve.",
+                    "Set it, model.classes_ = np.unique(y_train), or name the column of its probabilities instead.",
                 )
-        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(np.asarray(there))
+        learnt = not frozen or named is not None
+        self.classes_ = np.unique(np.asarray(there)) if learnt else np.asarray(self._model.classes_)
         self.decisions_ = self.classes_ if self.decisions is None else as_decisions(self.decisions)
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)
@@ -443,14 +444,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         kind, self._chosen = choose_policy(
             len(self.classes_),
             sees_group=bool(self.sees_group),
-            scored=hasattr(self.estimator, "predict_proba"),
-            valued=hasattr(self.estimator, "decision_function") and self.missing_labels is None,
+            scored=hasattr(self._model, "predict_proba"),
+            valued=hasattr(self._model, "decision_function") and self.missing_labels is None,
         )
         return kind
 
     def _of_values(self, kind: Signal | Individual) -> bool:
         """Whether the policy will see the decision function, because there are no probabilities."""
-        model = self.estimator
+        model = self._model
         able = hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
         return kind.takes_values and able
 
@@ -466,8 +467,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             )
 
     @property
+    def _model(self) -> Any:
+        named = columns_of(self.estimator)
+        known = getattr(self, "classes_", None)
+        return self.estimator if named is None else FrozenEstimator(ScoreColumns(named, known))
+
+    @property
     def _model_name(self) -> str:
-        return type(getattr(self.estimator, "estimator", self.estimator)).__name__
+        return type(getattr(self._model, "estimator", self._model)).__name__
 
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
@@ -481,14 +488,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _looking(self, y: Any, asked: Callable[[], Problem]) -> str:
         """What looks at labels, where there are none and the model knows the classes."""
-        known = y is None and isinstance(self.estimator, FrozenEstimator) and hasattr(self, "classes_")
+        known = y is None and isinstance(self._model, FrozenEstimator) and hasattr(self, "classes_")
         return asked().looking_at_y if known else ""
 
     def _needs_no_label(self, asked: Callable[[], Problem]) -> bool:
         """Whether nothing looks at labels: neither what is asked nor a model that is yet to be fitted."""
-        if not isinstance(self.estimator, FrozenEstimator) or not hasattr(self.estimator, "classes_"):
+        if not isinstance(self._model, FrozenEstimator) or not hasattr(self._model, "classes_"):
             return False
-        self.classes_ = np.asarray(self.estimator.classes_)
+        self.classes_ = np.asarray(self._model.classes_)
         problem = asked()
         return not problem.looks_at_y and (problem.sees_group or not self._kind().sees_x)
 
@@ -521,7 +528,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             loss=self.loss,
             gap=default_gap(self.gap, constraints),
             constraints=constraints,
-            favourable=self.favourable,
             sees_group=bool(self.sees_group),
         )
         if not self._randomize and any(one.of_persons for one in constraints):
@@ -538,7 +544,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         told: dict[str, Any] = {"salt": salt, "randomize": self._randomize}
         told["change_cost"] = check_change_cost(self.change_cost)
         inferred = people.group_proba is not None and self._group_proba is None
-        told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
+        told["out_of_fold"] = not isinstance(self._model, FrozenEstimator) or inferred
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.sees_group:
             seeing = partial(fit_policy, problem.seeing, people, kind, **told)
@@ -599,9 +605,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]
     ) -> tuple[People, Signal | Individual]:
         """Fit what is to be fitted, and ask the model about the rows; of a decision function, cut into cells."""
-        frozen, cv = isinstance(self.estimator, FrozenEstimator), getattr(self, "_cv", self.cv)
+        frozen, cv = isinstance(self._model, FrozenEstimator), getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
-        features = self._intake.features(rows.x, self.estimator if frozen else None)
+        features = self._intake.features(rows.x, self._model if frozen else None)
         y, labelled = rows.y, None if rows.missing is None else rows.labelled
         if labelled is not None and y is not None:  # where there is none, any
             codes = encode(y[labelled], self.classes_.tolist())
@@ -614,11 +620,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         elif kind.needs_proba:
             ask = partial(predict_proba, classes=self.classes_)
         self.estimator_, score, predicted = fit_model(
-            self.estimator, features, y, self.classes_, cv, routed, ask, labelled
+            self._model, features, y, self.classes_, cv, routed, ask, labelled
         )
         chances = None
         if kind.sees_x and not problem.sees_group:
-            chances = self._beliefs(rows, features, cv)
+            seen = features if columns_of(self.estimator) is None else self._intake.features(rows.x)
+            chances = self._beliefs(rows, seen, cv)
         missing = rows.missing
         if (
             missing is not None
@@ -731,7 +738,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if self._fitted.certificate is not None:
             return self._fitted.certificate
         level = 0.95 if self.confidence is None else check_confidence(self.confidence)
-        if not isinstance(self.estimator, FrozenEstimator):
+        if not isinstance(self._model, FrozenEstimator):
             return no_certificate("the model was fitted to the same rows as the policy.", level)
         if self._clustered:
             return no_certificate("the bound is for independent rows, and these come in clusters.", level)
@@ -1033,7 +1040,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     def predict_proba(self, X: Table, *, sensitive_features: Any = None) -> Floats:
         """Probability of every decision: the policy itself, not the model's belief about the label.
 
-        Columns are those of ``decisions_``, which are ``classes_`` unless ``decisions`` lists others.
+        Columns are those of ``classes_``; of ``decisions_`` where these are others.
         """
         return self._probabilities(X, sensitive_features)[0]
 
@@ -1057,7 +1064,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if key is None and self.key is None and len(scores) == 1:
             sure = policy.sure_of(scores, group)
             if sure is not None:
-                return np.asarray(self.decisions_[sure : sure + 1].copy())
+                return policy.decisions[sure : sure + 1].copy()
         probabilities = policy.probabilities(scores, group, x, chances)
         keys = self._intake.keys(X if is_frame(X) else x, key)
 
@@ -1069,7 +1076,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
                 warn_keyless(stacklevel=4)
             return content_keys(content_of(x, self._columns), rows)
 
-        return np.asarray(self.decisions_[draw(probabilities, texts, policy.salt)])
+        return np.asarray(policy.decisions[draw(probabilities, texts, policy.salt)])
 
     def explain(
         self,

@@ -41,6 +41,7 @@ from felicific._program.signal_names import Sight, resolve_sight
 from felicific._shown.parts import LINES, Part, as_html
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
+from felicific._sklearn.columns import AmountColumn, columns_of
 from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
@@ -271,9 +272,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         if kind.individual:
             check_individual(problem)
         check_inference(self._group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
-        frozen = isinstance(self.estimator, FrozenEstimator)
+        frozen = isinstance(self._model, FrozenEstimator)
         if frozen:
-            check_is_fitted(self.estimator)
+            check_is_fitted(self._model)
         table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight, fresh=True)
         check_given(self._group_proba, find_groups(group if present is None else group[present]), X)
@@ -307,7 +308,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     ) -> FittedAmounts:
         """Fit the model, unless it came fitted, and the policy."""
         prediction = self._model_predictions(rows, fit_params)
-        out_of_fold = not isinstance(self.estimator, FrozenEstimator)
+        out_of_fold = not isinstance(self._model, FrozenEstimator)
         if kind.individual:
             chances = (
                 None
@@ -372,11 +373,21 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         certified, self._certificate = certify_amounts(fitted, others, sure, rows.weight_kind)
         self._keep(certified)
 
+    @property
+    def _model(self) -> Any:
+        named = columns_of(self.estimator)
+        if named is not None and len(named) > 1:
+            raise DataError(
+                f"estimator={self.estimator!r} names {len(named)} columns, and amounts are predicted in one.",
+                "Name that column.",
+            )
+        return self.estimator if named is None else FrozenEstimator(AmountColumn(named[0]))
+
     def _refuse_classifier(self) -> None:
         """Refuse a model of classes."""
-        if is_classifier(self.estimator):
+        if is_classifier(self._model):
             raise DataError(
-                f"{type(getattr(self.estimator, 'estimator', self.estimator)).__name__} is a classifier.",
+                f"{type(getattr(self._model, 'estimator', self._model)).__name__} is a classifier.",
                 "Use FairClassifier, whose decisions= may be amounts as well.",
             )
 
@@ -414,11 +425,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _model_predictions(self, rows: Rows, fit_params: dict[str, Any]) -> Floats:
         """Fit the model unless it came fitted, and ask it about the rows."""
-        frozen, cv = isinstance(self.estimator, FrozenEstimator), getattr(self, "_cv", self.cv)
+        frozen, cv = isinstance(self._model, FrozenEstimator), getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
-        features = self._intake.features(rows.x, self.estimator if frozen else None)
+        features = self._intake.features(rows.x, self._model if frozen else None)
         self.estimator_, _, predicted = fit_model(
-            self.estimator,
+            self._model,
             features,
             rows.y,
             np.empty(0),

@@ -21,7 +21,6 @@ from felicific.cli.options import (
     GroupName,
     Kind,
     Label,
-    Listed,
     Measures,
     PartlyLabelled,
     PolicyKind,
@@ -49,7 +48,6 @@ class AggregateOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
     ]
     label: Label = None
     baseline: Baseline = None
-    decisions: Listed = None
     classes: Classes = None
     group_name: GroupName = None
     weight_kind: WeightMeaning = None

@@ -24,7 +24,7 @@ class AlternativesOptions(Measured, Evidence, Bounded, Answer):
         list[str] | None,
         typer.Option(
             metavar="NAME=COLUMN",
-            help="A candidate: the column of its probability of the favourable class. Once for each; the first is what "
+            help="A candidate: the column of its probability of the last class. Once for each; the first is what "
             "is done at present.",
             rich_help_panel=PEOPLE,
         ),
@@ -124,7 +124,7 @@ def _search(options: AlternativesOptions) -> Alternatives:
         sensitive_features=people.sensitive_features,
         loss=people.loss,
         loss_slack=options.loss_slack,
-        favourable=people.favourable,
+        decisions=people.listed,
         sample_weight=people.weight,
         weight_kind=people.weight_kind,
         cluster=people.cluster,
@@ -151,7 +151,7 @@ def _candidates(texts: list[str] | None) -> dict[str, str]:
 
 
 def _score(people: People, rows: Any, column: str) -> dict[Any, str] | Any:
-    """The probability of the last class, which a column holds unless another one is favourable."""
+    """The probability of the last class, which a column holds."""
     from felicific._tables.memory import take_column
     from felicific.exceptions import DataError
 
@@ -161,8 +161,7 @@ def _score(people: People, rows: Any, column: str) -> dict[Any, str] | Any:
             f"There are {len(classes)} classes ({', '.join(map(str, classes[:10]))}) and one column of probabilities.",
             "Use felicific.alternatives in Python, with a column for each class.",
         )
-    score = take_column(rows, column, "--score")
-    return score if people.favourable in (None, classes[1]) else 1.0 - score
+    return take_column(rows, column, "--score")
 
 
 def _as_file(result: Alternatives, kind: str) -> str:

@@ -8,9 +8,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from felicific import FairRegressor
 from felicific._amounts.aggregates import AmountAggregates
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.doors import aggregates_of_amounts, fitted_amounts
+from felicific._amounts.doors import aggregates_of_amounts, fitted_to_sums
 from felicific._documents import POLICY, format_of
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 _REFUSED = {
     "score": "Scores are of classes, a predicted amount is a number: give one of them.",
     "group_proba": "Leave it out.",
-    "favourable": "Leave it out: amounts have no favourable class.",
     "classes": "Leave it out: amounts have no classes.",
     "missing_labels": "Leave it out, and the rows without a label.",
     "label_proba": "Leave it out.",
@@ -98,13 +98,13 @@ def opened(options: Scores | Measures, file: str, *, every_group: bool = True) -
 
 def said_of(options: Any, roles: Roles) -> dict[str, Any]:
     """What the options say of people, as the library takes it."""
-    group = roles.group or []
+    group, loss = roles.group or [], read_function(roles.loss, "loss")
     return {
         "predicted": options.predicted,
         "y": roles.label,
         "sensitive_features": group[0] if len(group) == 1 else group,
         "happiness": read_happiness(roles),
-        "loss": read_function(roles.loss, "loss"),
+        "loss": "squared" if loss == "error" else loss,  # which is that of classes
         "decisions": read_allowed(roles.decisions),
         "baseline": roles.baseline,
         "sample_weight": roles.weight,
@@ -113,14 +113,18 @@ def said_of(options: Any, roles: Roles) -> dict[str, Any]:
 
 
 def fitted(options: Traced, gap: Sequence[str] | None, seed: int | None) -> FittedAmounts:
-    """The policy of least loss for the people of a file, row by row."""
+    """The policy of least loss for the people of a file: of their sums, or of rows where these do not tell the loss."""
     refuse_classes(options)
     source, roles = opened(options, options.file)
     said = said_of(options, roles)
+    if said["loss"] == "squared" and roles.baseline is None:
+        return fitted_to(summed(options, options.file, None, every_group=True), options, gap, seed)
     width, constraints = read_asked(options, said["happiness"], gap)
     used = [options.predicted, roles.label, *(roles.group or ()), roles.baseline, roles.weight]
     rows = source.select([name for name in dict.fromkeys(used) if name is not None]).read(pandas=True)
-    return fitted_amounts(rows, gap=width, constraints=constraints, random_state=seed, **said)
+    given, weight = (None if one is None else rows[one] for one in (said.pop("y"), said.pop("sample_weight")))
+    fair = FairRegressor(said.pop("predicted"), gap=width, constraints=constraints, random_state=seed, **said)
+    return fair.fit(rows, given, sample_weight=weight)._fitted
 
 
 def fitted_to(
@@ -130,13 +134,15 @@ def fitted_to(
     refuse_classes(options)
     names = [str(part.name) for part in sums.asked.happiness] + [sums.asked.parity] * bool(sums.asked.parity)
     width, constraints = read_asked(options, names if len(names) > 1 else names[0], gap)
-    return fitted_amounts(sums, gap=width, constraints=constraints, random_state=seed)
+    return fitted_to_sums(sums, gap=width, constraints=constraints, random_state=seed)
 
 
-def summed(options: Any, file: str, groups: list[Any] | None) -> AmountAggregates:
+def summed(
+    options: Any, file: str, groups: list[Any] | None, *, every_group: bool = False
+) -> AmountAggregates:
     """The sums of the people of one file."""
     refuse_classes(options)
-    source, roles = opened(options, file, every_group=False)
+    source, roles = opened(options, file, every_group=every_group)
     source.check_rows()
     return aggregates_of_amounts(source.relation, groups=groups, **said_of(options, roles))
 

@@ -6,12 +6,14 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from felicific._amounts.doors import fitted_amounts
+from felicific._amounts.fit import fit_amounts
 from felicific._amounts.people import AmountPeople
+from felicific._amounts.problem import LinesProblem
 from felicific._amounts.tables import AmountColumns
 from felicific._amounts.tryout import AmountTryout
 from felicific._audit.beside import fitted_notes
 from felicific._people.sketch import RowSketch
+from felicific._policy.lottery import make_salt
 from felicific._tables.memory import take_rows
 from felicific.cli.amounts import opened, refuse_classes, said_of
 from felicific.cli.inputs import read_asked
@@ -49,8 +51,16 @@ def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
     else:
         others, _ = _read(options, options.test)
     width, constraints = read_asked(options, said["happiness"], options.gap)
-    fitted = fitted_amounts(rows, gap=width, constraints=constraints, random_state=options.seed, **said)
-    fitting, tried = _people(rows, said), _people(others, said, fitted.policy.groups)
+    problem = LinesProblem.of_lines(
+        said["happiness"],
+        loss=said["loss"],
+        gap=width,
+        constraints=constraints,
+        decisions=said["decisions"],
+    )
+    fitting = _people(rows, said)
+    fitted = fit_amounts(problem, fitting, salt=make_salt(options.seed))
+    tried = _people(others, said, fitted.policy.groups)
     share = RowSketch.of(fitting.x).share(tried.x)
     notes = fitted_notes(share, 0.0, fitted.policy.out_of_fold)
     report = import_module("felicific._report")

@@ -129,7 +129,7 @@ def _measure(options: AuditOptions) -> Audit:
         gap=read_gap(options.gap),
         classes=people.classes,
         amounts=options.amounts or None,
-        favourable=people.favourable,
+        decisions=people.listed,
         baseline=people.baseline,
         weight_kind=people.weight_kind,
         missing_group=people.missing_group,

@@ -224,7 +224,7 @@ class _Pair:
             loss=None if self.amounts and people.loss == "error" else people.loss,
             classes=people.classes if people.policy is None else None,
             amounts=True if self.amounts else None,
-            favourable=people.favourable,
+            decisions=people.listed,
             baseline=people.baseline,
             weight_kind=people.weight_kind,
             missing_group=people.missing_group,
@@ -251,7 +251,7 @@ class _Pair:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what is said of decisions that nobody takes
                 column = np.full(len(before.probabilities), decision, dtype=object)
-                one: Any = self.audited(replace(people, policy=None), decisions=column, **named).persons
+                one: Any = self.audited(replace(people, policy=None), decided=column, **named).persons
             values.append(one.values + one.origin)
         worth = np.stack(values, axis=1)  # person, decision, measure
         size = np.abs(worth).max(axis=(0, 1), initial=0.0)

@@ -140,13 +140,9 @@ def _fitted(people: People, options: FitOptions) -> _Result:
         raise DataError("A verdict looks at labels, and there are none.", "Name them with --label.")
     if kind != "individual" and options.confidence is None and options.test is None:
         from felicific._policy.solve import solve
-        from felicific._problem.criteria import resolve_favourable
 
         aggregates = sums(people, kind, task["constraints"])
         policy = solve(aggregates, sees_group=not options.blind, **task)
-        if people.favourable is not None:  # which sums do not say
-            best = resolve_favourable(people.favourable, policy.classes.tolist())
-            policy = replace(policy, favourable=best)
         return _Result(policy, aggregates.baseline_or_none, chosen=chosen)
     from felicific.cli.model import classifier
 
@@ -162,11 +158,10 @@ def _fitted_to(sums: Aggregates, options: FitOptions) -> _Result:
     """Fit to sums that were made before."""
     from felicific._policy.solve import solve
     from felicific.cli.inputs import read_asked, read_change_cost
-    from felicific.cli.sums import favourable_in, named_in
+    from felicific.cli.sums import named_in
 
-    best = favourable_in(sums, options.favourable)
     columns = [str(name) for name in sums.attributes]
-    gap, constraints = read_asked(options, named_in(sums), options.gap, best, columns)
+    gap, constraints = read_asked(options, named_in(sums), options.gap, columns)
     policy = solve(
         sums,
         gap=gap,
@@ -175,7 +170,6 @@ def _fitted_to(sums: Aggregates, options: FitOptions) -> _Result:
         sees_group=not options.blind,
         random_state=options.seed,
     )
-    policy = policy if best is None else replace(policy, favourable=best)
     return _Result(policy, sums.baseline_or_none)
 
 
@@ -215,7 +209,6 @@ def sums(
         classes=people.classes,
         decisions=people.listed,
         groups=groups,
-        favourable=people.favourable,
         sample_weight=people.weight,
         weight_kind=people.weight_kind,
         constraints=constraints,

@@ -107,20 +107,14 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
     from felicific._frontier.solve import frontier as trace
     from felicific.cli.inputs import read_asked
 
-    _, constraints = read_asked(options, people.happiness, None, people.favourable)
+    _, constraints = read_asked(options, people.happiness, None)
     seen = people.seen(options)
     kind, _ = people.kind(options)
     if kind == "individual":
-        people.check_signal()
-        asked = ("score", "predicted", "sensitive_features", "happiness", "loss", "classes", "favourable")
-        named = {name: getattr(people, name) for name in (*asked, "missing_group", "missing_labels")}
-        named |= {
-            "decisions": people.listed,
-            "y": people.label,
-            "baseline": people.baseline,
-            "sample_weight": people.weight,
-        }
-        return trace(people.rows(), policy=kind, constraints=constraints, **named, **seen)
+        from felicific.cli.model import classifier
+
+        rows = people.source.read(pandas=True)
+        return classifier(people, rows, kind, gap={}, constraints=constraints, **seen).frontier_
     from felicific.cli.fit import sums
 
     summed = sums(people, kind, constraints)
@@ -131,11 +125,10 @@ def _trace_sums(sums: Aggregates, options: FrontierOptions) -> Frontier:
     """The frontier of sums that were made before."""
     from felicific._frontier.solve import frontier as trace
     from felicific.cli.inputs import read_asked
-    from felicific.cli.sums import favourable_in, named_in
+    from felicific.cli.sums import named_in
 
     columns = [str(name) for name in sums.attributes]
-    best = favourable_in(sums, options.favourable)
-    _, constraints = read_asked(options, named_in(sums), None, best, columns)
+    _, constraints = read_asked(options, named_in(sums), None, columns)
     return trace(sums, constraints=constraints, sees_group=not options.blind)
 
 

@@ -139,7 +139,6 @@ def read_asked(
     options: Traced,
     happiness: Any,
     gap: Sequence[str] | None,
-    favourable: Any = None,
     attributes: Sequence[str] = (),
 ) -> tuple[Any, list[Any]]:
     """The gap as the library takes it, and every constraint: who is compared belongs to gaps and ratios alike.
@@ -151,7 +150,7 @@ def read_asked(
     joined = read_join(options.join, group)
     whom: list[Any] = [read_between(text, group, joined) for text in options.between or ()] or [None]
     compared = [(between, options.min_people) for between in whom]
-    found = read_constraints(options, happiness, favourable)
+    found = read_constraints(options, happiness)
     ratios = _named(options.ratio, "ratio", happiness, _number)
     found += [Ratio(name, level, *said) for name, level in ratios.items() for said in compared]
     allowed = read_gap(gap)
@@ -198,9 +197,7 @@ def read_join(texts: Sequence[str] | None, group: Sequence[str]) -> dict[str, di
 def _every_name(happiness: Any) -> list[str]:
     """Names of all that is measured: measures, or criteria."""
     parts = happiness if isinstance(happiness, list | tuple) else [happiness]
-    return [
-        part if isinstance(part, str) and part in CRITERIA else _only_name(part, "between") for part in parts
-    ]
+    return [_only_name(part, "between") for part in parts]
 
 
 def _named(
@@ -220,8 +217,8 @@ def read_change_cost(text: str) -> Any:
     return check_change_cost(text if text == "auto" else _number(text, "change-cost"))
 
 
-def read_constraints(options: Traced, happiness: Any, favourable: Any = None) -> list[Any]:
-    """Floors, budgets and WorseOff, without a name of the only happiness; and the chance of the favourable decision."""
+def read_constraints(options: Traced, happiness: Any) -> list[Any]:
+    """Floors, budgets and WorseOff, without a name of the only happiness; and the chance of the best decision."""
 
     def level(text: str, option: str) -> Any:
         return "baseline" if text == "baseline" and option == "floor" else _number(text, option)
@@ -236,17 +233,15 @@ def read_constraints(options: Traced, happiness: Any, favourable: Any = None) ->
             limits = {_only_name(happiness, option): limits}
         found += [make(what, limit) for what, limit in (limits or {}).items()]
     found += [] if options.worse_off is None else [WorseOff(options.worse_off)]
-    # Sums do not say which decision is favourable.
-    return found if options.explore is None else [*found, Exploration(options.explore, decision=favourable)]
+    return found if options.explore is None else [*found, Exploration(options.explore)]
 
 
 def _only_name(happiness: Any, option: str) -> str:
-    single = happiness if isinstance(happiness, Happiness) else None
-    if single is None and not isinstance(happiness, dict | list | tuple) and happiness not in CRITERIA:
-        single = Happiness(happiness)
-    if single is None:
+    if isinstance(happiness, str) and happiness in CRITERIA:
+        return happiness
+    if isinstance(happiness, dict | list | tuple):
         raise DataError(f"--{option} does not say of which happiness.", f"Write --{option} NAME=LEVEL.")
-    return str(single.name)
+    return str((happiness if isinstance(happiness, Happiness) else Happiness(happiness)).name)
 
 
 def _by_name(texts: Sequence[str] | None, option: str, convert: Callable[[str, str], Any]) -> Any:
@@ -271,10 +266,13 @@ def _number(text: str, option: str) -> float:
 MOST_LEVELS = 10_000
 
 
-def read_decisions(text: str | None) -> list[Any] | None:
-    """The decisions that are listed, from the worst to the best, as numbers if all are; None for the classes."""
+def read_decisions(text: str | None, classes: Sequence[Any] = ()) -> list[Any] | None:
+    """The decisions that are listed, from the worst to the best: classes, or numbers if all are; None if none is."""
     if text is None:
         return None
+    known = {str(value): value for value in classes}
+    if {*known} >= {part.strip() for part in text.split(",")}:
+        return [known[part.strip()] for part in text.split(",")]
     parts = [part.strip() for part in text.split(",")]
     if len(parts) == 1 and text.count(":") == 2:
         return _levels(text)
@@ -365,11 +363,10 @@ def read_proba(
     source: Source,
     texts: Sequence[str] | None,
     classes: Sequence[Any],
-    favourable: Any,
     *,
     of_values: bool = False,
 ) -> tuple[Source, dict[Any, str] | None]:
-    """Which column holds the probability of which class; a single column is that of the favourable one.
+    """Which column holds the probability of which class; a single column is that of the last one.
 
     Of a policy ``of_values`` it holds the decision function, which is that of the last class.
     """
@@ -389,10 +386,8 @@ def read_proba(
                 "probabilities.",
                 "Name one for each: --score CLASS=COLUMN.",
             )
-        best = classes[-1] if favourable is None else favourable
-        other = next(value for value in classes if value != best)
         source, complement = source.complement(texts[0])
-        return source, {value: texts[0] if value == best else complement for value in (other, best)}
+        return source, {classes[0]: complement, classes[1]: texts[0]}
     found = proba_by_class(texts, classes)
     for column in found.values():
         source.check(score=column)

@@ -4,61 +4,21 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
-from sklearn.utils.metaestimators import available_if
 
 from felicific._policy.lottery import PROBA_REPEAT
 from felicific._program.signals import Individual
 from felicific._sklearn.classifier import FairClassifier
+from felicific._sklearn.columns import ScoreColumns
 from felicific._tables.groups import find_groups, refuse_identifiers, resolve_groups
 from felicific._tables.memory import distinct, take_column
-from felicific._typing import Array, Table
+from felicific._typing import Table
 from felicific.cli.options import PolicyKind
 from felicific.cli.people import People
 from felicific.exceptions import DataError, LotteryWarning
-
-
-class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
-    """A classifier that somebody else ran: what it said is in columns of the table.
-
-    Parameters
-    ----------
-    classes : list
-        The decisions.
-    score : dict of class to column, optional
-    predicted : str, optional
-        Column of the labels that it predicts; by default the most probable class.
-    """
-
-    #: Nothing, about who has a label either.
-    learns = False
-
-    def __init__(self, classes: list[Any], score: dict[Any, str] | None = None, predicted: str | None = None):
-        self.classes = classes
-        self.score = score
-        self.predicted = predicted
-        self.classes_ = np.array(classes)
-        self.feature_names_in_ = [*(score or {}).values(), *([] if predicted is None else [predicted])]
-
-    def fit(self, X: Table, y: Any = None) -> Self:
-        """Nothing is learnt."""
-        return self
-
-    @available_if(lambda self: self.score is not None)  # type: ignore[untyped-decorator]  # of scikit-learn
-    def predict_proba(self, X: Table) -> Array:
-        """The columns of probabilities."""
-        return np.column_stack([take_column(X, self.score[value], "--score") for value in self.classes])  # type: ignore[index]
-
-    def predict(self, X: Table) -> Array:
-        """The column of labels, or the most probable class."""
-        if self.predicted is not None:
-            return take_column(X, self.predicted, "--predicted")
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
 def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -> FairClassifier:
@@ -66,7 +26,10 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
     people.check_signal()
     labels = None if people.label is None else take_column(rows, people.label, "--label")
     held = take_column(rows, people.predicted, "--predicted") if labels is None else labels
-    model = ColumnModel(people.classes or distinct(held), people.score, people.predicted)
+    classes = people.classes or distinct(held)
+    model = ScoreColumns(
+        [people.score[one] for one in classes] if people.score else (), classes, people.predicted
+    )
     believed = settings.pop("group_proba", None)
     fair = FairClassifier(
         FrozenEstimator(model),
@@ -74,7 +37,6 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
         decisions=people.listed,
         loss=people.loss,
         sensitive_features=people.sensitive_features,
-        favourable=people.favourable,
         policy=kind if believed is None else Individual(group_proba=believed),
         missing_group=people.missing_group,
         missing_labels=people.missing_labels,

@@ -173,7 +173,7 @@ def _settings(people: People, options: MonitorOptions, happiness: Any) -> dict[s
         "gap": policy.basis.allowed if gap is None and policy is not None else gap,
         "classes": people.classes if policy is None else policy.classes.tolist(),
         "groups": groups,
-        "favourable": people.favourable,
+        "decisions": people.listed,
         "missing_group": people.missing_group,
         "confidence": options.confidence,
     }
@@ -214,12 +214,15 @@ def _check_same(known: Monitor, settings: dict[str, Any], state: Path) -> None:
     """Refuse a state of something else than what the options say."""
     from felicific._audit.monitored import own_happiness
     from felicific._problem.happiness import function_to_json
-    from felicific._problem.problem import Problem
+    from felicific._problem.problem import problem_of
     from felicific.exceptions import DataError
 
     monitored = known.problem
-    asked = Problem.of(
-        monitored.decisions, settings["happiness"], gap=settings["gap"], favourable=settings["favourable"]
+    asked = problem_of(
+        monitored.decisions,
+        decisions=settings["decisions"],
+        happiness=settings["happiness"],
+        gap=settings["gap"],
     )
     pairs: dict[str, list[Any]] = {
         "--happiness": [

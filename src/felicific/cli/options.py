@@ -42,7 +42,7 @@ Proba = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of the model's probability of the favourable class; with more than two classes, once for "
+        help="Column of the model's probability of the last class; with more than two classes, once for "
         "each: CLASS=COLUMN.",
         rich_help_panel=PEOPLE,
     ),
@@ -112,7 +112,7 @@ Listed = Annotated[
     typer.Option(
         "--decisions",
         metavar="LIST",
-        help="What may be decided, where that is not the classes, from the worst to the best for the person: "
+        help="What may be decided, from the worst to the best for the person; by default the classes in order: "
         "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. With --predicted also the bounds of "
         "amounts, 0:80, or a number of levels, 65.",
         rich_help_panel=MEASURED,
@@ -311,14 +311,7 @@ class Compared:
             rich_help_panel=MEASURED,
         ),
     ] = None
-    favourable: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CLASS",
-            help="The decision that people hope for, or of listed decisions the label; the last class by default.",
-            rich_help_panel=MEASURED,
-        ),
-    ] = None
+    decisions: Listed = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -373,7 +366,6 @@ class Traced(Measured, PartlyLabelled):
 
     label: Label = None
     baseline: Baseline = None
-    decisions: Listed = None
     floor: Annotated[
         list[str] | None,
         typer.Option(
@@ -406,7 +398,7 @@ class Traced(Measured, PartlyLabelled):
         float | None,
         typer.Option(
             metavar="CHANCE",
-            help="Everybody keeps at least this chance of the favourable decision, by lottery: .02. With it labels are "
+            help="Everybody keeps at least this chance of the best decision, by lottery: .02. With it labels are "
             "seen of all kinds of people; `felicific apply --with-proba` writes the chances down.",
             rich_help_panel=ASKED,
         ),
@@ -525,7 +517,7 @@ class Decided(Seen):
         bool,
         typer.Option(
             "--with-proba",
-            help="Also write the chance that everybody had of the favourable decision, as proba; of more than two "
+            help="Also write the chance that everybody had of the best decision, as proba; of more than two "
             "classes that of each, as proba_CLASS.",
             rich_help_panel=OUTPUT,
         ),
@@ -570,7 +562,7 @@ class Roles:
         What those are called whose group is missing.
     missing_labels, label_proba, max_odds_ratio : str, list of str, float
         What is known of missing labels.
-    classes, decisions, favourable : str or list of str
+    classes, decisions : str or list of str
         Classes and decisions, as they are typed.
     happiness, name, unit, among, bounds, loss : str or list of str
         What is measured, as it is typed.
@@ -598,7 +590,6 @@ class Roles:
     key: str | None = None
     classes: list[str] | None = None
     decisions: str | None = None
-    favourable: str | None = None
     happiness: list[str] | None = None
     name: str | None = None
     unit: str | None = None

@@ -23,7 +23,6 @@ from felicific.cli.inputs import (
     needed_columns,
     read_asked,
     read_change_cost,
-    read_class,
     read_classes,
     read_decisions,
     read_function,
@@ -63,12 +62,12 @@ class People:
         What those are called whose group is missing.
     missing_labels : MissingLabels or None
         What is known of missing labels.
-    happiness, loss, favourable :
+    happiness, loss :
         As the library takes them.
     policy : Policy or None
         The policy that decides.
     listed : list or None
-        What may be decided, where that is not the classes.
+        What may be decided, from the worst to the best; None for the classes in their order.
     """
 
     source: Source
@@ -90,7 +89,6 @@ class People:
     key: str | None
     happiness: Any
     loss: Any
-    favourable: Any
     policy: Policy | None
     listed: list[Any] | None = None
 
@@ -122,11 +120,8 @@ class People:
         source.check(**roles.columns())
         source, roles = join_groups(source, roles, every_group=rule is None and not a_part)
         known = list(classes) or _known_classes(roles, rule, source)
-        best = None if roles.favourable is None else read_class(roles.favourable, known, "favourable")
         believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
-        source, score = read_proba(
-            source, roles.score, known, best, of_values=rule is not None and rule.of_values
-        )
+        source, score = read_proba(source, roles.score, known, of_values=rule is not None and rule.of_values)
         if looked_at is not None:
             source.check(happiness=looked_at)
         if looked_at is not None and not every_column:
@@ -152,9 +147,8 @@ class People:
             key=roles.key,
             happiness=happiness,
             loss=cost,
-            favourable=best,
             policy=rule,
-            listed=read_decisions(roles.decisions),
+            listed=read_decisions(roles.decisions, known),
         )
 
     @property
@@ -180,7 +174,7 @@ class People:
 
     def task(self, options: Fitted) -> dict[str, Any]:
         """What is asked of a policy; a gap of 0 when nothing is said."""
-        gap, constraints = read_asked(options, self.happiness, options.gap, self.favourable)
+        gap, constraints = read_asked(options, self.happiness, options.gap)
         return {
             "gap": gap,
             "constraints": constraints,
@@ -281,7 +275,7 @@ class People:
         """Decisions, rows, labels and weights, for an audit."""
         rows = self.rows()
         named = {"X": rows, "y": self.label} | self.evidence(rows)
-        return named | (self._by_policy() if self.policy else {"decisions": self.decisions(rows)})
+        return named | (self._by_policy() if self.policy else {"decided": self.decisions(rows)})
 
     def evidence(self, rows: Table) -> dict[str, Any]:
         """What some rows count for: weights and clusters."""
@@ -296,13 +290,13 @@ class People:
         self.source.check_rows()
         named = {"X": self.source.relation, "y": self.label}
         named |= {"sample_weight": self.weight, "cluster": self.cluster}
-        return named | (self._by_policy() if self.policy else {"decisions": self.decision})
+        return named | (self._by_policy() if self.policy else {"decided": self.decision})
 
     def _by_policy(self) -> dict[str, Any]:
         """The policy whose decisions are audited, and what it decides by."""
         self.check_scores()
         scores = {"predicted": self.predicted} if self.reads_label else {"score": self.score}
-        return {"decisions": self.policy, "group_proba": self.group_proba} | scores
+        return {"decided": self.policy, "group_proba": self.group_proba} | scores
 
 
 def join_groups(source: Source, roles: Roles, *, every_group: bool) -> tuple[Source, Roles]:
@@ -347,7 +341,7 @@ def _open(roles: Roles, rule: Policy | None, looked_at: set[str] | None) -> Sour
 def _known_classes(roles: Roles, rule: Policy | None, source: Source) -> list[Any]:
     """The decisions that there are, as far as they must be known before the rows are read."""
     known = [] if rule is None else rule.classes.tolist()
-    if rule is None and (roles.score or roles.classes or roles.favourable is not None):
+    if rule is None and (roles.score or roles.classes):
         now = (roles.baseline, roles.decision) if roles.decisions is None else ()
         named = (roles.label, roles.predicted, *now)
         held = {value for column in named if column is not None for value in source.distinct(column)}

@@ -107,11 +107,9 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
     from felicific.exceptions import DataError
 
     happiness = people.happiness or list(getattr(policy, "happiness", ()))
-    listed = policy.decisions.tolist() if policy.listed else None
-    loss = people.loss if listed is not None else "error"
-    called = problem_of(
-        policy.classes, decisions=listed, happiness=happiness, loss=loss, favourable=policy.favourable
-    ).closed
+    listed = policy.decisions_given
+    loss = people.loss if policy.listed else "error"
+    called = problem_of(policy.classes, decisions=listed, happiness=happiness, loss=loss).closed
     names = [one.name for one in policy.measures if not one.aside]
     if list(called) != names:
         raise DataError(
@@ -129,7 +127,7 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
             f"More was asked of this policy than a file can repeat: {words[0]}.",
             "Say it again, as to `felicific fit`: --floor, --budget, --ratio, --worse-off, --explore, --between.",
         )
-    gap, constraints = read_asked(options, happiness, options.gap, policy.favourable)
+    gap, constraints = read_asked(options, happiness, options.gap)
     if options.gap is None and not options.between:
         gap = dict(policy.basis.allowed) or None
     return problem_of(
@@ -139,7 +137,6 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
         loss=people.loss,
         gap=gap,
         constraints=constraints,
-        favourable=policy.favourable,
         sees_group=policy.sees_group,
     )
 

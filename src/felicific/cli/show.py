@@ -99,7 +99,7 @@ def _content(policy: Policy, signed: Signed | None) -> dict[str, Any]:
     return {
         "kind": policy.kind,
         "decisions": policy.decisions.tolist(),
-        "favourable": policy.decisions.tolist()[policy.best],
+        "best": policy.decisions.tolist()[policy.best],
         "sentences": policy.sentences(),
         "sees_group": policy.sees_group,
         "randomized": policy.is_randomized,

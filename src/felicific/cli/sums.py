@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from felicific._program.aggregates import Aggregates
 
 #: Options that sums still answer to, though their part of the options speaks of people.
-_STILL = {"favourable", "max_odds_ratio"}
+_STILL = {"max_odds_ratio"}
 
 #: Options that speak of people.
 _OF_PEOPLE = {
     field.name for part in (Scores, Measures, PartlyLabelled, Evidence, Bounded) for field in fields(part)
-} | {"label", "baseline", "kind", "confidence", "test", "decisions"}
+} | {"label", "baseline", "kind", "confidence", "test"}
 
 _CALLED = {"kind": "policy"}
 
@@ -69,10 +69,3 @@ def named_in(sums: Aggregates) -> Any:
     families = dict.fromkeys(part.family for part in sums.measures if not part.aside)
     parts = [name if name in CRITERIA else Happiness("decision", name=name) for name in families]
     return parts if len(parts) > 1 else parts[0]
-
-
-def favourable_in(sums: Aggregates, text: str | None) -> Any:
-    """The favourable decision, where it is said."""
-    from felicific.cli.inputs import read_class
-
-    return None if text is None else read_class(text, sums.classes.tolist(), "favourable")

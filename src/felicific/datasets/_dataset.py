@@ -22,7 +22,7 @@ class Dataset:
     X : pandas.DataFrame, polars.DataFrame or dict of numpy.ndarray
         One row per person, one column per feature, the group among them.
     y : numpy.ndarray of shape (n_rows,)
-        The label, 0 or 1; 1 is the favourable one.
+        The label, 0 or 1; 1 is the good one.
     sensitive_features : str
         Name of the column of `X` that holds the group.
     happiness : felicific._problem.happiness.Happiness

@@ -153,9 +153,7 @@ def summary(records: pd.DataFrame) -> str:
 
 def main() -> None:
     """Measure, and fill the block once the records of before are there."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--costs", nargs="+", default=list(COSTS), help="numbers, or auto")
     parser.add_argument("--records", type=Path, help="write what was measured here, as JSON")

@@ -18,7 +18,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from felicific import Gap, Ratio, Score, aggregate, solve
 from felicific._problem.rows import Requirement
-from felicific._program.aggregates import Aggregates
 from felicific.datasets import adult
 
 ATTRIBUTES = ["sex", "race"]
@@ -49,7 +48,7 @@ class Row(NamedTuple):
     milliseconds: float
 
 
-def sums(seed: int) -> tuple[Aggregates, Aggregates]:
+def sums(seed: int) -> tuple[Any, Any]:
     """Sums over the people that policies are fitted to, and over others."""
     data = adult(as_frame="pandas")
     features = data.X.drop(columns=["sex"])
@@ -60,7 +59,7 @@ def sums(seed: int) -> tuple[Aggregates, Aggregates]:
     model = HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype")
     model.fit(features.iloc[train], data.y[train])
 
-    def summed(rows: Any, signal: Any) -> Aggregates:
+    def summed(rows: Any, signal: Any) -> Any:
         table = data.X.iloc[rows].assign(
             score=model.predict_proba(features.iloc[rows])[:, 1], rich=data.y[rows]
         )
@@ -71,7 +70,7 @@ def sums(seed: int) -> tuple[Aggregates, Aggregates]:
     return fitted, summed(test, fitted.signal)
 
 
-def measured(fitted: Aggregates, other: Aggregates, name: str, asked: list[Requirement]) -> Row:
+def measured(fitted: Any, other: Any, name: str, asked: list[Requirement]) -> Row:
     """Solve once for the numbers and three times for the clock."""
     policy = solve(fitted, gap={}, constraints=asked, random_state=0)
     took = []
@@ -90,7 +89,7 @@ def measured(fitted: Aggregates, other: Aggregates, name: str, asked: list[Requi
     )
 
 
-def priced(fitted: Aggregates, ratio: float) -> tuple[float, float]:
+def priced(fitted: Any, ratio: float) -> tuple[float, float]:
     """The price of a ratio between the sexes, and a central difference of the least loss."""
 
     def at(value: float) -> Any:

@@ -24,7 +24,6 @@ from shared import EVIDENCE, fill, machine, table
 from sklearn.ensemble import RandomForestClassifier
 
 from felicific import Budget, FairClassifier, Floor, Happiness, Policy, aggregate, solve
-from felicific._policy.steering import Steering
 from felicific.datasets import synthetic_loans
 from felicific.exceptions import SteeringWarning
 from studies.experiment import split
@@ -99,7 +98,7 @@ def gap_of(decisions: Any, rows: pd.DataFrame) -> float:
     return float(means.max() - means.min())
 
 
-def steered(steering: Steering, rows: pd.DataFrame) -> tuple[Any, Any, float]:
+def steered(steering: Any, rows: pd.DataFrame) -> tuple[Any, Any, float]:
     """Decisions, controls and the processor's time for a person."""
     taken = time.process_time()
     given = (rows["score"].to_numpy(), rows["sex"].to_numpy(), rows["id"].to_numpy(), rows)
@@ -120,7 +119,7 @@ def jitter_of(policy: Policy, controls: Any, rows: pd.DataFrame) -> float:
     return float(np.mean(found))
 
 
-def begun(policy: Policy, pace: float | None) -> Steering:
+def begun(policy: Policy, pace: float | None) -> Any:
     return policy.steer(None if policy.sees_x else FUNDING, pace=pace)
 
 
@@ -251,22 +250,22 @@ def try_five(seeds: int) -> Tries:
 
 
 #: Whom to send next, given the steering, the number of people so far and a generator: a group's position and a score.
-Strategy = Callable[[Steering, int, np.random.Generator], tuple[int, float]]
+Strategy = Callable[[Any, int, np.random.Generator], tuple[int, float]]
 
 
 def hostile(n: int) -> dict[str, Strategy]:
     """Ways to open a gap, some of which look at the controls."""
 
-    def best(steering: Steering) -> list[int]:
+    def best(steering: Any) -> list[int]:
         means = list(steering.means.values())
         return sorted(range(len(means)), key=lambda z: means[z])
 
-    def at(steering: Steering, z: int, beside: float) -> tuple[int, float]:
+    def at(steering: Any, z: int, beside: float) -> tuple[int, float]:
         control = list(steering.controls.values())[z]
         assert control.threshold is not None, "of scores"
         return z, min(max(control.threshold + beside, 0.0), 1.0)
 
-    def random(steering: Steering, t: int, rng: np.random.Generator) -> tuple[int, float]:
+    def random(steering: Any, t: int, rng: np.random.Generator) -> tuple[int, float]:
         return int(rng.integers(len(steering.groups))), float(rng.random())
 
     return {
@@ -302,7 +301,7 @@ def try_hostile(n: int = 12_000) -> str:
     return table(["", "largest share of the bound"], lines)
 
 
-def reached(steering: Steering, strategy: Strategy, people: int, rng: np.random.Generator) -> float:
+def reached(steering: Any, strategy: Strategy, people: int, rng: np.random.Generator) -> float:
     """How close a stream came to what bounds it."""
     rule, largest = steering._rule, 0.0
     for t, (group, score) in enumerate(sent(steering, strategy, people, rng)):
@@ -318,7 +317,7 @@ def reached(steering: Steering, strategy: Strategy, people: int, rng: np.random.
 
 
 def sent(
-    steering: Steering, strategy: Strategy, people: int, rng: np.random.Generator
+    steering: Any, strategy: Strategy, people: int, rng: np.random.Generator
 ) -> Iterator[tuple[int, float]]:
     """One of each group at first, so that there is somebody to compare; then as the strategy says."""
     for t in range(people):

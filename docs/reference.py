@@ -130,10 +130,8 @@ def members(kind: type) -> list[str]:
     for name, member in vars(kind).items():
         if name.startswith("_") or f"`{name}`" in held:
             continue
-        if inspect.isfunction(member):
-            held.append(f"`{name}()`")
-        elif isinstance(member, property):
-            held.append(f"`{name}`")
+        if inspect.isfunction(member) or isinstance(member, property):
+            held.append(f"`{name}`" if isinstance(member, property) else f"`{name}()`")
     return held
 
 

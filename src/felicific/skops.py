@@ -43,7 +43,7 @@ _TYPES = {
     "felicific._program.values": ["ValueCells"],
     "felicific._sklearn.beliefs": ["Coding", "GroupModel"],
     "felicific._sklearn.classifier": ["FairClassifier"],
-    "felicific._sklearn.columns": ["ScoreColumns"],
+    "felicific._sklearn.model": ["ScoreColumns"],
     "felicific._sklearn.label_proba": ["LabelModel"],
     "felicific._statistics.labels": ["LabelCurve"],
     # The model of the group that a policy without the group fits is scikit-learn's gradient boosting. This part of it

@@ -20,7 +20,7 @@ from strategies import examples
 
 from felicific import FairClassifier, Floor, Happiness, Policy, aggregate, audit, solve
 from felicific._documents import checksum
-from felicific._statistics.expected import expected_range, pooled_variance
+from felicific._program.evidence import expected_range, pooled_variance
 from felicific.exceptions import ClusterWarning, DataError, GroupError, PolicyFileError, PolicyWarning
 
 

@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from strategies import examples
 
 from felicific import FairClassifier, Gap, Happiness, Policy, Ratio, aggregate, solve
-from felicific._statistics.expected import expected_ratio
+from felicific._program.evidence import expected_ratio
 from felicific.exceptions import ConstraintError, PolicyWarning
 
 SIZES = {("F", "A"): 300, ("F", "B"): 40, ("M", "A"): 500, ("M", "B"): 60}

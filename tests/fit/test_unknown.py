@@ -10,7 +10,7 @@ from helpers import solved
 from sklearn.frozen import FrozenEstimator
 
 from felicific import FairClassifier, Floor, Policy, WorseOff, aggregate, alternatives, audit, solve
-from felicific._sklearn.columns import ScoreColumns
+from felicific._sklearn.model import ScoreColumns
 from felicific.exceptions import GroupError
 
 ROLES = {"y": "repaid", "sensitive_features": "sex", "happiness": "decision", "score": "score"}

@@ -66,7 +66,6 @@ from felicific._program.signals import Individual, Score, Signal
 from felicific._shown.parts import LINES, Lines, Part, as_html
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
-from felicific._sklearn.columns import ScoreColumns, columns_of
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -80,7 +79,7 @@ from felicific._sklearn.inputs import (
     refuse_length,
 )
 from felicific._sklearn.label_proba import fit_label_model, learns, refuse_ends
-from felicific._sklearn.model import fit_model, parts_of
+from felicific._sklearn.model import ScoreColumns, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers

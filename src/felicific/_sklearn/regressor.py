@@ -41,9 +41,8 @@ from felicific._program.signal_names import Sight, resolve_sight
 from felicific._shown.parts import LINES, Part, as_html
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
-from felicific._sklearn.columns import AmountColumn, columns_of
 from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
-from felicific._sklearn.model import fit_model, parts_of
+from felicific._sklearn.model import AmountColumn, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, named_columns

@@ -89,7 +89,7 @@ def lend(ratio: float) -> pd.DataFrame:
     add(f"baseline (cutoff {cutoff:g})", np.nan, people.baseline.loss, people.baseline.means)
     for name, closed in CRITERIA.items():
         kept = [Floor(CHANGE, at_least="baseline")] if name.endswith(UNHARMED) else []
-        line = frontier(people, gap={closed: 1.0}, constraints=kept)
+        line = frontier(people, gap={closed: 1.0}, constraints=kept, change_cost=0)
         for gap, loss, means in zip(line.tau.tolist(), line.loss.tolist(), line.means, strict=True):
             add(name, gap, loss, means)
     return pd.DataFrame(rows, columns=["criterion", "gap", "profit", "group", "change", "approved"])

@@ -131,13 +131,18 @@ def fit_lines(people: People, policy: str) -> dict[str, Line]:
         return -ahead(decision, x, group)
 
     whole, ends = sums(), [sums(loss=ahead), sums(loss=behind)]
-    own = frontier(whole, gap={people.happiness.name: 1.0})
+    own = frontier(whole, gap={people.happiness.name: 1.0}, change_cost=0)
     found = {OWN: Line(own.tau, own.policies, own.policies)}
     for method, criterion in CRITERIA.items():
-        line = frontier(whole, gap={criterion: 1.0})
+        line = frontier(whole, gap={criterion: 1.0}, change_cost=0)
         low, high = (
             [
-                solve(end, gap={criterion: eps}, constraints=[Budget("overall_accuracy", at_least=1 - loss)])
+                solve(
+                    end,
+                    gap={criterion: eps},
+                    change_cost=0,
+                    constraints=[Budget("overall_accuracy", at_least=1 - loss)],
+                )
                 for eps, loss in zip(line.tau.tolist(), line.loss.tolist(), strict=True)
             ]
             for end in ends

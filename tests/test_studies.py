@@ -248,7 +248,7 @@ def test_ties_are_settled_in_the_middle(policy):
     sums = aggregate(people.X, happiness=[people.happiness, *CRITERIA.values()], **asked).joined()
     lines = experiment.fit_lines(people, policy)
     for method, criterion in CRITERIA.items():
-        line, wide = frontier(sums, gap={criterion: 1.0}), 0
+        line, wide = frontier(sums, gap={criterion: 1.0}, change_cost=0), 0
         family = [j for j, c in enumerate(sums.measures) if c.family == criterion]
         ends = zip(lines[method].eps, line.loss, lines[method].low, lines[method].high, strict=True)
         for eps, loss, low, high in ends:

@@ -370,12 +370,13 @@ def test_the_words_tell_tuning_and_fairness_apart():
     assert f"in group 'm' {proposed.gains[1, 0]:.2%} gain and {proposed.loses[1, 0]:.2%} lose" in who
 
 
-def test_no_cost_is_the_program_of_before():
-    """The default of solve and frontier is a cost of 0, for which nothing is said and nothing changes."""
+def test_a_cost_of_nothing_is_not_spoken_of():
+    """The default of solve and frontier is "auto"; with 0 nothing is said, and nothing but the loss counts."""
     table = people(4)
     asked = {"score": "score", "happiness": "decision * loan", "random_state": 0, **ROLES}
-    plain, zero = solved(table, gap=0.3, **asked), solved(table, gap=0.3, change_cost=0, **asked)
-    assert np.array_equal(plain.q, zero.q)
-    assert plain.change_cost == 0.0
+    plain = solved(table, gap=0.3, change_cost=0, **asked)
     assert not any("beside the loss" in sentence for sentence in plain.sentences())
-    assert solved(table, constraints=[Gap("decision * loan", 0.3)], gap={}, **asked).loss == plain.loss
+    constrained = solved(table, constraints=[Gap("decision * loan", 0.3)], gap={}, change_cost=0, **asked)
+    assert constrained.loss == plain.loss
+    sums = aggregate(table, score="score", happiness="decision * loan", **ROLES)
+    assert solve(sums, gap=0.3).change_cost == frontier(sums).change_cost == "auto"

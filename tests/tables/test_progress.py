@@ -58,14 +58,12 @@ def test_short_work_shows_nothing(monkeypatch, terminal, clock):
     assert terminal.getvalue() == ""
 
 
-def test_stages_stand_before_the_words_of_inner_work(terminal):
-    """Inner work shares the line, and the time, of the outer."""
-    with progress_line() as outer, progress_line("pass 7"), progress_line() as line:
+def test_inner_work_shares_the_line(terminal):
+    """And the time, of the outer."""
+    with progress_line() as outer, progress_line() as line:
         assert line is outer
         line.say(lambda: "31 of 80 partitions")
-    with progress_line("alone") as line:
-        line.say(lambda: "x")
-    assert terminal.lines == ["felicific: pass 7, 31 of 80 partitions, 0 s", "felicific: alone, x, 0 s"]
+    assert terminal.lines == ["felicific: 31 of 80 partitions, 0 s"]
 
 
 def test_a_long_line_is_cut(terminal):

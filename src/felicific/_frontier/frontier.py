@@ -91,7 +91,7 @@ class Frontier:
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
-    >>> line = frontier(sums)
+    >>> line = frontier(sums, change_cost=0)
     >>> len(line), line.baseline.gaps.tolist()
     (2, [0.25])
     >>> policy = line.at(gap=0.1)

@@ -24,7 +24,7 @@ def frontier(
     gap: Mapping[str, float] | Sequence[str] | None = None,
     constraints: Iterable[Requirement] = (),
     move: Requirement | None = None,
-    change_cost: ChangeCost = 0.0,
+    change_cost: ChangeCost = "auto",
     sees_group: bool = True,
     random_state: RandomState = None,
 ) -> Frontier | Any:

@@ -28,7 +28,7 @@ def solve(
     *,
     gap: GapLike = None,
     constraints: Iterable[Requirement] = (),
-    change_cost: ChangeCost = 0.0,
+    change_cost: ChangeCost = "auto",
     sees_group: bool = True,
     random_state: RandomState = None,
 ) -> Policy | Any:

@@ -55,7 +55,7 @@ class Exploration(Requirement):
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
-    >>> policy = solve(sums, gap={}, constraints=[Exploration(at_least=0.1)], random_state=0)
+    >>> policy = solve(sums, gap={}, constraints=[Exploration(at_least=0.1)], change_cost=0, random_state=0)
     >>> policy.probabilities([0.1, 0.9], group=["f", "m"])[:, 1].round(9).tolist()
     [0.1, 1.0]
     >>> round(policy.loss, 9), policy.prices

@@ -32,7 +32,6 @@ class ProgressLine:
 
     def __init__(self, stream: TextIO | None) -> None:
         self.stream = stream
-        self.stages: list[str] = []
         self._start = time.monotonic()
         self._looked = self._start
         self._width = 0
@@ -47,7 +46,7 @@ class ProgressLine:
         with contextlib.suppress(Exception):
             text = tell()
             if text:
-                self._write("felicific: " + ", ".join([*self.stages, text, f"{now - self._start:.0f} s"]))
+                self._write(f"felicific: {text}, {now - self._start:.0f} s")
 
     def clear(self) -> None:
         """Remove it."""
@@ -73,25 +72,12 @@ _taken = threading.Lock()
 
 
 @contextlib.contextmanager
-def progress_line(stage: str | None = None) -> Iterator[ProgressLine]:
-    """The line of the work inside. Inner work shares the line of the outer one; ``stage`` then stands before it."""
-    line = _current.get()
-    if line is None:
-        with _new_line() as line, progress_line(stage):
-            yield line
+def progress_line() -> Iterator[ProgressLine]:
+    """The line of the work inside. Inner work shares the line of the outer one."""
+    outer = _current.get()
+    if outer is not None:
+        yield outer
         return
-    if stage is None:
-        yield line
-        return
-    line.stages.append(stage)
-    try:
-        yield line
-    finally:
-        line.stages.pop()
-
-
-@contextlib.contextmanager
-def _new_line() -> Iterator[ProgressLine]:
     stream = _terminal()
     if stream is not None and not _taken.acquire(blocking=False):
         stream = None

@@ -61,7 +61,6 @@ def fit(options: FitOptions) -> None:
     from felicific._problem.change import baseline_words
     from felicific._problem.loss import loss_text, loss_words
     from felicific.cli.outputs import check_target, print_json, working
-    from felicific.cli.people import People
     from felicific.cli.sums import given_sums
 
     check_target(options.out, [".json"], force=options.force)
@@ -69,7 +68,7 @@ def fit(options: FitOptions) -> None:
         summed = given_sums(options)
         amounts, result = _amounts(summed, options), None
         if amounts is None:
-            result = _fitted(People.find(options), options) if summed is None else _fitted_to(summed, options)
+            result = _fitted(summed, options)
     if amounts is not None:
         amounts.save(options.out)
         _say_amounts(amounts, options)
@@ -131,46 +130,42 @@ class _Result(NamedTuple):
     verdict: Verdict | None = None
 
 
-def _fitted(people: People, options: FitOptions) -> _Result:
-    """Fit by the sums alone where they are enough, which works at any size."""
+def _fitted(summed: Aggregates | None, options: FitOptions) -> _Result:
+    """The policy of some sums, at any size; rows are read where some are held out or each is looked at."""
+    from felicific._policy.solve import solve
+    from felicific.cli.inputs import read_task
+    from felicific.cli.people import People
+    from felicific.cli.sums import named_in
     from felicific.exceptions import DataError
 
-    task, seen, (kind, chosen) = people.task(options), people.seen(options), people.kind(options)
-    if options.test is not None and options.label is None:
-        raise DataError("A verdict looks at labels, and there are none.", "Name them with --label.")
-    if kind != "individual" and options.confidence is None and options.test is None:
-        from felicific._policy.solve import solve
+    chosen = None
+    if summed is not None:
+        task = read_task(options, named_in(summed), [str(name) for name in summed.attributes])
+    else:
+        people = People.find(options)
+        task, seen = read_task(options, people.happiness), people.seen(options)
+        kind, chosen = people.kind(options)
+        if options.test is not None and options.label is None:
+            raise DataError("A verdict looks at labels, and there are none.", "Name them with --label.")
+        if kind == "individual" or options.confidence is not None or options.test is not None:
+            return _fitted_to_rows(people, options, kind, chosen, **seen, **task)
+        summed = sums(people, kind, task["constraints"])
+    policy = solve(summed, sees_group=not options.blind, **task)
+    return _Result(policy, summed.baseline_or_none, chosen=chosen)
 
-        aggregates = sums(people, kind, task["constraints"])
-        policy = solve(aggregates, sees_group=not options.blind, **task)
-        return _Result(policy, aggregates.baseline_or_none, chosen=chosen)
+
+def _fitted_to_rows(
+    people: People, options: FitOptions, kind: PolicyKind, chosen: str | None, **settings: Any
+) -> _Result:
+    """A policy by the estimator, with columns of scores in place of a model."""
     from felicific.cli.model import classifier
 
     rows = people.source.read(pandas=True)
-    fair = classifier(people, rows, kind, confidence=options.confidence, **seen, **task)
+    fair = classifier(people, rows, kind, confidence=options.confidence, **settings)
     shown = None if options.confidence is None else fair.certificate_
     verdict = None if options.confidence is None else fair.verdict_
     verdict = verdict if options.test is None else _verdict_on(options, fair)
     return _Result(fair.policy_, fair.frontier_.baseline, shown, chosen, verdict)
-
-
-def _fitted_to(sums: Aggregates, options: FitOptions) -> _Result:
-    """Fit to sums that were made before."""
-    from felicific._policy.solve import solve
-    from felicific.cli.inputs import read_asked, read_change_cost
-    from felicific.cli.sums import named_in
-
-    columns = [str(name) for name in sums.attributes]
-    gap, constraints = read_asked(options, named_in(sums), options.gap, columns)
-    policy = solve(
-        sums,
-        gap=gap,
-        constraints=constraints,
-        change_cost=read_change_cost(options.change_cost),
-        sees_group=not options.blind,
-        random_state=options.seed,
-    )
-    return _Result(policy, sums.baseline_or_none)
 
 
 def _verdict_on(options: FitOptions, fair: FairClassifier) -> Verdict:

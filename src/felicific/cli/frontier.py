@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from felicific._amounts.frontier import AmountFrontier
     from felicific._frontier.frontier import Frontier
     from felicific._program.aggregates import Aggregates
-    from felicific.cli.people import People
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +44,6 @@ def frontier(options: FrontierOptions) -> None:
     """
     from felicific._files import write_whole
     from felicific.cli.outputs import check_chart, check_target, print_json, working
-    from felicific.cli.people import People
     from felicific.cli.sums import given_sums
 
     out, chart = options.out, options.chart
@@ -57,7 +55,7 @@ def frontier(options: FrontierOptions) -> None:
         if amounts is not None:
             _say_amounts(amounts, options)
             return
-        line = _trace(People.find(options), options) if sums is None else _trace_sums(sums, options)
+        line = _trace(sums, options)
         content = _content(line)
         if chart is not None:
             from felicific import plots
@@ -103,33 +101,29 @@ def _say_amounts(line: AmountFrontier, options: FrontierOptions) -> None:
         print(f"Written to {options.out}.")
 
 
-def _trace(people: People, options: FrontierOptions) -> Frontier:
+def _trace(summed: Aggregates | None, options: FrontierOptions) -> Frontier:
+    """The frontier of some sums; of individual policies that of the people themselves."""
     from felicific._frontier.solve import frontier as trace
-    from felicific.cli.inputs import read_asked
-
-    _, constraints = read_asked(options, people.happiness, None)
-    seen = people.seen(options)
-    kind, _ = people.kind(options)
-    if kind == "individual":
-        from felicific.cli.model import classifier
-
-        rows = people.source.read(pandas=True)
-        return classifier(people, rows, kind, gap={}, constraints=constraints, **seen).frontier_
     from felicific.cli.fit import sums
-
-    summed = sums(people, kind, constraints)
-    return trace(summed, constraints=constraints, sees_group=not options.blind)
-
-
-def _trace_sums(sums: Aggregates, options: FrontierOptions) -> Frontier:
-    """The frontier of sums that were made before."""
-    from felicific._frontier.solve import frontier as trace
     from felicific.cli.inputs import read_asked
+    from felicific.cli.people import People
     from felicific.cli.sums import named_in
 
-    columns = [str(name) for name in sums.attributes]
-    _, constraints = read_asked(options, named_in(sums), None, columns)
-    return trace(sums, constraints=constraints, sees_group=not options.blind)
+    if summed is not None:
+        _, constraints = read_asked(
+            options, named_in(summed), None, [str(name) for name in summed.attributes]
+        )
+    else:
+        people = People.find(options)
+        _, constraints = read_asked(options, people.happiness, None)
+        (kind, _), seen = people.kind(options), people.seen(options)
+        if kind == "individual":
+            from felicific.cli.model import classifier
+
+            rows = people.source.read(pandas=True)
+            return classifier(people, rows, kind, gap={}, constraints=constraints, **seen).frontier_
+        summed = sums(people, kind, constraints)
+    return trace(summed, constraints=constraints, sees_group=not options.blind)
 
 
 def _content(line: Frontier) -> dict[str, Any]:

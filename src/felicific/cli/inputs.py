@@ -21,7 +21,7 @@ from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.requirements import Budget, Floor, Gap, Ratio
 from felicific._problem.worse_off import WorseOff
 from felicific.cli.files import Source, joined_name
-from felicific.cli.options import Roles, Traced
+from felicific.cli.options import Fitted, Roles, Traced
 from felicific.exceptions import DataError, HappinessError
 
 #: A function in a file: everything before the last colon is the file.
@@ -162,6 +162,17 @@ def read_asked(
         else _named(gap, "gap", happiness, _number)
     )
     return None, [*found, *(Gap(name, width, *said) for name, width in gaps.items() for said in compared)]
+
+
+def read_task(options: Fitted, happiness: Any, attributes: Sequence[str] = ()) -> dict[str, Any]:
+    """What is asked of a policy; a gap of 0 when nothing is said."""
+    gap, constraints = read_asked(options, happiness, options.gap, attributes)
+    return {
+        "gap": gap,
+        "constraints": constraints,
+        "change_cost": read_change_cost(options.change_cost),
+        "random_state": options.seed,
+    }
 
 
 def read_between(text: str, group: Sequence[str], joined: Collection[str] = ()) -> str | list[str]:

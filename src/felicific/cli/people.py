@@ -21,8 +21,6 @@ from felicific.cli.documents import read_policy
 from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import (
     needed_columns,
-    read_asked,
-    read_change_cost,
     read_classes,
     read_decisions,
     read_function,
@@ -32,7 +30,7 @@ from felicific.cli.inputs import (
     read_missing_labels,
     read_proba,
 )
-from felicific.cli.options import Fitted, PolicyKind, Roles, Scores, Traced, WeightKind
+from felicific.cli.options import PolicyKind, Roles, Scores, Traced, WeightKind
 from felicific.exceptions import DataError
 
 
@@ -171,16 +169,6 @@ class People:
             )
         check_inference(self.group_proba, sees_x=sees_x, sees_group=sees_group)
         return {"sees_group": sees_group, "group_proba": self.group_proba}
-
-    def task(self, options: Fitted) -> dict[str, Any]:
-        """What is asked of a policy; a gap of 0 when nothing is said."""
-        gap, constraints = read_asked(options, self.happiness, options.gap)
-        return {
-            "gap": gap,
-            "constraints": constraints,
-            "change_cost": read_change_cost(options.change_cost),
-            "random_state": options.seed,
-        }
 
     def rows(self) -> Table:
         """All rows, in memory."""

@@ -193,6 +193,7 @@ def _checked(options: ReportOptions) -> Signed | None:
 
 def _fitted(options: ReportOptions) -> tuple[FairClassifier, _Others]:
     """A classifier fitted on the people of a file, and the others that the page is about."""
+    from felicific.cli.inputs import read_task
     from felicific.cli.model import classifier, halves
     from felicific.cli.people import People
 
@@ -203,7 +204,7 @@ def _fitted(options: ReportOptions) -> tuple[FairClassifier, _Others]:
     else:
         others = People.find(replace(options, file=options.test)).source.read(pandas=True)
     sure = {"confidence": options.confidence} | people.seen(options)
-    fair = classifier(people, rows, options.kind, **sure, **people.task(options))
+    fair = classifier(people, rows, options.kind, **sure, **read_task(options, people.happiness))
     return fair, _Others(others, people.evidence(others) | {"weight_kind": people.weight_kind})
 
 

@@ -190,7 +190,7 @@ class Monitor(Displayed):
 
     def add(
         self,
-        decisions: object,
+        decided: object,
         X: Table = None,
         y: object = None,
         *,
@@ -205,7 +205,7 @@ class Monitor(Displayed):
 
         Parameters
         ----------
-        decisions, X, y, sample_weight, score, predicted, baseline, group_proba :
+        decided, X, y, sample_weight, score, predicted, baseline, group_proba :
             As for :func:`felicific.monitor`; columns that were named there need not be named again.
         sensitive_features : array of shape (n,), optional
             The groups, where they are no column.
@@ -216,13 +216,13 @@ class Monitor(Displayed):
             score,
             predicted,
             baseline,
-            decided=decisions if isinstance(decisions, str) else None,
+            decided=decided if isinstance(decided, str) else None,
             weight=sample_weight,
             group_proba=group_proba,
         )
-        columns = self._named(given, () if policy_of(decisions) is None else READ)
+        columns = self._named(given, () if policy_of(decided) is None else READ)
         asked = self._asked(columns.group)
-        found = arrived(decisions, X, columns, asked, fresh=False)
+        found = arrived(decided, X, columns, asked, fresh=False)
         return self.with_people(found, self)
 
     def _named(self, given: Columns, more: tuple[str, ...]) -> Columns:

@@ -10,6 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from felicific._policy.lottery import PROBA_REPEAT
+from felicific._program.signal_names import choose_policy
 from felicific._program.signals import Individual
 from felicific._sklearn.classifier import FairClassifier
 from felicific._sklearn.model import ScoreColumns
@@ -46,7 +47,10 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
     with warnings.catch_warnings():
         # Who people are is said where the policy is applied.
         warnings.filterwarnings("ignore", re.escape(PROBA_REPEAT), LotteryWarning)
-        return fair.fit(rows, labels, weight_kind=people.weight_kind, baseline=people.baseline, **said)
+        fair.fit(rows, labels, weight_kind=people.weight_kind, baseline=people.baseline, **said)
+    if believed is not None and kind == "auto":
+        fair._chosen = choose_policy(len(classes), sees_group=False, scored=True)[1]
+    return fair
 
 
 def halves(

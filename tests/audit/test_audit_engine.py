@@ -5,13 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from functions import (
-    ENGINES,
-    as_pandas,
-    assert_alike,
-    assert_whole_path,
-    people,
-)
+from functions import ENGINES, as_pandas, assert_alike, assert_whole_path, people
 from helpers import by, solved
 
 from felicific import Happiness, Score, aggregate, audit, compare, solve

@@ -7,28 +7,16 @@ import numpy as np
 import pytest
 import sqlglot
 from amount_policies import CASES, amount_case, find_amounts, naive_amounts, random_line
-from functions import as_arrow, as_duckdb, as_lazy, as_pandas, write_parquet
+from functions import as_duckdb, as_pandas
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_sql import Query, SqlError
+from policy.test_apply import TABLES
 from warehouses import HOSTILE
 
 from felicific._policy.lines import Line, along
 from felicific._tables.dialect import DIALECTS
 from felicific.exceptions import DataError, GroupError
-
-TABLES = {
-    "pandas": lambda table, folder: as_pandas(table),
-    "polars": lambda table, folder: as_lazy(table).collect(),
-    "arrow": lambda table, folder: as_arrow(table),
-    "dict": lambda table, folder: dict(table),
-    "polars lazy": lambda table, folder: as_lazy(table),
-    "duckdb": lambda table, folder: as_duckdb(table),
-    "path": lambda table, folder: str(write_parquet(table, folder / "people.parquet")),
-    "dataset": lambda table, folder: __import__("pyarrow.dataset").dataset.dataset(
-        write_parquet(table, folder / "people.parquet")
-    ),
-}
 
 
 def amounts_in(table):

@@ -19,17 +19,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from strategies import examples
 
-from felicific import (
-    Budget,
-    Exploration,
-    Gap,
-    Policy,
-    Score,
-    WorseOff,
-    aggregate,
-    audit,
-    solve,
-)
+from felicific import Budget, Exploration, Gap, Policy, Score, WorseOff, aggregate, audit, solve
 from felicific._program.aggregates import Aggregates
 from felicific._program.solution import check_solution
 from felicific.exceptions import (

@@ -13,8 +13,9 @@ import pytest
 from helpers import solved, traced
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import BaselineAtLeast, Exact, GapAtMost, Limit, MeanAtLeast, Rows, TotalBetween, assert_optimal
+from oracles import BaselineAtLeast, Exact, GapAtMost, Limit, MeanAtLeast, TotalBetween, assert_optimal
 from oracles import _linear_program as naive_program
+from program import test_model
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -27,25 +28,9 @@ from felicific.exceptions import ConstraintError, InfeasibleError
 from felicific.sklearn import make_scorer
 
 
-def some_rows(seed, n=60, K=2, G=2, J=1):
+def some_rows(seed, n=60, **more):
     """Generic people, whose gaps cost something to close."""
-    rng = np.random.default_rng(seed)
-    label = rng.integers(0, K, n)
-    score = rng.dirichlet(np.ones(K), n) + np.eye(K)[label]
-    score /= score.sum(axis=1, keepdims=True)
-    return Rows(
-        n_classes=K,
-        n_groups=G,
-        group=np.arange(n) % G,
-        label=label,
-        predicted=score.argmax(axis=1),
-        score=score,
-        weight=np.ones(n),
-        eta=(1 + rng.random((n, K, J)) + (np.arange(n) % G)[:, None, None]) * np.arange(K)[:, None],
-        among=np.ones((n, J), bool),
-        cost=(np.arange(K) != label[:, None]).astype(float),
-        soft=False,
-    )
+    return test_model.some_rows(seed, n, **more)
 
 
 def funding_aggregates():

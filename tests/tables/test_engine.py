@@ -28,13 +28,7 @@ from helpers import name_of
 from felicific import Happiness, Score, aggregate, audit, lookup, solve
 from felicific._program.signals import Label, ScoreCells, SoftLabel
 from felicific._tables.engine import find_engine
-from felicific.exceptions import (
-    BatchWarning,
-    DataError,
-    EngineError,
-    GroupError,
-    HappinessError,
-)
+from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
 
 
 def as_polars(table):

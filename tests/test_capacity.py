@@ -16,14 +16,14 @@ from felicific.exceptions import DataError
 MANY = """
 import resource, sys
 import numpy as np
-from felicific import solve
+from helpers import solved
 n = 20_000
 y = np.arange(n) % 40
 proba = np.random.default_rng(0).dirichlet(np.ones(40), n)
 resource.setrlimit(resource.RLIMIT_AS, (2 * 10**9, 2 * 10**9))
 try:
-    solve({"y": y}, score=proba, y=y, sensitive_features=np.arange(n) // 40 % 2, happiness="equalized_odds",
-          policy=sys.argv[1], gap=0.1)
+    solved({"y": y}, score=proba, y=y, sensitive_features=np.arange(n) // 40 % 2, happiness="equalized_odds",
+           policy=sys.argv[1], gap=0.1)
 except ValueError as error:
     print(type(error).__name__, error, sep="\\n")
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
@@ -41,7 +41,8 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 )
 def test_forty_classes_are_refused_before_they_are_tried(policy, why):
     """The message says how much, why and what to do, and the memory was never asked for."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(_capacity.__file__).parent.parent)}
+    places = (Path(_capacity.__file__).parent.parent, Path(__file__).parent)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, places))}
     environment |= {"OPENBLAS_NUM_THREADS": "1"}
     found = subprocess.run(
         [sys.executable, "-c", MANY, policy], capture_output=True, text=True, env=environment, check=True

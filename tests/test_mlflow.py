@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import felicific
-from felicific import FairClassifier, Policy, __version__
+from felicific import FairClassifier, Policy, Score, __version__
 from felicific._documents import read_document, write_document
 from felicific.exceptions import DataError, GroupError, LotteryWarning, PolicyFileError
 from felicific.mlflow import load, log_model, save_model
@@ -100,7 +100,7 @@ KINDS = {
     "individual": {"policy": "individual"},
     "blind": {"policy": "individual", "sees_group": False, "gap": 20.0},
     "blind score": {"policy": "score", "sees_group": False, "gap": 20.0},
-    "rounded": {"randomize": False},
+    "rounded": {"policy": Score(randomize=False)},
     "safe": {"happiness": "statistical_parity", "gap": 0.4, "confidence": 0.8},
 }
 

@@ -66,7 +66,7 @@ SETTINGS = {
     "missing, at random": {**TRUTH, "missing_labels": "at_random"},
     "missing, individual": {**TRUTH, "missing_labels": "at_random", "policy": "individual"},
     "missing, hidden reasons": {**TRUTH, "missing_labels": MissingLabels(max_odds_ratio=2.0)},
-    "rounded": {**CASH, "randomize": False},
+    "rounded": {**CASH, "policy": Score(randomize=False)},
     "decision function": {**CASH, "model": LinearSVC(random_state=0)},
     "several groups": {**CASH, "sensitive_features": ["group", "region"], "gap": 20.0},
 }

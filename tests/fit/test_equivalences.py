@@ -331,6 +331,4 @@ def test_relaxing_equalized_odds_never_costs(population):
     for a, b, c in zip(losses, losses[1:], losses[2:], strict=False):
         assert b <= (a + c) / 2 + slack
     assert losses[-1] == pytest.approx(float(exact.least_loss), rel=0, abs=slack)
-    assert best_regret(exact, [GapAtMost(j, 1.0) for j in range(exact.rows.n_measures)]) == pytest.approx(
-        0, abs=1e-10
-    )
+    assert best_regret(exact, [GapAtMost(j, 1.0) for j in range(2)]) == pytest.approx(0, abs=1e-10)

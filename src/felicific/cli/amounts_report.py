@@ -63,7 +63,7 @@ def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
     tried = _people(others, said, fitted.policy.groups)
     share = RowSketch.of(fitting.x).share(tried.x)
     notes = fitted_notes(share, 0.0, fitted.policy.out_of_fold)
-    report = import_module("felicific._report")
+    report = import_module("felicific._report.document")
     told = report.Told(
         period=options.period,
         title=options.title,

@@ -135,18 +135,11 @@ def fit_lines(people: People, policy: str) -> dict[str, Line]:
     found = {OWN: Line(own.tau, own.policies, own.policies)}
     for method, criterion in CRITERIA.items():
         line = frontier(whole, gap={criterion: 1.0}, change_cost=0)
-        low, high = (
-            [
-                solve(
-                    end,
-                    gap={criterion: eps},
-                    change_cost=0,
-                    constraints=[Budget("overall_accuracy", at_least=1 - loss)],
-                )
-                for eps, loss in zip(line.tau.tolist(), line.loss.tolist(), strict=True)
-            ]
-            for end in ends
-        )
+        places = [
+            {"gap": {criterion: eps}, "constraints": [Budget("overall_accuracy", at_least=1 - loss)]}
+            for eps, loss in zip(line.tau.tolist(), line.loss.tolist(), strict=True)
+        ]
+        low, high = ([solve(end, change_cost=0, **place) for place in places] for end in ends)
         found[method] = Line(line.tau, low, high)
     return found
 

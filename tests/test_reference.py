@@ -20,7 +20,6 @@ from felicific import (
     Exploration,
     FairClassifier,
     FairRegressor,
-    Floor,
     Happiness,
     Policy,
     Ratio,
@@ -30,9 +29,7 @@ from felicific import (
     compare,
     frontier,
     monitor,
-    solve,
 )
-from felicific._audit.monitored import Monitor
 from felicific.cli import run
 from felicific.cli.sql import SqlOptions, sql
 from felicific.exceptions import AggregatesError, ConstraintError, DataError, HappinessError, PolicyFileError
@@ -249,51 +246,12 @@ HAD = {
         people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED
     ),
     "groups, engine": lambda: solved(lazy(), **ROLES | {"sensitive_features": ["sex", "region"]}, gap=9.0),
-    "requirements, sites": lambda: solve(
-        aggregate(people(), **ROLES), gap={}, constraints=[Floor("decision * loan", at_least="baseline")]
-    ),
-    "fractions, engine": lambda: aggregate(lazy(), **ROLES | {"happiness": "precision_parity"}),
-    "fractions, files": lambda: read_back(
-        solved(people(), **ROLES | {"happiness": "precision_parity"}, gap=0.5)
-    ),
-    "functions, engine": lambda: aggregate(lazy(), **ROLES | {"happiness": funding}),
-    "functions, files": lambda: read_back(solved(people(), **ROLES | {"happiness": funding})),
     "values, memory": margin,
     "values, engine": lambda: audited(pl.from_pandas(valued()).lazy(), margin().policy_, score="value"),
     "values, files": lambda: read_back(margin().policy_).to_sql(
         score="value", sensitive_features="sex", key="id"
     ),
     "values, report": lambda: reported(margin()),
-    "individual, memory": lambda: solved(people(), **ROLES | INDIVIDUAL),
-    "individual, files": lambda: read_back(solved(people(), **ROLES | INDIVIDUAL)),
-    "individual, command line": lambda: command_line("fit", *FIT, "--gap", "2", "--policy", "individual"),
-    "explain, memory": lambda: fitted().explain(people()[:1], key="p0"),
-    "steer, memory": lambda: fitted().policy_.steer("decision * loan").decide([0.5], ["f"], ["p0"], people()[:1]),
-    "steer, files": lambda: read_back(solved(people(), **ROLES | INDIVIDUAL)).steer(),
-    "explain, files": lambda: read_back(solved(people(), **ROLES)).explain(0.5, "f"),
-    "sql, files": lambda: read_back(solved(people(), **ROLES)).to_sql(
-        score="score", sensitive_features="sex", key="id"
-    ),
-    "sql, command line": lambda: sql_on_the_command_line(solved(people(), **ROLES)),
-    "blind, engine": lambda: solved(lazy(), **ROLES, gap=5.0, sees_group=False),
-    "blind, sites": lambda: solve(aggregate(people(), **ROLES), gap=5.0, sees_group=False),
-    "blind, command line": lambda: command_line("fit", *FIT, "--gap", "9", "--policy", "score", "--without-group"),
-    "blind, report": lambda: reported(fitted(gap=9.0, sees_group=False)),
-    "blind individual, memory": lambda: fitted(policy="individual", gap=9.0, sees_group=False),
-    "blind individual, files": lambda: read_back(
-        fitted(policy="individual", gap=9.0, sees_group=False).policy_
-    ),
-    "blind individual, command line": lambda: command_line(
-        "fit", *FIT, "--gap", "9", "--policy", "individual", "--without-group", *BELIEVED
-    ),
-    "blind individual, report": lambda: reported(
-        fitted(policy="individual", gap=9.0, sees_group=False)
-    ),
-    "recalibrate, memory": lambda: fitted(policy="individual").recalibrate(people()),
-    "recalibrate, report": lambda: reported(fitted().recalibrate(people())),
-    "frontier, engine": lambda: traced(lazy(), **ROLES).points,
-    "frontier, sites": lambda: frontier(aggregate(people(), **ROLES)).points,
-    "frontier, files": lambda: stored(fitted()).at(gap=3.0),
     "individual frontier, memory": lambda: traced(people(), policy="individual", **ROLES).points,
     "individual frontier, command line": lambda: command_line("frontier", *FIT, "--policy", "individual"),
     "safe fit, memory": lambda: fitted(confidence=0.9, gap=30.0),
@@ -301,42 +259,10 @@ HAD = {
         "fit", *FIT, "--gap", "30", "--confidence", "0.9", "--seed", "0", "--change-cost", "0"
     ),
     "band, memory": lambda: banded(people()),
-    "audit, engine": lambda: audited(lazy()),
-    "audit, files": lambda: audited(people(), read_back(solved(people(), **ROLES)), score="score"),
-    "audit, command line": lambda: command_line("audit", "--decision", "approved"),
-    "audit, report": lambda: audited(lazy()).to_html(),
-    "audit amounts, memory": lambda: audited(people(), "score", amounts=True),
-    "audit amounts, engine": lambda: audited(lazy(), "score", "distributional_parity"),
-    "audit amounts, command line": lambda: command_line("audit", "--decision", "score"),
-    "audit amounts, report": lambda: audited(people(), "score", "distributional_parity").to_html(),
-    "amounts, memory": lambda: solved(people(), **AMOUNTS, gap=0.1),
-    "amounts, engine": lambda: solved(lazy(), **AMOUNTS, gap=0.1),
-    "amounts, sites": lambda: frontier(
-        aggregate(people(), **AMOUNTS, decisions=(0, 50)) + aggregate(people(), **AMOUNTS, decisions=(0, 50))
-    ),
-    "amounts, files": lambda: read_back(solved(people(), **AMOUNTS)).apply(
-        lazy(), predicted="score", sensitive_features="sex", key="id"
-    ),
-    "amounts, command line": lambda: run_amounts(),
     "amounts losses, memory": lambda: FairRegressor(
         "score", loss="absolute", happiness="distributional_parity", gap=0.1, sensitive_features="sex",
         baseline="approved", random_state=0,
     ).fit(people().drop(columns="loan"), people()["loan"]),
-    "amounts sql, memory": lambda: solved(people(), **AMOUNTS).to_sql(
-        predicted="score", sensitive_features="sex", key="id"
-    ),
-    "audit missing labels, memory": lambda: audited(partly(), missing_labels="at_random"),
-    "audit missing labels, report": lambda: audited(partly(), missing_labels="unknown").to_html(),
-    "audit classifier, memory": lambda: audited(people(), fitted()),
-    "compare, memory": lambda: compare(audited(people()), audited(people())),
-    "compare, command line": lambda: command_line("compare", "--before", "approved", "--after", "repaid"),
-    "monitor, memory": lambda: monitored(people()),
-    "monitor, engine": lambda: monitored(lazy()),
-    "monitor, files": lambda: Monitor.from_json(monitored(people()).to_json()).add("approved", people()[:50]),
-    "monitor, command line": lambda: command_line(
-        "monitor", "--decision", "approved", "--bounds", "0,50", "--gap", "40"
-    ),
-    "alternatives, memory": lambda: alternatives({"baseline": "score"}, people(), "repaid", **ASKED),
 }  # fmt: skip
 
 

@@ -67,6 +67,7 @@ SETTINGS = {
     "missing, individual": {**TRUTH, "missing_labels": "at_random", "policy": "individual"},
     "missing, hidden reasons": {**TRUTH, "missing_labels": MissingLabels(max_odds_ratio=2.0)},
     "rounded": {**CASH, "policy": Score(randomize=False)},
+    "columns": {**CASH, "model": "p"},
     "decision function": {**CASH, "model": LinearSVC(random_state=0)},
     "several groups": {**CASH, "sensitive_features": ["group", "region"], "gap": 20.0},
 }
@@ -79,8 +80,11 @@ def fitted(people, **settings):
         y = np.where(np.random.default_rng(0).random(len(y)) < 0.3, np.nan, y)
     settings = {"sensitive_features": "group", "key": "id", "random_state": 0, **settings}
     X = people.table("pandas")
-    model = settings.pop("model", LogisticRegression()).fit(X[["score", "wealth", "loan"]], people.y)
-    return FairClassifier(FrozenEstimator(model), **settings).fit(X, y), X
+    model, features = settings.pop("model", LogisticRegression()), X[["score", "wealth", "loan"]]
+    if isinstance(model, str):
+        X = X.assign(**{model: LogisticRegression().fit(features, people.y).predict_proba(features)[:, 1]})
+        return FairClassifier(model, **settings).fit(X, y), X
+    return FairClassifier(FrozenEstimator(model.fit(features, people.y)), **settings).fit(X, y), X
 
 
 @cache

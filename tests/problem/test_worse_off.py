@@ -518,7 +518,8 @@ def test_the_command_line(tmp_path):
     common = [str(tmp_path / "people.csv"), "--group", "g", "--happiness", "decision * loan"]
     fitting = [*common, "--score", "p1", "--label", "y", "--worse-off", ".02"]
     out = tmp_path / "policy.json"
-    run = CliRunner().invoke(app, ["fit", *fitting, "--gap", "0.5", "--out", str(out), "--json"])
+    free = ["--change-cost", "0"]
+    run = CliRunner().invoke(app, ["fit", *fitting, *free, "--gap", "0.5", "--out", str(out), "--json"])
     assert run.exit_code == 0, run.output
     asked = COLUMNS | {"happiness": "decision * loan"}
     python = solved(table, **asked, gap=0.5, constraints=[WorseOff(0.02)], random_state=0)

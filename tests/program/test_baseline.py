@@ -370,13 +370,9 @@ def test_individual_policies_see_no_other_baseline():
     asked = {"score": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g", "policy": "individual"}
     asked |= {"happiness": "(decision < baseline) * amount", "gap": 1.0}
     columns = {name: table[name].to_numpy() for name in table}
-    for where in (table, LAZY["polars lazy"](columns, None)):
-        with pytest.raises(HappinessError, match="individual policy sees no other"):
-            solved(where, **asked, predicted="now")
-    one, two = (
-        solved(where, **asked, random_state=0) for where in (table, LAZY["polars lazy"](columns, None))
-    )
-    assert one.loss == pytest.approx(two.loss, abs=2e-3)
+    with pytest.raises(HappinessError, match="individual policy sees no other"):
+        solved(table, **asked, predicted="now")
+    one = solved(table, **asked, random_state=0)
     back = Policy.from_json(one.to_json())
     probabilities = back.probabilities(columns["p1"], columns["g"], table)
     assert np.array_equal(probabilities, one.probabilities(columns["p1"], columns["g"], table))

@@ -666,6 +666,7 @@ def test_the_best_class_is_only_a_name():
             happiness="statistical_parity",
             decisions=decisions,
             sensitive_features="group",
+            change_cost=0,
             random_state=0,
         ).fit(table, y)
         for decisions in ([0, 1], [1, 0])

@@ -169,7 +169,7 @@ def loss_of_x(decision, x, y):
             "happiness": "equalized_odds",
         },
         {"groups": ["c", "a", "b", "nobody"]},
-        {"decisions": [1, 0], "happiness": ["equal_opportunity", "demographic_parity"]},
+        {"decisions": [2, 1, 0], "happiness": ["equal_opportunity", "demographic_parity"]},
         {
             "happiness": 'decision * max(loan - 2 * x["hours"], 0) + (3 if sex == "F" and member else -hours ** 2)'
         },

@@ -421,7 +421,7 @@ class Asked:
         if self.happiness is None:
             listed = check_constraints(settings.constraints)
             self.constraints = listed if self.gap is None else tuple(one.opened() for one in listed)
-        if self.decisions is None and has_policy(settings):  # of amounts there are none
+        if self.decisions is None and has_policy(settings) and not decides_amounts(settings):
             self.decisions = settings.policy_.decisions_given
         for name in ("happiness", "sensitive_features", "loss"):
             own = name + "_" * (name == "sensitive_features")

@@ -247,10 +247,6 @@ HAD = {
     ),
     "groups, engine": lambda: solved(lazy(), **ROLES | {"sensitive_features": ["sex", "region"]}, gap=9.0),
     "values, memory": margin,
-    "values, engine": lambda: audited(pl.from_pandas(valued()).lazy(), margin().policy_, score="value"),
-    "values, files": lambda: read_back(margin().policy_).to_sql(
-        score="value", sensitive_features="sex", key="id"
-    ),
     "values, report": lambda: reported(margin()),
     "individual frontier, memory": lambda: traced(people(), policy="individual", **ROLES).points,
     "individual frontier, command line": lambda: command_line("frontier", *FIT, "--policy", "individual"),

@@ -211,7 +211,7 @@ def test_auto_charges_one_score_of_two_classes_and_the_error_rate():
 
 
 def test_auto_mixes_neighbouring_thresholds():
-    """Where one group has to come down into its ROC curve, a flat cost draws lots for all of it, "auto" for few."""
+    """Where one group has to come down into its ROC curve, a flat cost randomizes all of it, "auto" few."""
     rng = np.random.default_rng(0)
     sex, score = np.where(rng.random(4000) < 0.5, "f", "m"), rng.random(4000)
     chance = np.where(sex == "f", score, 0.02 + 0.96 * score)  # of the m the score tells a little less

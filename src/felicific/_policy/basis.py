@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,19 +22,30 @@ from felicific._documents import (
     write_means,
 )
 from felicific._lazy import Lazy
+from felicific._policy.expected import too_few
 from felicific._problem.change import (
+    EVERY_GROUP_LOSES,
+    FEW_LEFT,
     NEGLIGIBLE,
+    Harm,
+    Intersections,
     baseline_words,
     every_group_loses,
     few_counted,
+    harms_by_name,
     nothing_to_repair,
+    worst_harm,
 )
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import STATISTICS, Goal
+from felicific._problem.unions import named_groups, single_groups
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
 from felicific._typing import Floats
+
+if TYPE_CHECKING:
+    from felicific._policy.policy import Policy
 
 #: What is assumed of people without labels.
 UNCHANGED = "as if p(label given signal, group) had not changed"
@@ -275,6 +286,50 @@ def read_outcome(content: Any, shape: tuple[int, ...], whose: str) -> Outcome:
     )
     check_shares(found, shape)
     return found
+
+
+def harms_of(policy: Policy, outcome: Outcome | None) -> list[Harm] | None:
+    """What an outcome does to intersections of several attributes, the worst first; None where that is not known."""
+    basis = policy.basis
+    if basis.baseline is None or basis.evidence is None or outcome is None:
+        return None
+    coarse = {
+        one.j: basis.allowed.get(policy.measures[one.j].name, 0.0)
+        for one in basis.requirements
+        if one.statistic != "mean" and single_groups(one.shares) is None
+    }
+    known = basis.evidence
+    scale = np.divide(known.weight, known.size, out=np.zeros_like(known.size), where=known.size > 0)
+    return Intersections(
+        policy.groups,
+        policy.wording.groups,
+        policy.attributes,
+        named_groups(policy.groups, policy.attributes, policy.unknown),
+        known.people * scale[:, None],
+        known.people,
+    ).harms(
+        policy.measures,
+        basis.baseline.means,
+        outcome.means,
+        coarse,
+        f"{policy.whom}, compared with {baseline_words(basis.baseline_given).whole}",
+    )
+
+
+def named_outcome(policy: Policy, outcome: Outcome) -> Outcome:
+    """An outcome with the names of groups and measures, and the harm that it does to intersections."""
+    harms, names = harms_of(policy, outcome), tuple(measure.name for measure in policy.measures)
+    falls = None if harms is None else harms_by_name(harms, policy.measures, policy.groups)
+    harmed, widened = falls or (None, None)
+    return replace(outcome, groups=policy.groups, measures=names, harmed=harmed, widened=widened)
+
+
+def cautions_of(policy: Policy) -> list[str]:
+    """What whoever fitted a policy should be warned of, the worst first."""
+    remarks = policy.basis.remarks(policy.measures, policy.wording.groups, policy.outcome, policy.whom)
+    losing = [text for start in (EVERY_GROUP_LOSES, FEW_LEFT) for text in remarks if text.startswith(start)]
+    doubts = [] if policy.labels is None else policy.labels.cautions()
+    return worst_harm(harms_of(policy, policy.outcome)) + losing + doubts + too_few(policy)
 
 
 def read_share(content: Any, name: str) -> Floats | None:

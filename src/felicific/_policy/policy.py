@@ -42,7 +42,10 @@ from felicific._policy.basis import (
     SHARES,
     UNCHANGED,
     Basis,
+    cautions_of,
     check_shares,
+    harms_of,
+    named_outcome,
     read_share,
     write_outcome,
 )
@@ -62,10 +65,10 @@ from felicific._policy.lottery import (
 )
 from felicific._policy.picture import picture_of
 from felicific._problem.change import (
-    EVERY_GROUP_LOSES,
-    FEW_LEFT,
     baseline_words,
+    harm_sentences,
     three_points,
+    worst_harm,
 )
 from felicific._problem.decisions import label_positions
 from felicific._problem.exploration import Explored
@@ -482,12 +485,7 @@ class Policy(Displayed, ABC):
             "unconstrained": None if free is None else free.value,
             "proposed": self.outcome,
         }
-        names = tuple(measure.name for measure in self.measures)
-        return {
-            name: replace(outcome, groups=self.groups, measures=names)
-            for name, outcome in points.items()
-            if outcome is not None
-        }
+        return {name: named_outcome(self, outcome) for name, outcome in points.items() if outcome is not None}
 
     # -----------------------------------------------------------------------------------------------------
     # What to expect of others
@@ -531,11 +529,7 @@ class Policy(Displayed, ABC):
 
     def cautions(self) -> list[str]:
         """What whoever fitted it should be warned of, the worst first."""
-        remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, self._whom)
-        worst = [
-            text for start in (EVERY_GROUP_LOSES, FEW_LEFT) for text in remarks if text.startswith(start)
-        ]
-        return worst + ([] if self.labels is None else self.labels.cautions()) + too_few(self)
+        return cautions_of(self)
 
     # -----------------------------------------------------------------------------------------------------
     # Use
@@ -885,13 +879,14 @@ class Policy(Displayed, ABC):
         return self.rules(digits) + self._achieved()
 
     @property
-    def _whom(self) -> str:
+    def whom(self) -> str:
+        """Of which people it states what it does."""
         return f"on the people it was {'recalibrated for' if self.expected else 'fitted on'}"
 
     def _achieved(self) -> list[str]:
         if self.basis.steered:
             return list(self.basis.steered)
-        whom = self._whom
+        whom = self.whom
         what = ("expected " if self.expected else "") + loss_words(self.basis.loss_name)
         name, least = self.basis.loss_name, self.basis.least_loss
         best = "" if least is None else f" at worst, and {loss_text(name, least, 6)} at best"
@@ -915,6 +910,7 @@ class Policy(Displayed, ABC):
         found += [*cost, outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, whom)
         doubts = [] if self.labels is None else self.labels.cautions()
+        remarks = worst_harm(harms_of(self, self.outcome)) + remarks
         return found + remarks + [*self.basis.notes] + doubts + too_few(self)
 
     def _explored(self) -> list[str]:
@@ -935,6 +931,7 @@ class Policy(Displayed, ABC):
         """What tuning did and what fairness did, apart: from the baseline to the least loss, and on to this policy."""
         groups, reference = self.wording.groups, baseline_words(self.basis.baseline_given)
         told = three_points(self.measures, groups, self.basis.loss_name, self.outcomes, reference)
+        told += harm_sentences(harms_of(self, self.outcome))
         if self.labels is None or self.labels.max_odds_ratio == 1:
             return told
         return [*told, f"What looks at the label is said at worst, {self.labels.condition}."]

@@ -288,32 +288,23 @@ def read_outcome(content: Any, shape: tuple[int, ...], whose: str) -> Outcome:
     return found
 
 
-def harms_of(policy: Policy, outcome: Outcome | None) -> list[Harm] | None:
+def harms_of(policy: Policy, outcome: Outcome) -> list[Harm] | None:
     """What an outcome does to intersections of several attributes, the worst first; None where that is not known."""
-    basis = policy.basis
-    if basis.baseline is None or basis.evidence is None or outcome is None:
+    basis, evidence = policy.basis, policy.basis.evidence
+    if len(policy.attributes) < 2 or basis.baseline is None or evidence is None:
         return None
+    known = np.zeros(len(policy.groups))
+    known[named_groups(policy.groups, policy.attributes, policy.unknown)] = 1.0
+    each = evidence.weight / np.where(evidence.size > 0, evidence.size, 1.0)
     coarse = {
         one.j: basis.allowed.get(policy.measures[one.j].name, 0.0)
         for one in basis.requirements
         if one.statistic != "mean" and single_groups(one.shares) is None
     }
-    known = basis.evidence
-    scale = np.divide(known.weight, known.size, out=np.zeros_like(known.size), where=known.size > 0)
-    return Intersections(
-        policy.groups,
-        policy.wording.groups,
-        policy.attributes,
-        named_groups(policy.groups, policy.attributes, policy.unknown),
-        known.people * scale[:, None],
-        known.people,
-    ).harms(
-        policy.measures,
-        basis.baseline.means,
-        outcome.means,
-        coarse,
-        f"{policy.whom}, compared with {baseline_words(basis.baseline_given).whole}",
-    )
+    weights, people = evidence.people * each[:, None], evidence.people * known[:, None]
+    groups = Intersections(policy.groups, policy.wording.groups, policy.attributes, weights, people)
+    where = f"{policy.whom}, compared with {baseline_words(basis.baseline_given).whole}"
+    return groups.harms(policy.measures, basis.baseline.means, outcome.means, coarse, where)
 
 
 def named_outcome(policy: Policy, outcome: Outcome) -> Outcome:
@@ -324,12 +315,12 @@ def named_outcome(policy: Policy, outcome: Outcome) -> Outcome:
     return replace(outcome, groups=policy.groups, measures=names, harmed=harmed, widened=widened)
 
 
-def cautions_of(policy: Policy) -> list[str]:
-    """What whoever fitted a policy should be warned of, the worst first."""
+def cautions_of(policy: Policy, *, warn: bool) -> list[str]:
+    """What whoever fitted a policy should know, or be warned of, the worst first."""
     remarks = policy.basis.remarks(policy.measures, policy.wording.groups, policy.outcome, policy.whom)
     losing = [text for start in (EVERY_GROUP_LOSES, FEW_LEFT) for text in remarks if text.startswith(start)]
     doubts = [] if policy.labels is None else policy.labels.cautions()
-    return worst_harm(harms_of(policy, policy.outcome)) + losing + doubts + too_few(policy)
+    return worst_harm(harms_of(policy, policy.outcome)) + losing + doubts + too_few(policy, undone=warn)
 
 
 def read_share(content: Any, name: str) -> Floats | None:

@@ -333,9 +333,9 @@ class CellPolicy(Policy):
     def _achieved(self) -> list[str]:
         return self._told_apart() + self._collapsed() + super()._achieved()
 
-    def cautions(self) -> list[str]:
-        """Also that there is nothing left of a score."""
-        return super().cautions() + self._collapsed()
+    def cautions(self, *, warn: bool = False) -> list[str]:
+        """Also that there is nothing left of a score, of which no fit warns."""
+        return super().cautions(warn=warn) + ([] if warn else self._collapsed())
 
     def _collapsed(self) -> list[str]:
         """Whether a score tells no more than the label, because all people of a label are in one cell."""

@@ -527,9 +527,9 @@ class Policy(Displayed, ABC):
         """
         return expected_reached(self, people)
 
-    def cautions(self) -> list[str]:
-        """What whoever fitted it should be warned of, the worst first."""
-        return cautions_of(self)
+    def cautions(self, *, warn: bool = False) -> list[str]:
+        """What whoever fitted it should know, the worst first; with ``warn``, only what a fit warns of."""
+        return cautions_of(self, warn=warn)
 
     # -----------------------------------------------------------------------------------------------------
     # Use

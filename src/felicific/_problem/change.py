@@ -17,7 +17,7 @@ from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import SHARE, Measure, fractions_of, measured
 from felicific._problem.loss import loss_text, loss_words
 from felicific._problem.unions import unions_of
-from felicific._typing import Floats, Truths
+from felicific._typing import Floats
 
 #: How the worst of it begins.
 EVERY_GROUP_LOSES = "Every group loses"
@@ -207,7 +207,7 @@ class Harm:
 
 @dataclass(frozen=True)
 class Intersections:
-    """Groups that are intersections of several attributes.
+    """Groups that are intersections of several attributes, by what measures count of them.
 
     Attributes
     ----------
@@ -215,18 +215,15 @@ class Intersections:
         The groups, and as they are to be written.
     attributes : tuple
         What they are made of.
-    known : list of int
-        Positions of those of which nothing is missing.
     weights : array of shape (groups, measures)
         How much weight each measure counts in every group; of a fraction, everybody's.
     people : array of shape (groups, measures)
-        How many people each measure counts.
+        How many people each measure counts; 0 where an attribute is missing.
     """
 
     groups: tuple[Any, ...]
     names: Sequence[str]
     attributes: tuple[Any, ...]
-    known: list[int]
     weights: Floats
     people: Floats
 
@@ -243,107 +240,57 @@ class Intersections:
         ``coarse`` are the measures of which something asked compares attributes and not all groups, each with the gap
         between all groups that was allowed all the same; ``where`` says of whom and compared with what.
         """
-        if len(self.attributes) < 2:
-            return []
         over, found = dict(fractions_of(measures)), []
         for j, measure in enumerate(measures):
             was, now = before[:, j], after[:, j]
             large = (self.people[:, j] >= ENOUGH) & ~np.isnan(was + now)
-            large &= np.isin(np.arange(len(large)), self.known)
-            if large.sum() < 2:
-                continue
-            visible = VISIBLE * (1.0 if measure.bounds == SHARE else float(np.abs(was[large]).max()))
+            size = np.ones(len(was)) if measure.bounds == SHARE else np.abs(was)
+            visible = VISIBLE * size[large].max(initial=0.0) * (1.0 - ROUNDING)
             if measure.more_is_better:
-                weights = [self.weights[:, j]] * 2
+                counted = [self.weights[:, j]] * 2
                 if j in over:
-                    weights = [self.weights[:, over[j]] * means[:, over[j]] for means in (before, after)]
-                falls = self._falls_of_attributes(weights, was, now)
-                found += self._falling(measure, j, was, now, falls, large, visible, where)
-            if j in coarse:
-                found += self._widening(measure, j, was, now, large, visible, coarse[j], where)
+                    counted = [self.weights[:, over[j]] * means[:, over[j]] for means in (before, after)]
+                falls = self._falls_of_attributes(was, now, *counted)
+                least = np.maximum(MORE * size * (1.0 - ROUNDING), max(visible, 1e-300))
+                harmed = large & (was - now >= visible) & (was - now - falls >= least) & (now < was)
+                remedy = f"Add a floor of {measure.name!r} at its baseline for that group"
+                remedy += ", or limit the gap between all groups." if j in coarse else "."
+                for z in np.flatnonzero(harmed).tolist():
+                    fall, most = float(was[z] - now[z]), float(falls[z])
+                    rest = f"falls by at most {measure.short(most)}" if most > 0 else "does not fall"
+                    sentence = (
+                        f"{INTERSECTION_FALLS}: {where}, mean {measure.name!r} falls from "
+                        f"{measure.short(float(was[z]))} to {measure.short(float(now[z]))} in group {self.names[z]}, "
+                        f"and {rest} in each group that it belongs to."
+                    )
+                    found.append(Harm(j, z, fall, (fall - most) / float(least[z]), sentence, remedy))
+            if j not in coarse or large.sum() < 2:
+                continue
+            gaps = [float(np.ptp(means[large])) for means in (was, now)]
+            if gaps[1] - gaps[0] < max(visible, 1e-300) or gaps[1] <= coarse[j] * (1.0 + ROUNDING):
+                continue
+            order = np.flatnonzero(large)[np.argsort(now[large])].tolist()
+            ends = [f"{measure.short(float(now[z]))} in group {self.names[z]}" for z in (order[0], order[-1])]
+            sentence = (
+                f"{GAP_WIDENS}: {where}, that of mean {measure.name!r} goes from {measure.short(gaps[0])} to "
+                f"{measure.short(gaps[1])} ({' and '.join(ends)})."
+            )
+            remedy = "Limit the gap between all groups too: what was asked compares each attribute by itself."
+            found.append(Harm(j, None, gaps[1] - gaps[0], (gaps[1] - gaps[0]) / visible, sentence, remedy))
         return sorted(found, key=lambda harm: -harm.grave)
 
-    def _falls_of_attributes(self, weights: Sequence[Floats], was: Floats, now: Floats) -> Floats:
+    def _falls_of_attributes(self, was: Floats, now: Floats, *weights: Floats) -> Floats:
         """By how much the mean falls at most of the groups, by one attribute each, that an intersection belongs to."""
         falls = np.full(len(was), -math.inf)
         for attribute in self.attributes:
             for union in unions_of(self.groups, self.attributes, attribute):
-                own = np.array(union.members)
+                own = [z for z in union.members if min(weight[z] for weight in weights) > 0]
                 means = [
-                    _mean(mean[own], weight[own]) for mean, weight in zip((was, now), weights, strict=True)
+                    np.average(mean[own], weights=weight[own]) if own else math.nan
+                    for mean, weight in zip((was, now), weights, strict=True)
                 ]
                 falls[own] = np.fmax(falls[own], means[0] - means[1])
         return falls
-
-    def _falling(
-        self,
-        measure: Measure,
-        j: int,
-        was: Floats,
-        now: Floats,
-        falls: Floats,
-        large: Truths,
-        visible: float,
-        where: str,
-    ) -> list[Harm]:
-        """Intersections whose mean falls more than that of every group they belong to."""
-        least = np.full(len(was), MORE) if measure.bounds == SHARE else MORE * np.abs(was)
-        least = np.maximum(least, visible)
-        more = was - now - falls
-        harmed = (
-            large & (was - now >= visible * (1 - ROUNDING)) & (more >= least * (1 - ROUNDING)) & (more > 0)
-        )
-        found = []
-        for z in np.flatnonzero(harmed).tolist():
-            at_most = (
-                f"falls by at most {measure.short(float(falls[z]))}" if falls[z] > 0 else "does not fall"
-            )
-            found.append(
-                Harm(
-                    j,
-                    z,
-                    float(was[z] - now[z]),
-                    float(more[z] / least[z]),
-                    f"{INTERSECTION_FALLS}: {where}, mean {measure.name!r} falls from {measure.short(float(was[z]))} to "
-                    f"{measure.short(float(now[z]))} in group {self.names[z]}, and {at_most} in each group that it "
-                    "belongs to.",
-                    f"Add a floor of {measure.name!r} at its baseline for that group, or limit the gap between all "
-                    "groups.",
-                )
-            )
-        return found
-
-    def _widening(
-        self,
-        measure: Measure,
-        j: int,
-        was: Floats,
-        now: Floats,
-        large: Truths,
-        visible: float,
-        allowed: float,
-        where: str,
-    ) -> list[Harm]:
-        """That the gap between intersections is wider than by the baseline, and than was allowed."""
-        gaps = [float(np.ptp(means[large])) for means in (was, now)]
-        wider = gaps[1] - gaps[0]
-        if wider < max(visible * (1 - ROUNDING), 1e-300) or gaps[1] <= allowed * (1 + ROUNDING):
-            return []
-        places = np.flatnonzero(large)
-        ends = [int(places[pick(now[places])]) for pick in (np.argmin, np.argmax)]
-        each = " and ".join(f"{measure.short(float(now[z]))} in group {self.names[z]}" for z in ends)
-        sentence = (
-            f"{GAP_WIDENS}: {where}, that of mean {measure.name!r} goes from {measure.short(gaps[0])} to "
-            f"{measure.short(gaps[1])} ({each})."
-        )
-        remedy = "Limit the gap between all groups too: what was asked compares each attribute by itself."
-        return [Harm(j, None, wider, wider / visible, sentence, remedy)]
-
-
-def _mean(means: Floats, weights: Floats) -> float:
-    """The mean of groups together; no number where nobody is counted."""
-    counted = (weights > 0) & ~np.isnan(means)
-    return float(np.average(means[counted], weights=weights[counted])) if counted.any() else math.nan
 
 
 def harms_by_name(

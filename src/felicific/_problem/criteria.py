@@ -6,7 +6,7 @@ The functions are small frozen objects so that they pickle, and so that a file c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 from felicific.exceptions import HappinessError
@@ -22,7 +22,7 @@ class Decided:
 
     decisions: tuple[Any, ...]
     wanted: bool = True
-    fall_harms: bool = True
+    fall_harms: bool = field(default=True, compare=False)
 
     def __call__(self, decision: Any) -> bool:
         """One answer for everybody."""

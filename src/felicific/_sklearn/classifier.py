@@ -477,13 +477,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
-        cautions = self.policy_.cautions()
-        keyless = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
-        self._notes = (*cautions, *keyless, *repeated)
-        if self._notes:
-            other = LotteryWarning if keyless else ClusterWarning
-            category = PolicyWarning if cautions else other
-            warnings.warn(self._notes[0], category, stacklevel=level_outside())
+        grave, others = self.policy_.cautions(warn=True), list(repeated)
+        others[:0] = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
+        self._notes = (*self.policy_.cautions(), *others)
+        if grave or others:
+            other = ClusterWarning if others == repeated else LotteryWarning
+            category = PolicyWarning if grave else other
+            warnings.warn([*grave, *others][0], category, stacklevel=level_outside())
 
     def _looking(self, y: Any, asked: Callable[[], Problem]) -> str:
         """What looks at labels, where there are none and the model knows the classes."""

@@ -80,7 +80,7 @@ from felicific._problem.happiness import (
     read_measure,
 )
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
-from felicific._problem.rows import Chance
+from felicific._problem.rows import Chance, Share
 from felicific._problem.unions import Attribute, named_groups, read_attributes
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost, words_of
@@ -294,6 +294,10 @@ class Policy(Displayed, ABC):
     def keeps_baseline(self) -> Truths:
         """Groups in which it decides on everybody as the model does; none where that cannot be told."""
         return np.zeros(len(self.groups), dtype=bool)
+
+    def worsens(self, less: Truths, shares: Sequence[Share], seen: Sequence[People]) -> tuple[str, str]:
+        """Why it may give ``less`` than the model does, to those of whom ``shares`` speak; and what the model gives."""
+        return "it decides on each person by more than what the model says", "decision"
 
     @property
     @abstractmethod

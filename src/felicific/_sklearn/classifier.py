@@ -536,7 +536,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             )
         if self.confidence is not None:
             check_confidence(self.confidence)
-            check_certifiable(self.gap, problem)
+            by_model = self._named_baseline is None and not (self._kind().sees_x or self._kind().drawn)
+            check_certifiable(self.gap, problem, by_model=by_model)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
@@ -583,7 +584,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             # How much tighter others than gaps of all groups have to be aimed at depends on how values vary.
             trial = Trial(sure, problem.comparisons, fitted(self.policy_))
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
-        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure))
+        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, (people, others)))
         tried = Tryout(problem, others.with_scores, baseline_words(others.baseline is not None))
         if not others.knows_baseline:
             tried = tried.beside_least_loss(self.policy_)

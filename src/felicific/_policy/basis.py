@@ -25,7 +25,6 @@ from felicific._lazy import Lazy
 from felicific._policy.expected import too_few
 from felicific._problem.change import (
     EVERY_GROUP_LOSES,
-    FEW_LEFT,
     NEGLIGIBLE,
     Harm,
     Intersections,
@@ -121,22 +120,16 @@ class Basis:
                 found.append(f"Not compared there, being too few or of no known group: {who}.")
         return found
 
-    def remarks(
-        self, measures: Sequence[Measure], groups: Sequence[str], outcome: Outcome, whom: str
-    ) -> list[str]:
-        """What is to be said of the policy beside the baseline; ``whom`` are the people it was fitted on."""
+    def nothing_to_repair(self, measures: Sequence[Measure], outcome: Outcome, whom: str) -> list[str]:
+        """That the baseline meets what was asked already, if so; ``whom`` are the people it was fitted on."""
         if self.baseline is None:
             return []
         asked = [self.allowed.get(measure.name, math.inf) for measure in measures]
-        words = baseline_words(self.baseline_given)
-        found = nothing_to_repair(measures, self.baseline.gaps, asked, f"{whom}, {words.name}")
-        if found and outcome.changed is not None and (outcome.changed > NEGLIGIBLE).any():
-            found = [
-                f"{found[0]} What it changes all the same is for the loss, or so that the gap can be shown."
-            ]
-        where, means = f"{whom}, compared with {words.whole}", (self.baseline.means, outcome.means)
-        found += few_counted(measures, groups, *means, where)
-        return found + every_group_loses(measures, groups, *means, where, by_policy=True)
+        where = f"{whom}, {baseline_words(self.baseline_given).name}"
+        found = nothing_to_repair(measures, self.baseline.gaps, asked, where)
+        if not found or outcome.changed is None or not (outcome.changed > NEGLIGIBLE).any():
+            return found
+        return [f"{found[0]} What it changes all the same is for the loss, or so that the gap can be shown."]
 
     def unmeasured(self, known: tuple[str, ...]) -> Basis:
         """What is asked of a policy that holds the controls of a moment, and all that is known of it."""
@@ -317,10 +310,15 @@ def named_outcome(policy: Policy, outcome: Outcome) -> Outcome:
 
 def cautions_of(policy: Policy, *, warn: bool) -> list[str]:
     """What whoever fitted a policy should know, or be warned of, the worst first."""
-    remarks = policy.basis.remarks(policy.measures, policy.wording.groups, policy.outcome, policy.whom)
-    losing = [text for start in (EVERY_GROUP_LOSES, FEW_LEFT) for text in remarks if text.startswith(start)]
-    doubts = [] if policy.labels is None else policy.labels.cautions()
-    return worst_harm(harms_of(policy, policy.outcome)) + losing + doubts + too_few(policy, undone=warn)
+    found, basis = worst_harm(harms_of(policy, policy.outcome)), policy.basis
+    if basis.baseline is not None:
+        where = f"{policy.whom}, compared with {baseline_words(basis.baseline_given).whole}"
+        told = policy.measures, policy.wording.groups, basis.baseline.means, policy.outcome.means, where
+        falling = every_group_loses(*told, by_policy=True)
+        found += [text for text in falling if text.startswith(EVERY_GROUP_LOSES)] + few_counted(*told)
+        found += [] if warn else [text for text in falling if not text.startswith(EVERY_GROUP_LOSES)]
+    found += [] if policy.labels is None else policy.labels.cautions()
+    return found + too_few(policy, undone=warn)
 
 
 def read_share(content: Any, name: str) -> Floats | None:

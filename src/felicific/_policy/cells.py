@@ -355,7 +355,7 @@ class CellPolicy(Policy):
         return f"is decided {' and '.join(probabilities)}, {how}"
 
     def _achieved(self) -> list[str]:
-        return self._told_apart() + self._collapsed() + super()._achieved()
+        return self._told_apart() + super()._achieved()
 
     def cautions(self, *, warn: bool = False) -> list[str]:
         """Also that there is nothing left of a score, of which no fit warns."""

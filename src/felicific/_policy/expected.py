@@ -156,7 +156,7 @@ def _two_digits(number: float, *, up: bool = True) -> float:
 def too_few(policy: Policy, *, undone: bool = False) -> list[str]:
     """Whether so few people tell less than was asked for, even of groups that are truly alike: the worst of it.
 
-    With ``undone``, only where chance alone sets groups as far apart as they were before anything was repaired.
+    With ``undone``, only where there was something to repair, and chance alone sets groups as far apart again.
     """
     evidence = policy.basis.evidence
     if evidence is None or policy.expected:
@@ -195,7 +195,7 @@ def _short(policy: Policy, evidence: Evidence, asked: Goal, undone: bool) -> tup
     exceeds = apart > ABOUT * allowed
     if counted[u] >= FEW and not (exceeds and allowed > 0):
         return None
-    if undone and apart < _before(policy, asked):
+    if undone and not allowed < _before(policy, asked) <= apart:
         return None
     said, few = f"{number:.6g}" if ratio else measure.quantity(number), max(round(float(counted[u])), 1)
     people = "1 person" if few == 1 else f"{few:,} people"

@@ -50,7 +50,7 @@ from felicific._policy.basis import (
     write_outcome,
 )
 from felicific._policy.controls import Controls
-from felicific._policy.expected import expected_gaps, expected_reached, outlook, too_few
+from felicific._policy.expected import expected_gaps, expected_reached, outlook
 from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation
 from felicific._policy.grounds import Grounds, Person, one_key, one_of
@@ -68,7 +68,6 @@ from felicific._problem.change import (
     baseline_words,
     harm_sentences,
     three_points,
-    worst_harm,
 )
 from felicific._problem.decisions import label_positions
 from felicific._problem.exploration import Explored
@@ -912,10 +911,8 @@ class Policy(Displayed, ABC):
         found += self.basis.reached(self.measures, self.outcome.means) + self._explored()
         cost = words_of(self.change_cost, baseline_words(self.basis.baseline_given))
         found += [*cost, outlook(self), *self.premises()]
-        remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, whom)
-        doubts = [] if self.labels is None else self.labels.cautions()
-        remarks = worst_harm(harms_of(self, self.outcome)) + remarks
-        return found + remarks + [*self.basis.notes] + doubts + too_few(self)
+        idle = self.basis.nothing_to_repair(self.measures, self.outcome, whom)
+        return found + idle + self.cautions() + [*self.basis.notes]
 
     def _explored(self) -> list[str]:
         """Who is explored, and what that costs."""

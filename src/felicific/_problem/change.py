@@ -315,7 +315,7 @@ def worst_harm(harms: Sequence[Harm] | None) -> list[str]:
     """A sentence on the worst, with the number of all, and a sentence on what to do about it."""
     if not harms:
         return []
-    worst, count = harms[0], f" (the worst of {len(harms)} that impact says)" if len(harms) > 1 else ""
+    worst, count = harms[0], f" (the worst of {len(harms)}; impact_ has all)" if len(harms) > 1 else ""
     start, colon, rest = worst.sentence.partition(":")
     return [f"{start}{count}{colon}{rest} {worst.remedy}"]
 

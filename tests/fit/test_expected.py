@@ -347,7 +347,9 @@ def test_one_warning_where_chance_exceeds_what_was_asked():
     assert text in repr(fair)
     rare = {"n": 3_000, "shares": (0.02, 0.98)}
     assert "0 was asked for" in str(caught(people=rare, gap=0.0)[1][0].message)
-    assert "(0.9 was asked for): fit on more people" in str(caught(people=rare, gap=0.9)[0].policy_.cautions())
+    assert "(0.9 was asked for): fit on more people" in str(
+        caught(people=rare, gap=0.9)[0].policy_.cautions()
+    )
     for quiet in ({"gap": 0.0}, {"gap": 0.1}, {"people": rare, "gap": {}}, {"people": rare, "gap": 0.9}):
         assert caught(**quiet)[1] == []
 

@@ -385,7 +385,7 @@ def with_notes(
         for part in problem.comparisons
         if any(len(union.members) > 1 for union in unions_of(policy.groups, policy.attributes, part.between))
     }
-    where, outcomes = "on the people it was fitted on, compared with the baseline", {}
+    where, outcomes = "compared with the baseline", {}
     for name in ("unconstrained", "outcome"):
         outcome = getattr(policy, name)
         harms = groups.harms(policy.measures, policy.baseline.means, outcome.means, coarse, where)

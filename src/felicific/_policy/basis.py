@@ -296,7 +296,7 @@ def harms_of(policy: Policy, outcome: Outcome) -> list[Harm] | None:
     }
     weights, people = evidence.people * each[:, None], evidence.people * known[:, None]
     groups = Intersections(policy.groups, policy.wording.groups, policy.attributes, weights, people)
-    where = f"{policy.whom}, compared with {baseline_words(basis.baseline_given).whole}"
+    where = f"compared with {baseline_words(basis.baseline_given).whole}"
     return groups.harms(policy.measures, basis.baseline.means, outcome.means, coarse, where)
 
 

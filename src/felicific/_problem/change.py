@@ -253,15 +253,15 @@ class Intersections:
                 falls = self._falls_of_attributes(was, now, *counted)
                 least = np.maximum(MORE * size * (1.0 - ROUNDING), max(visible, 1e-300))
                 harmed = large & (was - now >= visible) & (was - now - falls >= least) & (now < was)
-                remedy = f"Add a floor of {measure.name!r} at its baseline for that group"
+                remedy = f"Add a floor of {measure.name!r} at its baseline for it"
                 remedy += ", or limit the gap between all groups." if j in coarse else "."
                 for z in np.flatnonzero(harmed).tolist():
                     fall, most = float(was[z] - now[z]), float(falls[z])
-                    rest = f"falls by at most {measure.short(most)}" if most > 0 else "does not fall"
+                    rest = f"by at most {measure.short(most)}" if most > 0 else "not"
                     sentence = (
                         f"{INTERSECTION_FALLS}: {where}, mean {measure.name!r} falls from "
                         f"{measure.short(float(was[z]))} to {measure.short(float(now[z]))} in group {self.names[z]}, "
-                        f"and {rest} in each group that it belongs to."
+                        f"and {rest} in the groups that it is part of."
                     )
                     found.append(Harm(j, z, fall, (fall - most) / float(least[z]), sentence, remedy))
             if j not in coarse or large.sum() < 2:

@@ -163,13 +163,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         Few people then face a lottery. Elsewhere, and where labels are missing, "auto" is 0.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
-        says which of them are compared. With None, pass
-        ``sensitive_features=`` to ``fit``, which remembers the names of columns; values are passed to ``predict`` too.
+        says which of them are compared. With None, pass ``sensitive_features=`` to ``fit``, which remembers the names
+        of columns; values are passed to ``predict`` too.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
         60 % of every group are held out to test it on, by bets on pairs of people where bounds are known (shares have
         them, a happiness by ``bounds=``), else by large samples, which the certificate says. Raises when nothing can
-        be shown. A gap of 0 never can.
+        be shown. A gap of 0 never can; ``WorseOff(0)`` holds by construction, or is refused.
     key : column of X, optional
         Identifies a person, string or integer: the same person always gets the same decision. Without it the
         row's content does.
@@ -211,7 +211,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         What is done to those people ``"baseline"``, ``"unconstrained"`` (by a policy of the same kind and cost of
         changes of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``,
         ``gaps``, and the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``).
-        From the baseline to unconstrained decisions are tuned; from there on they are made fair.
+        Of groups by several columns also ``harmed``: how far the mean of an intersection falls, where that is at least
+        .05 of a share (else 5 % of its baseline) more than in each group by one column; and ``widened``: by how much
+        the gap between intersections grows where ``between=`` compares fewer. Both count from 30 people on.
     labels_ : KnownLabels or None
         With ``missing_labels``: who has one, whom these stand for, and what is supposed of the others; None where
         nobody lacks one. Print it.
@@ -680,11 +682,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     @property
     def expected_gaps_(self) -> dict[str, float]:
-        """The gap of each measure that is to be expected on as many new people as it was fitted on.
-
-        It is ``policy_.expected_gaps()``, in the printed object, sentences, reports and files alike. After
-        :meth:`recalibrate`, on those very people.
-        """
+        """The gap of each measure to expect on as many new people; after :meth:`recalibrate`, on those very people."""
         check_is_fitted(self, "policy_")
         return self.policy_.expected_gaps()
 

@@ -1,4 +1,4 @@
-"""Whether fits warn of what they do to people, and of nothing else: fills its block of ``docs/evidence/policies.md``.
+"""Which fits warn of harm, and which warn without one: fills its block of ``docs/evidence/policies.md``.
 
     pip install -e ".[pandas]"
     python benchmarks/warned.py
@@ -25,36 +25,32 @@ GROUPS = {"sex": ["sex"], "race": ["race"], "sex and race": ["sex", "race"]}
 
 
 def main() -> None:
-    """Count fits by whether intersections were harmed, and whether and how the fit warned."""
-    data = adult(as_frame="pandas")
+    """Count fits by whether an intersection is harmed, and by whether the fit warns."""
+    data, count = adult(as_frame="pandas"), Counter[tuple[str, bool, bool]]()
     X = data.X.astype(dict.fromkeys(data.X.select_dtypes(exclude="number").columns, "category"))
-    count: Counter[tuple[str, str, bool, bool]] = Counter()
     for seed in range(3):
-        order = np.random.default_rng(seed).permutation(len(X))
-        train, rest = np.split(order, [len(order) // 3])
+        train, rest = np.split(np.random.default_rng(seed).permutation(len(X)), [len(X) // 3])
         boosting = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
         model = FrozenEstimator(boosting.fit(X.iloc[train], data.y[train]))
-        settings = product(GROUPS, ("demographic_parity", "equalized_odds"), (0.0, 0.02, 0.05))
-        for groups, criterion, gap in settings:
+        for groups, criterion, gap in product(
+            GROUPS, ("demographic_parity", "equalized_odds"), (0.0, 0.02, 0.05)
+        ):
             fair = FairClassifier(model, happiness=criterion, gap=gap, sensitive_features=GROUPS[groups])
-            with warnings.catch_warnings(record=True) as heard:
+            with warnings.catch_warnings(record=True) as found:
                 warnings.simplefilter("always")
                 fair.fit(X.iloc[rest], data.y[rest])
-            own = [str(one.message) for one in heard if one.category.__module__ == "felicific.exceptions"]
+            texts = [str(one.message) for one in found if one.category.__module__ == "felicific.exceptions"]
             proposed = fair.impact_["proposed"]
-            harm = bool(proposed.harmed or proposed.widened)
-            count[groups, criterion, harm, bool(own)] += 1
-            print(
-                seed,
-                groups,
-                criterion,
-                gap,
-                "harm" if harm else "",
-                len(own),
-                own[:1],
-                fair.policy_.cautions()[1:],
-                flush=True,
-            )
+            count[groups, bool(proposed.harmed or proposed.widened), bool(texts)] += 1
+            print(seed, groups, criterion, gap, *texts, sep="; ", flush=True)
+    rows = []
+    for groups in GROUPS:
+        cells = [[count[groups, harmed, True], count[groups, harmed, False]] for harmed in (True, False)]
+        rows.append(
+            [groups, *(str(number) for warned, silent in cells for number in (warned + silent, warned))]
+        )
+    head = ["groups by", "fits that harm an intersection", "of these warn", "other fits", "of these warn"]
+    fill(EVIDENCE / "policies.md", "warned", table(head, rows))
 
 
 if __name__ == "__main__":

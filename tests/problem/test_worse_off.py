@@ -618,6 +618,9 @@ class Turning(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         return self
 
+    def __sklearn_is_fitted__(self):
+        return True
+
 
 def test_where_a_policy_does_not_tell_that_nobody_loses_it_is_refused():
     """What depends on the person, a baseline from outside, a border that is not known, and decisions by more."""

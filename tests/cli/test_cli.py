@@ -579,10 +579,7 @@ def test_fit_says_what_to_expect(folder, works):
 # What goes wrong
 
 
-FRONTIER, REPORT = (
-    FIT.replace("fit", "frontier", 1).replace(" --seed 0", ""),
-    FIT.replace("fit", "report", 1) + " --gap 0",
-)
+FRONTIER, REPORT = FIT.replace("fit", "frontier", 1).replace(" --seed 0", ""), FIT.replace("fit", "report", 1)
 
 #: What no decision changes, and what no decision is.
 IDLE = {
@@ -603,7 +600,7 @@ MISTAKES = {
     ),
     **{
         line.replace(f"'{FUNDING}'", f"'{text}'"): (1, words)
-        for line in (AUDIT, FIT, FRONTIER, REPORT)
+        for line in (AUDIT, FIT + " --gap 0", FRONTIER, REPORT + " --gap 0")
         for text, words in IDLE.items()
     },
     **{

@@ -381,7 +381,7 @@ def test_a_constraint_never_brings_a_gap_with_it():
         assert alone.loss == same.loss
         assert alone.gap > 0.1
         assert solve(sums, gap=0.0, constraints=[asked]).gap == pytest.approx(0.0, abs=1e-9)
-    with pytest.raises(ConstraintError, match="neither a gap nor a constraint.*gap="):
+    with pytest.raises(ConstraintError, match=r"neither a gap nor a constraint.*gap="):
         solve(sums)
 
 
@@ -595,7 +595,7 @@ def classifier_rows(n=600):
 @pytest.mark.parametrize("asked", [Ratio("paid", 0.9, between="sex"), Gap("paid", 0.05, between="race")])
 @pytest.mark.parametrize("policy", ["score", "individual"])
 def test_classifiers_meet_them(asked, policy):
-    """On the fitted rows, after recalibration on others, and where it moves along the frontier, or gaps of all groups."""
+    """On the fitted rows, after recalibration on others, and where it or gaps move along the frontier."""
     table, model = classifier_rows()
     fair = FairClassifier(
         FrozenEstimator(model), happiness=ROLES["happiness"], policy=policy, constraints=[asked],

@@ -272,12 +272,7 @@ def solved(columns: People, score: np.ndarray, y: Any, weight: Any, ask: Ask, lo
 def fit_oracle(people: People, model: Any, ask: Ask) -> Fitted:
     """All labels are known."""
     policy = solved(
-        columns_of(people),
-        model.predict_proba(features(people)),
-        people["y"],
-        np.ones(len(people["y"])),
-        ask,
-        gap=0.0,
+        columns_of(people), model.predict_proba(features(people)), people["y"], np.ones(len(people["y"])), ask
     )
     return Fitted(policy, model, policy.loss)
 
@@ -293,7 +288,7 @@ def fit_uncorrected(people: People, model: Any, ask: Ask) -> Fitted:
     """A missing label is what the model says."""
     score = model.predict_proba(features(people))
     columns, y, w, at = naive.expanded(columns_of(people), people["label"], np.ones(len(score)), score)
-    policy = solved(columns, score[at], y, w, ask, gap=0.0)
+    policy = solved(columns, score[at], y, w, ask)
     return Fitted(policy, model, policy.loss)
 
 
@@ -316,12 +311,12 @@ def fit_naive(people: People, model: Any, ask: Ask) -> Fitted:
     columns, label, ones = columns_of(people), people["label"], np.ones(len(score))
     if ask.max_odds_ratio == 1.0:
         columns, y, w, at = naive.expanded(columns, label, ones, m)
-        policy = solved(columns, score[at], y, w, ask, gap=0.0)
+        policy = solved(columns, score[at], y, w, ask)
         return Fitted(policy, model, policy.loss, of, curve)
     costs = worst_costs(label, m, ask)
     columns |= {f"cost{d}": costs[:, d] for d in range(costs.shape[1])}
     loss = " + ".join(f"cost{d} * (decision == {d})" for d in range(costs.shape[1]))
-    policy = solved(columns, score, np.where(label == MISSING, 0, label), ones, ask, loss, gap=0.0)
+    policy = solved(columns, score, np.where(label == MISSING, 0, label), ones, ask, loss)
     return Fitted(policy, model, policy.loss, of, curve)
 
 
@@ -910,7 +905,7 @@ def fit_residual(people: People, model: Any, ask: Ask) -> Fitted:
     # Split among the copies of a row, psi y is what the residual term makes of the sum of y.
     columns["told"] = naive.psi(label, m, omega)[:, 1]
     columns, y, w, at = naive.expanded(columns, label, np.ones(len(score)), m)
-    policy = solved(columns, score[at], y, w, replace(ask, happiness="amount * told * decision"), gap=0.0)
+    policy = solved(columns, score[at], y, w, replace(ask, happiness="amount * told * decision"))
     return Fitted(policy, model, policy.loss, of, curve)
 
 

@@ -105,11 +105,7 @@ def price(sums: Aggregates, gaps: dict[str, float]) -> tuple[float, float, float
         return found.outcome.loss, found.prices[PRECISION]
 
     width = gaps[PRECISION]
-    (here, found), less, more = (
-        solved(width, gap=0.0),
-        solved(width - STEP, gap=0.0)[0],
-        solved(width + STEP, gap=0.0)[0],
-    )
+    (here, found), less, more = solved(width), solved(width - STEP)[0], solved(width + STEP)[0]
     return found, (less - here) / STEP, (here - more) / STEP
 
 

@@ -376,6 +376,11 @@ def numbers(facts: Facts) -> list[tuple[str, str]]:
             change = shift.quantity.change(shift.change.estimate)
             text += f"   change {change} ({shift.quantity.change_span(shift.change.low, shift.change.high)})"
         found.append((f"gap in {shift.title}", text))
+    for row in facts.requirements[:SPELLED] if not facts.closed else ():
+        estimate, low, high = (
+            row.number(number, 3) for number in (row.reached.estimate, row.reached.low, row.reached.high)
+        )
+        found.append(("asked", f"{clean(row.words, 120)}: {estimate} ({low} to {high})"))
     if facts.cost is not None:
         found.append(("cost", _cost(facts)))
     if facts.promise and facts.closed and all(shift.certified for shift in facts.closed):

@@ -47,7 +47,7 @@ from felicific._policy.picture import picture_of
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.change import baseline_words
-from felicific._problem.constraints import check_constraints, default_gap
+from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.decisions import as_decisions
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import (
@@ -129,10 +129,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         classes: whoever has scores and no model needs nothing else.
     happiness : function, Happiness, criterion name, expression, or list or dict of them
         What makes a person happy with a decision, in real units; an expression is text such as
-        ``"decision * loan"``.
+        ``"decision * loan"``. May be left out where ``constraints`` name one.
     gap : number, or dict of measure or criterion to number, optional
         Largest allowed gap, in the unit of happiness. With a dict, measures it does not name are measured
-        and not constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
+        and not constrained. By default no gap is limited, and there have to be ``constraints``;
+        ``{}`` asks for nothing.
     policy : {"auto", "score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="auto"
         What the policy sees of a person besides the group: the score bin, all of x, the predicted label,
         or a label drawn from the probabilities (the paper's). "auto" takes the score for two classes and a group that
@@ -522,12 +523,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
         constraints = check_constraints(self.constraints)
+        refuse_nothing(self.gap, constraints)
         problem = problem_of(
             self.classes_,
             decisions=self.decisions,
             happiness=self.happiness,
             loss=self.loss,
-            gap=default_gap(self.gap, constraints),
+            gap=self.gap,
             constraints=constraints,
             sees_group=bool(self.sees_group),
         )
@@ -596,7 +598,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """The verdict on what people held out show, among whom one of several policies was chosen."""
         return Assessment.of(
             held_out,
-            self.frontier_,
+            self._fitted.gap_frontier,
             self.policy_,
             confidence=confidence,
             chosen=CANDIDATES,
@@ -756,9 +758,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """The least loss for every gap, of policies of this kind, on the people this one was fitted on.
 
         A cheap object: it is solved when it is first looked at. With several measures their gaps shrink in the
-        proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked. Gaps are
-        between all groups; whatever else was asked for, a Ratio or a Gap between attributes too, holds everywhere on it
-        (:func:`felicific.frontier` moves those).
+        proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked; the
+        ``constraints`` hold everywhere on it. Without a ``gap`` the first constraint that has a number moves (a Gap
+        with all others that are Gaps), and the others hold.
         """
         check_is_fitted(self, "policy_")
         return self._fitted.frontier
@@ -772,7 +774,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         ----------
         gap : number, or dict of measure or criterion to number
             The gap allowed. Gaps that are closed together stay in the proportions of ``frontier_``: the loosest place
-            there at which all are kept.
+            there at which all are kept. Where another number moves along ``frontier_``, that of a Floor say, gaps of
+            all groups are closed, and the constraints hold as they are.
         loss : number
             Or the loss allowed.
         max_odds_ratio : number of 1 or more, optional
@@ -787,14 +790,20 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """
         if max_odds_ratio is not None:
             return self._hiding(check_max_odds_ratio(max_odds_ratio), gap, loss)
-        line, fresh = self.frontier_, copy(self)
-        fitted = self._fitted.moved(line.position(gap=gap, loss=loss))
+        check_is_fitted(self, "policy_")
+        fresh, closing = copy(self), self._fitted.closing
+        along_gaps = closing.of_all_groups or (gap is not None and closing.by_points is not None)
+        line = self._fitted.gap_frontier if along_gaps else self._fitted.frontier
+        fitted = self._fitted.moved(line.position(gap=gap, loss=loss), along_gaps=along_gaps)
         constraints = check_constraints(self.constraints)
         written = any(constraint.is_plain_gap for constraint in constraints)
-        if written:
-            fresh.constraints = [constraint.opened() for constraint in constraints]
-        several = np.isfinite(line.ray).sum() > 1
-        fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
+        if not along_gaps:
+            fresh.constraints = list(fitted.problem.requirements)
+        else:
+            if written:
+                fresh.constraints = [constraint.opened() for constraint in constraints]
+            several = np.isfinite(line.ray).sum() > 1
+            fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
         fresh.__dict__.pop("_blindness", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())
@@ -968,7 +977,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             in_sample=" ".join(notes),
             worse_off=self._fitted.price_of_worse_off,
         )
-        report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._fitted.along, told)
+        report: Report = module.choice_report(
+            tried, self._fitted.gap_frontier, self.policy_, self._fitted.along, told
+        )
         return report
 
     def _baseline(self, X: Table, baseline: Any) -> tuple[Any, ...]:

@@ -287,6 +287,7 @@ def test_every_flag_has_its_reason_and_level(name):
     [
         (facts(shift(asked=0.0, after=interval(900.0, 0.0, 1_800.0))), "asked-missed"),
         (facts(shift(asked=11_420.0)), "asked-missed"),
+        (facts(shift(asked=0.0, after=interval(8.35e-11, 8.35e-11, 8.35e-11))), "asked-missed"),
         (facts(shift(then=(251_000.0, 251_400.0), after=interval(400.0, 0.0, 900.0))), "order-flips"),
         (facts(shift(change=interval(100.0, -900.0, 1_100.0))), "gap-grows"),
         (facts(accuracy=0.8, majority=0.8), "below-majority"),

@@ -76,6 +76,12 @@ class Shift:
         return 0.0 < self.asked < math.inf and self.after.high <= self.asked
 
     @property
+    def exceeds(self) -> bool:
+        """Whether the gap is shown to be more than was allowed, by more than the rounding of means."""
+        size = max((abs(mean) for mean in self.then if mean == mean), default=1.0)
+        return self.after.low > self.asked + ROUNDING * size
+
+    @property
     def misses(self) -> bool:
         """Whether the gap that is found is more than was allowed, and is written so; of 0 that says nothing."""
         more = 0.0 < self.asked < self.after.estimate * (1.0 - ROUNDING)

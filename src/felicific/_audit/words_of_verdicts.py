@@ -289,7 +289,7 @@ def missed(facts: Facts, shifts: Sequence[Shift], others: Sequence[RequirementAu
         what = f"{shift.title}: asked" if several else "Asked"
         least = (
             f", and at least {_apart_from_asked(shift, shift.after.low)} {sure}"
-            if shift.after.low > shift.asked
+            if shift.exceeds
             else ""
         )
         found = _apart_from_asked(shift, shift.after.estimate)

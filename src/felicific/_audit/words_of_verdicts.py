@@ -287,11 +287,7 @@ def missed(facts: Facts, shifts: Sequence[Shift], others: Sequence[RequirementAu
     several, sure, parts = len(shifts) > 1, f"with {sureness(facts.confidence)} confidence", []
     for shift in shifts[:SPELLED]:
         what = f"{shift.title}: asked" if several else "Asked"
-        least = (
-            f", and at least {_apart_from_asked(shift, shift.after.low)} {sure}"
-            if shift.exceeds
-            else ""
-        )
+        least = f", and at least {_apart_from_asked(shift, shift.after.low)} {sure}" if shift.exceeds else ""
         found = _apart_from_asked(shift, shift.after.estimate)
         parts.append(f"{what}: at most {shift.quantity.given(shift.asked)}. Found: {found}{least}.")
     for row in others[:SPELLED]:

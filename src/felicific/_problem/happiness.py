@@ -129,8 +129,7 @@ class Measure:
         Where hidden reasons leave it open what people without a label have: the measures of the least and of the
         most that it can be.
     fall_harms : bool
-        Where it is wanted, whether a group is worse off with less of it: not with fewer false positives, nor when
-        decisions agree with labels less often.
+        Whether less of what is wanted harms a group: not fewer false positives, nor less accuracy.
     """
 
     name: str
@@ -205,8 +204,7 @@ class Measure:
 
 def read_measure(content: Any) -> Measure:
     """One measure, each part of the type it must have."""
-    kinds: dict[str, type] = {"looks_at_y": bool, "wanted": bool, "aside": bool, "by_label": bool}
-    kinds["fall_harms"] = bool
+    kinds = dict.fromkeys(("looks_at_y", "wanted", "aside", "by_label", "fall_harms"), bool)
     names = dict.fromkeys(("name", "unit", "family", "over"), str) | kinds
     if not isinstance(content, dict) or set(content) != {*names, "bounds", "ends"}:
         raise refused("a measure lacks a part, or has one too many")

@@ -61,13 +61,8 @@ class Outcome:
     gains, loses : array of shape (groups, measures), or None
         Share of every group who get more, or less, of a measure than from the baseline's decision; NaN, or None for
         all, where that is not known. Somebody whom a measure does not count neither gains nor loses.
-    harmed : dict, or None
-        Of groups by several attributes: by how much the mean of an intersection of at least 30 people falls from the
-        baseline's, by measure and intersection, where that is at least 5 points (or 5 % of its baseline) more than in
-        each group, by one attribute, that it belongs to. Of measures of which more is better. None where not known.
-    widened : dict, or None
-        By how much the gap between those intersections is larger than by the baseline, by measure, where a requirement
-        compares coarser groups (``between=``) and it is at least a point (or 1 % of the largest mean).
+    harmed, widened : dict, or None
+        What it does to intersections of several attributes, by measure, as :class:`felicific.FairClassifier` says.
     groups, measures : tuple
         What the rows and columns of these arrays are called, where it is said.
     """
@@ -106,10 +101,7 @@ class Outcome:
 
     def __repr__(self) -> str:
         if not self.groups:
-            (groups, measures), gaps = (
-                self.means.shape,
-                ", ".join(f"{gap:.6g}" for gap in self.gaps.tolist()),
-            )
+            gaps, (groups, measures) = ", ".join(f"{gap:.6g}" for gap in self.gaps.tolist()), self.means.shape
             told = f"loss {self.loss:.6g}; gap {gaps}; means of {groups} groups and {measures} measures"
             return clipped(f"Outcome: {told}, without names (those of policy.outcomes have them)")
 

@@ -70,7 +70,12 @@ class Arrived:
 def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fresh: bool) -> Arrived:
     """What was decided on people in turn; of ``fresh`` ones, the first, some decision has to change happiness."""
     policy = policy_of(decisions)
-    asked.said_amounts = False  # a monitor knows classes only
+    if asked.amount_bounds is not None:
+        raise DataError(
+            "The decisions are amounts, which can be audited, and not monitored.",
+            "List them: decisions=[...], from the worst to the best for the person.",
+        )
+    asked.takes_amounts = False
     check_scores(policy, columns)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(columns.missing_group))

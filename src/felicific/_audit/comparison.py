@@ -332,7 +332,9 @@ def _check_same(before: Audit, after: Audit) -> None:
             remedy,
         )
     if _of_amounts(before) != _of_amounts(after):
-        raise DataError("One audit is of amounts, the other of classes.", "Audit both with amounts=True.")
+        raise DataError(
+            "One audit is of amounts, the other of classes.", "Audit both with decisions=(low, high)."
+        )
     if before.persons.fingerprint != after.persons.fingerprint:
         raise DataError("The two audits are not of the same people.", remedy)
     max_odds_ratio = [

@@ -10,6 +10,7 @@ import numpy as np
 from felicific._audit.missing import Scored
 from felicific._people.checks import check_proba
 from felicific._problem.decisions import as_decisions as listed_decisions
+from felicific._problem.decisions import label_positions
 from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
@@ -32,6 +33,19 @@ def as_decisions(decisions: Any, rows: int | None) -> Array:
     return as_vector(decisions, "decisions") if array.ndim == 1 else array
 
 
+def in_order(array: Array, decisions: Any, known: Array) -> Array:
+    """Probabilities with a column for every decision as it is listed, in the order of the known ones."""
+    if array.ndim != 2 or decisions is None:
+        return array
+    listed = listed_decisions(decisions)
+    if array.shape[1] != len(listed):
+        raise DataError(
+            f"The probabilities have {array.shape[1]} columns, and {len(listed)} decisions are listed.",
+            "Pass a column for every decision, in the order of decisions=.",
+        )
+    return np.asarray(array[:, label_positions(known, listed)])
+
+
 def find_classes(array: Array, y: Array | None, classes: Any = None, decisions: Any = None) -> Array:
     """The classes there are: as they are named, else those that are or may be decided, and the labels."""
     if classes is not None:
@@ -44,7 +58,7 @@ def find_classes(array: Array, y: Array | None, classes: Any = None, decisions: 
         if len(known) != array.shape[1]:
             raise DataError(
                 f"The decisions are probabilities of {array.shape[1]} classes, and nobody said which.",
-                "Pass classes=, in the order of the columns.",
+                "List them in the order of the columns: decisions=[...], from the worst to the best for the person.",
             )
     else:
         held = np.delete(array, null_rows(array))  # missing ones are refused by row later
@@ -54,18 +68,20 @@ def find_classes(array: Array, y: Array | None, classes: Any = None, decisions: 
         if held.dtype.kind == "f" and bool((held != np.rint(held)).any()):
             raise DataError(
                 "The decisions are fractions.",
-                "Probabilities of decisions have one column per class. Amounts can be audited, with amounts=True, "
-                "and not monitored.",
+                "Probabilities of decisions have one column per class. Amounts can be audited, with "
+                "decisions=(low, high), and not monitored.",
             )
         if y is not None and (held.dtype.kind in "OU") != (y.dtype.kind in "OU"):
             raise DataError(
                 f"The decisions are {held.dtype} and the labels {y.dtype}.",
-                "Use the same values for both, or pass classes=.",
+                "Use the same values for both, or list what may be decided: decisions=[...].",
             )
         several = [held] if y is None else [held, y]
         known = distinct(exact_array([value for values in several for value in distinct(values)]))
     if len(known) < 2 or len(set(known)) < len(known):
-        raise DataError(f"The classes are {known}.", "Name at least two different ones: pass classes=.")
+        raise DataError(
+            f"The decisions are {known}.", "List all that may be decided, at least two: decisions=[...]."
+        )
     made = exact_array(known)
     return made if made.dtype.kind != "U" or array.dtype.kind != "O" else made.astype(object)
 

@@ -32,7 +32,6 @@ def monitor(
     happiness: HappinessLike | None = None,
     sensitive_features: object = None,
     gap: GapLike = None,
-    classes: object = None,
     groups: Sequence[Any] | None = None,
     decisions: Sequence[Any] | None = None,
     sample_weight: object = None,
@@ -40,7 +39,6 @@ def monitor(
     score: object = None,
     predicted: object = None,
     baseline: object = None,
-    group_proba: object = None,
     confidence: float = 0.95,
 ) -> Monitor:
     r"""Begin to monitor decisions: has the gap opened? It may be asked after every row, for years.
@@ -53,15 +51,18 @@ def monitor(
 
     Parameters
     ----------
-    decided, X, y, happiness, sensitive_features, decisions, missing_group, score, predicted, baseline, group_proba :
+    decided, X, y, happiness, sensitive_features :
         As for :func:`felicific.audit`, in the order in which people came. A table that is not in memory is read in its
         order; Spark has none.
     gap : number, or dict of measure or criterion to number
         The gap that is allowed, of what is monitored; by default that of the FairClassifier.
-    classes, groups : sequence, optional
-        All decisions, and all groups, that there are; by default those that occur. Later ones are refused.
+    groups, decisions : sequence, optional
+        All groups, and all decisions from the worst to the best for the person, that there are; by default those that
+        occur. Later ones are refused.
     sample_weight : array of shape (n,) or column name, optional
         Only ones: everybody is counted once.
+    missing_group, score, predicted, baseline :
+        As for :func:`felicific.audit`.
     confidence : float, default=0.95
         With which no alarm is ever raised if the gap is never more than allowed.
 
@@ -98,10 +99,9 @@ def monitor(
         baseline,
         decided=decided if isinstance(decided, str) else None,
         weight=sample_weight,
-        group_proba=group_proba,
         missing_group=missing_group,
     )
-    asked = Asked(happiness, sensitive_features, None, gap, decisions, classes)
+    asked = Asked(happiness, sensitive_features, None, gap, decisions)
     found = arrived(decided, X, columns, asked, fresh=True)
     known = _known(_groups_decided(decided) or found.groups if groups is None else groups, found)
     monitored = monitored_of(found.problem)

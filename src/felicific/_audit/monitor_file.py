@@ -17,6 +17,7 @@ from felicific._documents import (
     check_shape,
     plain,
     read_classes,
+    read_decisions,
     read_document,
     read_number,
     read_numbers,
@@ -24,6 +25,7 @@ from felicific._documents import (
     read_whole,
     refused,
     write_classes,
+    write_decisions,
     write_document,
 )
 from felicific._people.columns import Columns
@@ -54,6 +56,7 @@ def written(monitor: Monitor) -> str:
     return write_document(
         {
             "classes": write_classes(problem.decisions),
+            **write_decisions(problem.decisions, problem.order, None),
             "groups": plain(list(monitor.groups), "group"),
             "measures": [asdict(part.measure) for part in own],
             "functions": [function_to_json(part) for part in own],
@@ -194,7 +197,8 @@ def _read_problem(content: dict[str, Any], classes: Array, happiness: HappinessL
                 "Pass the happiness, with its unit and bounds, with which the monitor began.",
             )
     gaps = {str(name): read_number(gap, "an allowed gap") for name, gap in content["allowed"]}
-    return Problem.of(classes, own, gap=gaps)
+    order = read_decisions(content, classes).get("order", ())
+    return Problem.of(classes, own, gap=gaps, order=order)
 
 
 def _read_stream(

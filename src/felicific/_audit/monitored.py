@@ -242,8 +242,8 @@ class Monitor(Displayed):
             group,
             None,
             gaps,
-            None,
-            self.problem.decisions.tolist(),
+            list(self.problem.order) or None,
+            classes=self.problem.decisions.tolist(),
         )
 
     def with_people(self, found: Arrived, before: Monitor | None = None) -> Monitor:

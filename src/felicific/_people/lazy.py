@@ -214,7 +214,7 @@ def classes_on(engine: Engine, columns: Columns, classes: Sequence[Any] | None) 
             shown = ", ".join(sorted(map(repr, held))[:6])
             raise DataError(
                 f"The classes {shown} are of different types.",
-                "Use the same values for labels and decisions, or pass classes=.",
+                "Use the same values for labels and decisions, or name all of them.",
             ) from error
     return as_classes(classes)
 

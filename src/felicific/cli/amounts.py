@@ -17,7 +17,7 @@ from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific.cli.documents import read_any_policy
 from felicific.cli.files import Source, open_source
-from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness
+from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness, read_range
 from felicific.cli.options import Measures, Roles, Scores, Seen, Traced
 from felicific.cli.people import join_groups
 from felicific.exceptions import DataError
@@ -69,16 +69,9 @@ def refuse_classes(options: object) -> None:
 
 def read_allowed(text: str | None) -> Any:
     """Which amounts there may be: LOW:HIGH, LOW:HIGH:STEP, a number of levels, or a list."""
-    if text is None:
-        return None
-    if text.count(":") == 1:
-        try:
-            low, high = (float(part) for part in text.split(":"))
-        except ValueError:
-            raise DataError(
-                f"--decisions {text} is no range.", "Write LOW:HIGH, two numbers, as in 0:80."
-            ) from None
-        return (low, high)
+    ends = read_range(text)
+    if ends is not None:
+        return ends
     listed = read_decisions(text)
     if listed is not None and any(isinstance(one, str) for one in listed):
         raise DataError(

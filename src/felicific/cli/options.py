@@ -113,8 +113,8 @@ Listed = Annotated[
         "--decisions",
         metavar="LIST",
         help="What may be decided, from the worst to the best for the person; by default the classes in order: "
-        "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. With --predicted also the bounds of "
-        "amounts, 0:80, or a number of levels, 65.",
+        "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. LOW:HIGH says amounts between these, as in "
+        "0:80; with --predicted also a number of levels, 65.",
         rich_help_panel=MEASURED,
     ),
 ]
@@ -187,15 +187,6 @@ Classes = Annotated[
         "--class",
         metavar="CLASS",
         help="A decision that there is, once for each; by default those that the file holds.",
-        rich_help_panel=PEOPLE,
-    ),
-]
-Amounts = Annotated[
-    bool,
-    typer.Option(
-        "--amounts",
-        help="The decisions are amounts (hours, limits, rates), not classes. Without it numbers are, unless --class "
-        "names them, if some are no whole numbers, there are more than 50, or distributional_parity is asked for.",
         rich_help_panel=PEOPLE,
     ),
 ]

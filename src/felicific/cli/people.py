@@ -118,6 +118,7 @@ class People:
         source.check(**roles.columns())
         source, roles = join_groups(source, roles, every_group=rule is None and not a_part)
         known = list(classes) or _known_classes(roles, rule, source)
+        taken = source.distinct(roles.decision) if roles.decision and roles.decisions else ()
         believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
         source, score = read_proba(source, roles.score, known, of_values=rule is not None and rule.of_values)
         if looked_at is not None:
@@ -146,13 +147,18 @@ class People:
             happiness=happiness,
             loss=cost,
             policy=rule,
-            listed=read_decisions(roles.decisions, known),
+            listed=read_decisions(roles.decisions, known, taken),
         )
 
     @property
     def sensitive_features(self) -> str | list[str]:
         """The group as the library takes it."""
         return self.group[0] if len(self.group) == 1 else self.group
+
+    @property
+    def decided_among(self) -> list[Any] | None:
+        """The decisions that are listed, or known before the rows are read; a policy knows its own."""
+        return self.listed or (self.classes if self.policy is None else None)
 
     def held_groups(self) -> list[Any]:
         """The groups that stand in the file."""

@@ -153,6 +153,7 @@ class Reader:
             baseline=columns.entries(table, "baseline"),
             decided=columns.entries(table, "decided"),
             weight=weight,
+            roles=columns.remembered(),
             weight_kind=columns.weight_kind,
             attributes=columns.attributes,
             unknown=columns.missing_group,

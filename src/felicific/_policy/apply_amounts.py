@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._people.checks import as_amounts
+from felicific._people.columns import Columns
 from felicific._policy.apply import check_keys_on, refuse_taken
 from felicific._policy.expression import SEVERAL
 from felicific._policy.lottery import checked_keys
@@ -40,9 +41,12 @@ class AmountRoles:
 
     @classmethod
     def of(cls, policy: AmountPolicy, prediction: Any, sensitive_features: Any, key: Any) -> AmountRoles:
-        """Check the names against what the policy sees."""
-        group = () if sensitive_features is None else sensitive_features
-        group = tuple(group) if isinstance(group, list | tuple) else (group,)
+        """Check the names, with those that the policy remembers, against what it sees."""
+        own = policy.roles
+        prediction = own.predicted if prediction is None else prediction
+        key = own.key if key is None and policy.is_randomized else key
+        named = own if sensitive_features is None and policy.sees_group else Columns(sensitive_features)
+        group = tuple(named.group_names)
         if prediction is None:
             raise DataError(
                 "The column that holds the model's predictions is not named.",

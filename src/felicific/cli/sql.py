@@ -79,6 +79,7 @@ def sql(options: SqlOptions) -> None:
 
 def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPolicy, dict[str, str]]:
     """The policy, and its expressions by the name of their columns."""
+    from felicific._people.columns import Columns
     from felicific.cli.amounts import amounts_of, refuse_classes
 
     amounts = amounts_of(options.policy, options.predicted)
@@ -87,8 +88,8 @@ def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPoli
         text = amounts.sql_of(dialect, options.predicted, options.group or None, options.key)
         return amounts, {options.column: text}
     policy = _load(options.policy)
-    named = (_proba(options, policy), options.predicted, options.group or None, options.key)
-    return policy, policy.sql_columns(dialect, *named, column=options.column, with_proba=options.with_proba)
+    named = Columns(options.group or None, None, _proba(options, policy), options.predicted, key=options.key)
+    return policy, policy.sql_columns(dialect, named, options.column, with_proba=options.with_proba)
 
 
 def _load(path: Path) -> Policy:

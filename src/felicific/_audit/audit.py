@@ -26,6 +26,7 @@ from felicific._audit.beside import Beside, beside_policy, means_without
 from felicific._audit.decided import (
     amounts_by,
     as_decisions,
+    checked_columns,
     decided_by,
     decides_amounts,
     find_classes,
@@ -49,7 +50,6 @@ from felicific._people.missing import Missing, missing_first, missing_values
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, level_outside, warn_repeated
 from felicific._people.worth import idle
-from felicific._policy.apply import refuse_several
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.amounts import AmountsProblem
@@ -203,7 +203,7 @@ def audit(
     )
     asked = Asked(happiness, sensitive_features, loss, gap, decisions)
     policy = policy_of(decided)
-    check_scores(policy, columns)
+    columns = checked_columns(policy, columns, X, asked)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
     engine, beside, lottery, labels = find_engine(X), Beside(), False, None
@@ -228,7 +228,7 @@ def audit(
     widths, spared = _judged(problem, persons.idle)
     if means is not None:
         beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
-        beside = replace(beside, baseline=baseline is not None)
+        beside = replace(beside, baseline=columns.baseline is not None)
     found = measure_people(
         persons,
         widths,
@@ -432,23 +432,6 @@ class Asked:
                 setattr(self, name, getattr(settings, own))
         if self.gap is None:
             self.gap = default_gap(settings.gap, settings.constraints)
-
-
-def check_scores(policy: Policy | None, columns: Columns) -> None:
-    """A policy needs what it decides by; nothing else does."""
-    if policy is None:
-        if any(given is not None for given in (columns.score, columns.predicted, columns.group_proba)):
-            raise DataError(
-                "score=, predicted= and group_proba= are what a Policy decides by.", "Pass a Policy first."
-            )
-        return
-    policy.check_group_proba(columns.group_proba)
-    if columns.score is None and (policy.needs_proba or columns.predicted is None):
-        raise DataError(
-            f"The policy decides by {policy.applied_to}.", "Name their columns in score= (or predicted=)."
-        )
-    if policy.of_values:
-        refuse_several(columns.score)
 
 
 def _on_engine(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from felicific._audit.arrived import Arrived, arrived
 from felicific._audit.audit import Asked
-from felicific._audit.decided import has_policy, last_step
+from felicific._audit.decided import checked_columns, has_policy, last_step
 from felicific._audit.monitored import Monitor
 from felicific._people.columns import Columns
 from felicific._policy.policy import policy_of
@@ -102,6 +103,7 @@ def monitor(
         missing_group=missing_group,
     )
     asked = Asked(happiness, sensitive_features, None, gap, decisions)
+    columns = checked_columns(policy_of(decided), columns, X, asked)
     found = arrived(decided, X, columns, asked, fresh=True)
     known = _known(_groups_decided(decided) or found.groups if groups is None else groups, found)
     monitored = monitored_of(found.problem)
@@ -146,19 +148,11 @@ def _groups_decided(decisions: object) -> tuple[Any, ...]:
     return known
 
 
-def _remembered(columns: Columns, group: object) -> Columns:
-    """Roles by the names of columns; values, and functions, are those of the first people alone."""
-
-    def named(value: object) -> bool:
-        several = list(value.values()) if isinstance(value, dict) else value
-        listed = isinstance(several, list | tuple) and all(isinstance(one, str) for one in several)
-        return isinstance(value, str) or listed
-
-    roles = {name: getattr(columns, name) for name in ("y", "score", "predicted", "baseline", "group_proba")}
-    return Columns(
-        group=group if named(group) or callable(group) else None,
-        **{name: value for name, value in roles.items() if named(value)},
-    )
+def _remembered(columns: Columns, group: Any) -> Columns:
+    """The columns that later people have too, a function of them for the groups among these."""
+    group = columns.group if group is None else group
+    named = replace(columns, group=group, key=None).remembered()
+    return replace(named, group=group) if callable(group) else named
 
 
 def monitored_of(problem: Problem) -> tuple[int, ...]:

@@ -45,9 +45,6 @@ from felicific._statistics.stream import Rows, Stream
 from felicific._typing import Array, Floats
 from felicific.exceptions import DataError, FelicificError, PolicyFileError
 
-#: Roles of columns that are named once for all people.
-ROLES = ("group", "y", "score", "predicted", "baseline", "group_proba")
-
 
 def written(monitor: Monitor) -> str:
     """All of it as text."""
@@ -61,7 +58,7 @@ def written(monitor: Monitor) -> str:
             "measures": [asdict(part.measure) for part in own],
             "functions": [function_to_json(part) for part in own],
             "allowed": [[name, gap] for name, gap in (problem.gaps or {}).items() if name in problem.closed],
-            "columns": {name: _column(getattr(monitor.columns, name)) for name in ROLES},
+            "roles": monitor.columns.remembered().to_json(),
             "attributes": list(monitor.attributes),
             "unknown": monitor.unknown,
             "confidence": monitor.confidence,
@@ -72,13 +69,6 @@ def written(monitor: Monitor) -> str:
         MONITOR,
         indent=None,
     )
-
-
-def _column(named: object) -> Any:
-    """The name of a column, or several; what is no name is not kept."""
-    if isinstance(named, dict):
-        return [[*plain([key], "class"), column] for key, column in named.items()]
-    return named if isinstance(named, str) else list(named) if isinstance(named, list | tuple) else None
 
 
 def _write_alarm(alarm: Alarm) -> dict[str, Any]:
@@ -150,7 +140,7 @@ def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Monitor:
         problem,
         monitored,
         groups,
-        Columns(**{name: _read_column(content["columns"][name]) for name in ROLES}),
+        Columns.from_json(content["roles"]),
         attributes,
         unknown,
         _read_confidence(content["confidence"]),
@@ -169,14 +159,6 @@ def _read_confidence(value: object) -> float:
         return check_confidence(read_number(value, "confidence"))
     except DataError as error:
         raise refused(error.problem.rstrip(".")) from error
-
-
-def _read_column(content: Any) -> Any:
-    if isinstance(content, list) and content and all(isinstance(one, list) for one in content):
-        return {key: str(column) for key, column in content}
-    if content is not None and not isinstance(content, str | list):
-        raise refused(f"the name of a column is {content!r}")
-    return content
 
 
 def _read_problem(content: dict[str, Any], classes: Array, happiness: HappinessLike | None) -> Problem:

@@ -221,6 +221,14 @@ Kind = Annotated[
         rich_help_panel=ASKED,
     ),
 ]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that identifies a person: the same person always draws the same number.",
+        rich_help_panel=PEOPLE,
+    ),
+]
 Confidence = Annotated[
     float,
     typer.Option(
@@ -486,14 +494,7 @@ class Seen:
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that identifies a person: the same person always draws the same number.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    key: Key = None
 
 
 @dataclass(frozen=True, kw_only=True)

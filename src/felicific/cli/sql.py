@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -82,13 +82,14 @@ def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPoli
     from felicific._people.columns import Columns
     from felicific.cli.amounts import amounts_of, refuse_classes
 
-    amounts = amounts_of(options.policy, options.predicted)
+    named = Columns(options.group or None, predicted=options.predicted, key=options.key)
+    amounts = amounts_of(options.policy, named)
     if amounts is not None:
         refuse_classes(options)
-        text = amounts.sql_of(dialect, options.predicted, options.group or None, options.key)
-        return amounts, {options.column: text}
+        gives, named = amounts
+        return gives, {options.column: gives.sql_of(dialect, named.predicted, named.group, named.key)}
     policy = _load(options.policy)
-    named = Columns(options.group or None, None, _proba(options, policy), options.predicted, key=options.key)
+    named = replace(named, score=_proba(options, policy))
     return policy, policy.sql_columns(dialect, named, options.column, with_proba=options.with_proba)
 
 

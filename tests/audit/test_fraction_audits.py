@@ -28,10 +28,10 @@ def people(n=1200, seed=0):
     }
 
 
-def measured(decisions, table, **more):
+def measured(decided, table, **more):
     """An audit of precision."""
     asked = {"happiness": PRECISION, "sensitive_features": "group", "decisions": None} | more
-    return audit(decisions, table, "y", **{k: v for k, v in asked.items() if v is not None})
+    return audit(decided, table, "y", **{k: v for k, v in asked.items() if v is not None})
 
 
 def test_decisions_that_were_taken_are_audited_among_those_who_are_counted():

@@ -76,7 +76,7 @@ def compare(options: CompareOptions) -> None:
     with working(f"Comparing on {options.file} ..."):
         pair = _Pair(options)
         before, after = pair.measured("before"), pair.measured("after")
-        found = paired(before.audit, after.audit)
+        found = paired(before.audit, after.audit, confidence=options.confidence)
         flows = _flows_of_amounts(found, before, after) if pair.amounts else pair.flows(before, after)
     content = _content(found, before, after, flows)
     if options.out is not None:

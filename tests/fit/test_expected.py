@@ -336,7 +336,7 @@ def caught(**options):
 
 
 def test_one_warning_where_chance_exceeds_what_was_asked():
-    """A gap above 0 that so few people cannot keep, or any gap with a group of fewer than 100."""
+    """A gap that so few people cannot keep, where chance alone sets them as far apart as the baseline does."""
     fair, found = caught(people={"n": 300}, gap=0.02, constraints=[Floor("decision", "baseline")])
     assert [warning.category for warning in found] == [PolicyWarning]
     text = str(found[0].message)
@@ -347,8 +347,10 @@ def test_one_warning_where_chance_exceeds_what_was_asked():
     assert text in repr(fair)
     rare = {"n": 3_000, "shares": (0.02, 0.98)}
     assert "0 was asked for" in str(caught(people=rare, gap=0.0)[1][0].message)
-    assert "(0.9 was asked for): fit on more people" in str(caught(people=rare, gap=0.9)[1][0].message)
-    for quiet in ({"gap": 0.0}, {"gap": 0.1}, {"people": rare, "gap": {}}):
+    assert "(0.9 was asked for): fit on more people" in str(
+        caught(people=rare, gap=0.9)[0].policy_.cautions()
+    )
+    for quiet in ({"gap": 0.0}, {"gap": 0.1}, {"people": rare, "gap": {}}, {"people": rare, "gap": 0.9}):
         assert caught(**quiet)[1] == []
 
 

@@ -89,7 +89,7 @@ class Shift:
         What may be gained at most is negligible beside what is lost.
         """
         known = [mean for mean in self.means if mean.n]
-        if not known or not self.measure.wanted or min(mean.high for mean in known) >= 0.0:
+        if not known or not self.measure.more_is_better or min(mean.high for mean in known) >= 0.0:
             return False
         little = LITTLE * max(-mean.estimate for mean in known)
         return all(mean.low <= 0.0 and (mean.estimate <= 0.0 or mean.high <= little) for mean in known)

@@ -111,7 +111,7 @@ def decide(facts: Facts) -> tuple[str, str]:
     """Kind and reason of the verdict: the first row of the table that holds."""
     closed = facts.closed
     shrinking = [shift for shift in closed if shift.shrinks]
-    wanted = [shift for shift in shrinking if shift.measure.wanted]
+    better = [shift for shift in shrinking if shift.measure.more_is_better]
     if facts.changed <= 0.0:
         return "leave", "same"
     if facts.in_sample:
@@ -126,8 +126,8 @@ def decide(facts: Facts) -> tuple[str, str]:
         return "unclear", "unpaired"
     if not shrinking:
         return "unclear", "chance" if closed else "no gap"
-    if wanted and all(shift.levels_down for shift in wanted):
-        return "levels-down", "everybody" if all(shift.takes_from_all for shift in wanted) else "nobody gains"
+    if better and all(shift.levels_down for shift in better):
+        return "levels-down", "everybody" if all(shift.takes_from_all for shift in better) else "nobody gains"
     if facts.promise and all(shift.certified for shift in closed):
         return "certified", facts.promise
     return "unpromised", "no certificate"

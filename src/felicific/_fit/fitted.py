@@ -12,7 +12,7 @@ import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, known_groups, lacks_labels, persons_of
 from felicific._fit.certificate import Certificate
-from felicific._fit.safety import Trial, certify
+from felicific._fit.safety import Trial, by_construction, certify
 from felicific._fit.worse_off import WorseOffRow
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
@@ -203,17 +203,24 @@ class Fitted(ABC):
         fitted: Persons,
         held_out: Callable[[Policy], Persons],
         confidence: float,
+        seen: Sequence[People],
     ) -> Self:
         """The loosest policy of the frontier that is shown to meet what was ``asked``; this one aims at no more.
 
-        ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others.
+        ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others; of the
+        people ``seen`` it is known what the model decides.
         """
         shares, aimed = (
-            [share for one in some.kept for share in one.shares(some.measures, self.policy.groups)]
+            [
+                share
+                for one, told in zip(some.kept, asked.kept, strict=True)
+                for share in (one.shares(some.measures, self.policy.groups) if told.provable else ())
+            ]
             for some in (asked, self.problem)
         )
         trial = Trial(confidence, asked.comparisons, fitted, tuple(shares))
         policy, certificate = certify(self.policy, self.frontier, trial, held_out, self.finished)
+        certificate = certificate.joined(by_construction(asked, policy, seen))
         said: dict[str, dict[str, Any]] = {
             aim.words: {"words": told.words, "upper": told.at_most}
             for aim, told in zip(aimed, shares, strict=True)

@@ -62,6 +62,13 @@ class Outcome:
     gains, loses : array of shape (groups, measures), or None
         Share of every group who get more, or less, of a measure than from the baseline's decision; NaN, or None for
         all, where that is not known. Somebody whom a measure does not count neither gains nor loses.
+    harmed : dict, or None
+        Of groups by several attributes: by how much the mean of an intersection of at least 30 people falls from the
+        baseline's, by measure and intersection, where that is at least 5 points (or 5 % of its baseline) more than in
+        each group, by one attribute, that it belongs to. Of measures of which more is better. None where not known.
+    widened : dict, or None
+        By how much the gap between those intersections is larger than by the baseline, by measure, where a requirement
+        compares coarser groups (``between=``) and it is at least a point (or 1 % of the largest mean).
     groups, measures : tuple
         What the rows and columns of these arrays are called, where it is said.
     """
@@ -72,6 +79,8 @@ class Outcome:
     changed: Floats | None = None
     gains: Floats | None = None
     loses: Floats | None = None
+    harmed: dict[str, dict[Any, float]] | None = field(default=None, kw_only=True)
+    widened: dict[str, float] | None = field(default=None, kw_only=True)
     groups: tuple[Any, ...] = field(default=(), kw_only=True)
     measures: tuple[str, ...] = field(default=(), kw_only=True)
 
@@ -92,6 +101,8 @@ class Outcome:
                 name: None if table is None else named(table.T, self.measures, self.groups)
                 for name, table in tables.items()
             },
+            "harmed": self.harmed,
+            "widened": self.widened,
         }
 
     def __repr__(self) -> str:

@@ -164,13 +164,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         Few people then face a lottery. Elsewhere, and where labels are missing, "auto" is 0.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
-        says which of them are compared. With None, pass
-        ``sensitive_features=`` to ``fit``, which remembers the names of columns; values are passed to ``predict`` too.
+        says which of them are compared. With None, pass ``sensitive_features=`` to ``fit``, which remembers the names
+        of columns; values are passed to ``predict`` too.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
         60 % of every group are held out to test it on, by bets on pairs of people where bounds are known (shares have
         them, a happiness by ``bounds=``), else by large samples, which the certificate says. Raises when nothing can
-        be shown. A gap of 0 never can.
+        be shown. A gap of 0 never can; ``WorseOff(0)`` holds by construction, or is refused.
     key : column of X, optional
         Identifies a person, string or integer: the same person always gets the same decision. Without it the
         row's content does.
@@ -212,7 +212,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         What is done to those people ``"baseline"``, ``"unconstrained"`` (by a policy of the same kind and cost of
         changes of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``,
         ``gaps``, and the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``).
-        From the baseline to unconstrained decisions are tuned; from there on they are made fair.
+        Of groups by several columns also ``harmed``: how far the mean of an intersection falls, where that is at least
+        .05 of a share (else 5 % of its baseline) more than in each group by one column; and ``widened``: by how much
+        the gap between intersections grows where ``between=`` compares fewer. Both count from 30 people on.
     labels_ : KnownLabels or None
         With ``missing_labels``: who has one, whom these stand for, and what is supposed of the others; None where
         nobody lacks one. Print it.
@@ -477,13 +479,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
-        cautions = self.policy_.cautions()
-        keyless = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
-        self._notes = (*cautions, *keyless, *repeated)
-        if self._notes:
-            other = LotteryWarning if keyless else ClusterWarning
-            category = PolicyWarning if cautions else other
-            warnings.warn(self._notes[0], category, stacklevel=level_outside())
+        grave, others = self.policy_.cautions(warn=True), list(repeated)
+        others[:0] = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
+        self._notes = (*self.policy_.cautions(), *others)
+        if grave or others:
+            other = ClusterWarning if others == repeated else LotteryWarning
+            category = PolicyWarning if grave else other
+            warnings.warn([*grave, *others][0], category, stacklevel=level_outside())
 
     def _looking(self, y: Any, asked: Callable[[], Problem]) -> str:
         """What looks at labels, where there are none and the model knows the classes."""
@@ -537,7 +539,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             )
         if self.confidence is not None:
             check_confidence(self.confidence)
-            check_certifiable(self.gap, problem)
+            by_model = self._named_baseline is None and not (self._kind().sees_x or self._kind().drawn)
+            check_certifiable(self.gap, problem, by_model=by_model)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
@@ -584,7 +587,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             # How much tighter others than gaps of all groups have to be aimed at depends on how values vary.
             trial = Trial(sure, problem.comparisons, fitted(self.policy_))
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
-        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure))
+        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, (people, others)))
         tried = Tryout(problem, others.with_scores, baseline_words(others.baseline is not None))
         if not others.knows_baseline:
             tried = tried.beside_least_loss(self.policy_)
@@ -681,11 +684,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     @property
     def expected_gaps_(self) -> dict[str, float]:
-        """The gap of each measure that is to be expected on as many new people as it was fitted on.
-
-        It is ``policy_.expected_gaps()``, in the printed object, sentences, reports and files alike. After
-        :meth:`recalibrate`, on those very people.
-        """
+        """The gap of each measure to expect on as many new people; after :meth:`recalibrate`, on those very people."""
         check_is_fitted(self, "policy_")
         return self.policy_.expected_gaps()
 

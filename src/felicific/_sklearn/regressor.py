@@ -119,7 +119,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     loss_, gaps_ : float, dict
         What it does to the rows it was fitted on.
     impact_ : dict
-        What is done to those people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"``.
+        What is done to those people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"``; ``harmed`` and
+        ``widened`` are those of :class:`felicific.FairClassifier`.
     share_randomized_ : float
         Share of those people whose amount is drawn by lottery.
     decisions_ : array, or pair of numbers

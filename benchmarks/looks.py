@@ -81,7 +81,7 @@ def audit_counts(counts: np.ndarray, allowed: float) -> Audit:
         np.repeat([1, 0], groups),
         happiness="decision == 1",
         sensitive_features=np.tile(GROUPS[:groups], 2),
-        classes=[0, 1],
+        decisions=[0, 1],
         gap=allowed,
         sample_weight=counts,
         weight_kind="frequency",
@@ -96,7 +96,7 @@ def check_counts(world: World, rng: np.random.Generator) -> None:
         (people < groups).astype(int),
         happiness="decision == 1",
         sensitive_features=GROUPS[people % groups],
-        classes=[0, 1],
+        decisions=[0, 1],
         gap=world.allowed,
     )
     one, other = rows.measures[0].test, audit_counts(counts, world.allowed).measures[0].test

@@ -85,6 +85,7 @@ def test_empty_group(people, refuses):
     table = {"g": people["group"]}
     common = {
         "y": people.y,
+        "policy": "label",
         "predicted": people.y,
         "sensitive_features": "g",
         "happiness": "statistical_parity",
@@ -679,6 +680,7 @@ def test_aggregates_of_bad_tables(people, refuses):
     table = dict(people.columns)
     good = {
         "y": people.y,
+        "policy": "label",
         "predicted": people.y,
         "sensitive_features": "group",
         "happiness": "statistical_parity",
@@ -718,6 +720,7 @@ def test_wrong_weights_are_named_before_the_classes(people, refuses, weight, wor
     """Weights are checked before they say whose labels are the classes."""
     table = people.table("pandas")
     asked = {
+        "policy": "label",
         "predicted": people.y,
         "y": people.y,
         "sensitive_features": "group",

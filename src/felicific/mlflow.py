@@ -36,6 +36,7 @@ from felicific._audit.verdict import plain_text
 from felicific._documents import read_document, write_document
 from felicific._files import folder_whole
 from felicific._fit.certificate import Certificate, no_certificate
+from felicific._people.columns import Columns
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply import Roles
 from felicific._policy.policy import Policy, among_classes
@@ -243,14 +244,15 @@ class _Columns:
         """Check what is said of them against what the model needs to see."""
         policy, classifier = kept.policy, kept.classifier
         if classifier is None:
-            roles = Roles.of(policy, score, predicted, sensitive_features, key, group_proba)
-            if policy.is_randomized and key is None:
+            named = Columns(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
+            roles = Roles.of(policy, named)
+            if policy.is_randomized and roles.key is None:
                 raise DataError(
                     "The policy decides by lottery, and there is no key.",
                     "Name the column that identifies a person in key=.",
                 )
             listed = [None if part is None else list(part) for part in (roles.score, roles.group_proba)]
-            return cls(list(roles.group) or None, key, listed[0], predicted, listed[1])
+            return cls(list(roles.group) or None, roles.key, listed[0], roles.predicted, listed[1])
         if (score, predicted, group_proba) != (None, None, None):
             raise DataError(
                 "A classifier asks its model for the probabilities.",

@@ -41,6 +41,9 @@ def frame(table):
 
 ASKED = {"happiness": "decision", "sensitive_features": "sex"}
 
+#: Decisions that are amounts, whatever they are.
+ANY = (-math.inf, math.inf)
+
 #: Happiness with what it is of one person.
 HAPPINESS = {
     "decision": ("decision", lambda row: row["hours"]),
@@ -200,21 +203,20 @@ def test_what_is_taken_for_amounts(table):
     whole, few = np.round(table["hours"]), np.round(table["hours"] / 20.0)
     for amounts, options in (
         (table["hours"], {}),
-        (np.arange(N) % 51, {}),
+        (np.arange(N) % 21, {}),
         (few, {"happiness": "distributional_parity"}),
         (few.astype(int), {"loss": "absolute", "y": "need"}),
     ):
         found = audit(amounts, plain, **(ASKED | options))
         assert "audited as amounts" in found.notes[0]
-        assert "name them (classes)" in found.notes[0]
-    for said in (True, (-100.0, 300.0)):
-        assert not any(
-            "audited as amounts" in note for note in audit(few, plain, amounts=said, **ASKED).notes
-        )
+        assert "decisions=[...]" in found.notes[0]
+    for said in (ANY, (-100.0, 300.0)):
+        assert not any("audited as" in note for note in audit(few, plain, decisions=said, **ASKED).notes)
     classes = audit(few, plain, **ASKED)
     assert classes.persons.amounts is None
-    assert audit(whole, plain, amounts=False, **ASKED).persons.amounts is None
-    assert audit(few, plain, amounts=True, **ASKED).means["decision"] == pytest.approx(
+    assert f"{len(np.unique(few))} different whole numbers" in classes.notes[0]
+    assert audit(whole, plain, decisions=sorted({*whole}), **ASKED).persons.amounts is None
+    assert audit(few, plain, decisions=ANY, **ASKED).means["decision"] == pytest.approx(
         classes.means["decision"], rel=1e-12
     )
     words = np.array([f"level {level:.0f}" for level in few])
@@ -227,23 +229,23 @@ def test_what_is_taken_for_amounts(table):
 def test_scores_are_not_amounts(table):
     """Fractions between 0 and 1 beside labels of two classes look like scores, and are refused unless said."""
     scores, truth = table["need"] / table["need"].max(), (table["need"] > 30).astype(int)
-    with refused(DataError, "fractions", remedy="amounts=True"):
+    with refused(DataError, "fractions", remedy="decisions=(low, high)"):
         audit(scores, frame(table), truth, **ASKED)
-    assert audit(scores, frame(table), truth, amounts=True, **ASKED).persons.amounts is not None
+    assert audit(scores, frame(table), truth, decisions=ANY, **ASKED).persons.amounts is not None
     assert audit(scores, frame(table), **ASKED).persons.amounts is not None  # rates, say
 
 
 def test_bounds_of_amounts(table):
     """Amounts that are known to lie between two numbers have distribution-free intervals, and others are refused."""
-    found = audit("hours", frame(table), amounts=(-10, 200), **ASKED)
+    found = audit("hours", frame(table), decisions=(-10, 200), **ASKED)
     assert "betting" in found["decision"].means["f"].method
     assert found["decision"].measure.bounds == (-10.0, 200.0)
     row = int(np.argmax(table["hours"] > 60))
-    with refused(DataError, f"row {row} ", "between 0 and 60", remedy="amounts=True"):
-        audit("hours", frame(table), amounts=(0, 60), **ASKED)
-    for wrong in ((60, 0), (0, math.inf), "any", (1, 2, 3), 5):
-        with refused(DataError, "amounts is", remedy="(low, high)"):
-            audit("hours", frame(table), amounts=wrong, **ASKED)
+    with refused(DataError, f"row {row} ", "between 0 and 60", remedy="decisions=(low, high)"):
+        audit("hours", frame(table), decisions=(0, 60), **ASKED)
+    for wrong in ((60, 0), (0, math.inf), (math.nan, 3)):
+        with refused(DataError, "not a range", remedy="(low, high)"):
+            audit("hours", frame(table), decisions=wrong, **ASKED)
 
 
 def test_regressor(table):
@@ -251,7 +253,7 @@ def test_regressor(table):
     plain = frame(table)
     model = LinearRegression().fit(plain[["hours", "children"]], plain["need"])
     found = audit(model, plain, "need", **ASKED)
-    same = audit(model.predict(plain[["hours", "children"]]), plain, "need", amounts=True, **ASKED)
+    same = audit(model.predict(plain[["hours", "children"]]), plain, "need", decisions=ANY, **ASKED)
     assert found.to_dict() == same.to_dict()
     assert found.loss.estimate == pytest.approx(
         ((model.predict(plain[["hours", "children"]]) - table["need"]) ** 2).mean()
@@ -327,7 +329,7 @@ def test_compare_nothing_is_not_known_to_stay(table):
     change = compare(same, same)
     assert change["hours"].means["f"].low < 0 < change["hours"].means["f"].high
     assert (change["age"].means["f"].low, change["age"].means["f"].high) == (0.0, 0.0)
-    constant = [audit(np.full(N, one), frame(table), amounts=True, **ASKED) for one in (10.0, 12.5)]
+    constant = [audit(np.full(N, one), frame(table), decisions=ANY, **ASKED) for one in (10.0, 12.5)]
     moved = compare(*constant)["decision"].means["f"]
     assert moved.estimate == 2.5
     assert moved.low <= 2.5 <= moved.high
@@ -340,7 +342,9 @@ def test_compare_refuses(table):
     with refused(DataError, "the same people"):
         compare(one, audit("hours", plain.assign(sex=plain["sex"][::-1].to_numpy()), **ASKED))
     with refused(DataError, "of amounts"):
-        compare(audit(few, plain, amounts=True, **ASKED), audit(few, plain, amounts=False, **ASKED))
+        compare(
+            audit(few, plain, decisions=ANY, **ASKED), audit(few, plain, decisions=sorted({*few}), **ASKED)
+        )
     with refused(DataError, "measures"):
         compare(one, audit("hours", plain, **(ASKED | {"happiness": "distributional_parity"})))
 
@@ -390,7 +394,7 @@ def spoiled(row, value, dtype=float):
 def test_bad_amounts(table, amounts, words):
     """What is no finite number for every row is refused, with its value and its row."""
     with refused(DataError, *words):
-        audit(amounts, frame(table), amounts=True, **ASKED)
+        audit(amounts, frame(table), decisions=ANY, **ASKED)
 
 
 def test_bad_labels_and_settings(table):
@@ -410,7 +414,7 @@ def test_bad_labels_and_settings(table):
         audit("hours", plain, loss="absolute", **ASKED)
     with refused(DataError, "missing_labels="):
         audit("hours", plain, gone, missing_labels="at_random", **ASKED)
-    with refused(DataError, "decisions="):
+    with refused(DataError, "not among"):
         audit("hours", plain, decisions=[1.5, 2.5], **ASKED)
     with refused(DataError, "'error'", remedy="squared"):
         audit("hours", plain, "need", loss="error", **ASKED)

@@ -112,7 +112,13 @@ def test_equal_values_give_no_false_certainty():
     y = np.tile([0, 1], 50)
     happiness = {"h": lambda decision: 3.0 + (decision == 2)}  # which nobody is decided
     found = audit(
-        y, None, y, happiness=happiness, sensitive_features=np.repeat([0, 1], 50), gap=1.0, classes=[0, 1, 2]
+        y,
+        None,
+        y,
+        happiness=happiness,
+        sensitive_features=np.repeat([0, 1], 50),
+        gap=1.0,
+        decisions=[0, 1, 2],
     )["h"]
     assert found.gap.estimate == 0.0
     assert found.gap.high == math.inf
@@ -125,15 +131,20 @@ def test_skewness_is_said_and_corrected():
     group, loan = np.repeat(["a", "b"], [60, 600]), rng.lognormal(0.0, 1.3, 660)
     loan[:60] *= 3.0
     decided = np.ones(660, dtype=int)
-    found = audit(decided, {"loan": loan}, None, happiness=funding, sensitive_features=group, classes=[0, 1])[
-        "funding"
-    ]
+    found = audit(
+        decided, {"loan": loan}, None, happiness=funding, sensitive_features=group, decisions=[0, 1]
+    )["funding"]
     assert "skewness" in found.means["a"].note
     assert found.corrected["a"].high > found.means["a"].high
     assert found.corrected_gap.high > found.gap.high
     assert found.corrected_gap.low <= found.gap.low
     calm = audit(
-        decided, {"loan": rng.random(660)}, None, happiness=funding, sensitive_features=group, classes=[0, 1]
+        decided,
+        {"loan": rng.random(660)},
+        None,
+        happiness=funding,
+        sensitive_features=group,
+        decisions=[0, 1],
     )["funding"]
     assert not calm.corrected
     assert calm.corrected_gap is None
@@ -147,7 +158,7 @@ def test_rare_rates_are_compared_exactly():
         decided[:hits] = decided[400 : 400 + 2 * hits] = 1
         found = audit(
             decided, None, y, happiness="tnr", sensitive_features=group,
-            classes=[0, 1], gap=0.5,
+            decisions=[0, 1], gap=0.5,
         )["tnr"]  # fmt: skip
         assert words in found.gap.method
         assert found.gap.low <= hits / 400 <= found.gap.high
@@ -161,7 +172,7 @@ def test_the_gap_of_rates_has_the_successes_and_failures_it_speaks_of():
     asked = {
         "happiness": "statistical_parity",
         "sensitive_features": group,
-        "classes": [0, 1],
+        "decisions": [0, 1],
     }
     found = audit(decided, **asked).measures[-1]
     assert found.gap.method == "Welch's t (large sample), a success and a failure added"
@@ -246,7 +257,7 @@ def test_bad_input(people, decided):
     with refused(DataError, "weight_kind"):
         audit(decided, table, people.y, weight_kind="survey", **asked)
     with refused(DataError, "7", "not among the classes", remedy="class"):
-        audit(np.where(decided == 1, 7, 0), table, people.y, classes=[0, 1], **asked)
+        audit(np.where(decided == 1, 7, 0), table, people.y, decisions=[0, 1], **asked)
     with refused(DataError, "missing"):
         audit(np.where(decided == 1, np.nan, 0), table, people.y, **asked)
     with refused(DataError, "fractions"):
@@ -255,7 +266,7 @@ def test_bad_input(people, decided):
         audit(decided[:-1], table, people.y, **asked)
     with refused(DataError, "labels y for 400 rows"):
         audit(decided, table, people.y[:-1], **asked)
-    with refused(DataError, "probabilities of 3 classes", remedy="classes="):
+    with refused(DataError, "probabilities of 3 classes", remedy="decisions="):
         audit(np.full((400, 3), 1 / 3), table, people.y, **asked)
     with refused(HappinessError, "looks at x", remedy="X"):
         audit(decided, None, people.y, happiness=funding, sensitive_features=people["group"])

@@ -164,7 +164,9 @@ def test_a_policy_is_audited_by_its_probabilities(table, lay, policies, kind, we
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0}
     found = audit(policy, lay(table), "y", score=PROBA, sample_weight=weight, **ask)
     weights = None if weight is None else table["w"]
-    expected = of_probabilities(audit(q, frame, table["y"], classes=[0, 1, 2], sample_weight=weights, **ask))
+    expected = of_probabilities(
+        audit(q, frame, table["y"], decisions=[0, 1, 2], sample_weight=weights, **ask)
+    )
     # Beside a policy stands what the model itself decides, which probabilities do not tell.
     assert_alike(replace(found, notes=expected.notes), expected)
     assert_alike(found, audit(policy, frame, "y", score=PROBA, sample_weight=weight, **ask))
@@ -177,7 +179,7 @@ def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
     table = table | {"own": own}
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0}
     q = policies["label"].probabilities(own, table["z"])
-    expected = of_probabilities(audit(q, as_pandas(table), table["y"], classes=[0, 1, 2], **ask))
+    expected = of_probabilities(audit(q, as_pandas(table), table["y"], decisions=[0, 1, 2], **ask))
     for people_of in (lay, as_pandas):
         found = audit(policies["label"], people_of(table), "y", predicted="own", **ask)
         # Beside a policy stands what the model itself decides, which probabilities do not tell.
@@ -219,7 +221,7 @@ def test_bad_input(table, lay, refuses):
     with refuses(DataError, "'loan'", "2 of 4000 rows", "rows 5, 3000"):
         audit("decided", lay(table | {"loan": loan}), "y", **ask)
     with refuses(DataError, "decision 2", "row", "[0, 1]"):
-        audit("decided", lay(table), "y", classes=[0, 1], **ask)
+        audit("decided", lay(table), "y", decisions=[0, 1], **ask)
     with refuses(DataError, "'nope'"):
         audit("nope", lay(table), "y", **ask)
     with refuses(DataError, "ndarray", remedy="or pass a Policy"):

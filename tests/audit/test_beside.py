@@ -124,7 +124,7 @@ def test_shown_is_told_from_seen(loans):
         for group in ("f", "m"):
             rows = np.flatnonzero(X["sex"] == group)
             fewer[rng.choice(rows, round(lost * len(rows)), replace=False)] = 0
-        change = compare(*(audit(d, X, y, classes=[0, 1], **ASKED) for d in (approved, fewer)))
+        change = compare(*(audit(d, X, y, decisions=[0, 1], **ASKED) for d in (approved, fewer)))
         assert all(mean.high < 0 for mean in change["funding"].means.values()) == shown
         known = (
             "shown of people like these with confidence 0.95" if shown else "not shown of people like these"

@@ -109,7 +109,7 @@ def test_one_group_unchanged_is_as_narrow_as_a_paired_bootstrap():
     group = np.repeat(["f", "m"], 1000)
     before = np.where(group == "f", rng.random(2000) < 0.3, rng.random(2000) < 0.6).astype(int)
     after = np.where((group == "f") & (rng.random(2000) < 0.1), 1, before)
-    asked = {"happiness": "decision == 1", "sensitive_features": group, "classes": [0, 1]}
+    asked = {"happiness": "decision == 1", "sensitive_features": group, "decisions": [0, 1]}
     found = compare(*(audit(d, **asked) for d in (before, after))).measures[0]
     change = (after - before)[group == "f"]
     drawn = [change[rng.integers(0, 1000, 1000)].mean() for _ in range(2000)]
@@ -128,7 +128,7 @@ def test_rare_changes_are_covered():
         before = rng.integers(0, 2, 80)
         after = np.where((group == "m") & (rng.random(80) < 0.03), 1, before)
         loan = rng.lognormal(0.0, 0.5, 80)
-        asked = {"sensitive_features": group, "classes": [0, 1]}
+        asked = {"sensitive_features": group, "decisions": [0, 1]}
         for k, happiness in enumerate(("decision == 1", "decision * loan")):
             found = compare(
                 *(audit(d, {"loan": loan}, happiness=happiness, **asked) for d in (before, after))

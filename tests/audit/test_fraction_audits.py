@@ -28,10 +28,10 @@ def people(n=1200, seed=0):
     }
 
 
-def measured(decisions, table, **more):
+def measured(decided, table, **more):
     """An audit of precision."""
-    asked = {"happiness": PRECISION, "sensitive_features": "group", "classes": None} | more
-    return audit(decisions, table, "y", **{k: v for k, v in asked.items() if v is not None})
+    asked = {"happiness": PRECISION, "sensitive_features": "group", "decisions": None} | more
+    return audit(decided, table, "y", **{k: v for k, v in asked.items() if v is not None})
 
 
 def test_decisions_that_were_taken_are_audited_among_those_who_are_counted():
@@ -61,7 +61,7 @@ def test_lotteries_are_audited_by_the_delta_method(weighted):
         "y",
         happiness={"dollars": Happiness("decision * loan", among="decision == 1")},
         sensitive_features="group",
-        classes=[0, 1],
+        decisions=[0, 1],
         **more,
     )["dollars"]
     for z in "ab":
@@ -101,7 +101,7 @@ def test_a_group_in_which_nobody_is_counted_has_no_number():
     """It is said, the others are measured, and no gap is shown to be small."""
     table = people()
     table["none"] = np.where(table["group"] == "a", 0, table["now"])
-    found = measured("none", table, gap=0.5, classes=[0, 1])
+    found = measured("none", table, gap=0.5, decisions=[0, 1])
     part = found[PRECISION]
     assert np.isnan(part.means["a"].estimate)
     assert "nobody is counted" in part.means["a"].note
@@ -109,7 +109,7 @@ def test_a_group_in_which_nobody_is_counted_has_no_number():
     assert part.test.verdict == "undecided"
     assert found.to_dict()["measures"][0]["means"][0]["estimate"] is None
     assert "Nothing to repair" not in str(found)
-    lazy = measured("none", pl.DataFrame(table).lazy(), gap=0.5, classes=[0, 1])
+    lazy = measured("none", pl.DataFrame(table).lazy(), gap=0.5, decisions=[0, 1])
     assert np.isnan(lazy.means[PRECISION]["a"])
     assert lazy.means[PRECISION]["b"] == pytest.approx(found.means[PRECISION]["b"])
     with pytest.raises(DataError, match="nobody of the group 'a' is counted"):

@@ -24,7 +24,7 @@ from felicific.sklearn import make_scorer
 
 MONEY = "decision * y * amount"
 ASKED = {"happiness": ["equal_opportunity", MONEY, "decision * amount"], "sensitive_features": "g"}
-CLASSES = {"classes": [0, 1]}
+CLASSES = {"decisions": [0, 1]}
 
 
 def logistic(t):
@@ -406,13 +406,13 @@ def test_three_labels():
     table = make_table(1500, labels=3)
     found = audit(
         "d", table, "y", happiness={"right": "decision == y", "low": Happiness("decision", among="y == 0")},
-        sensitive_features="g", missing_labels=MissingLabels(max_odds_ratio=2), classes=[0, 1, 2],
+        sensitive_features="g", missing_labels=MissingLabels(max_odds_ratio=2), decisions=[0, 1, 2],
     )  # fmt: skip
     assert found["right"].means["a"].bounds[0] < found["right"].means["a"].estimate
     with pytest.raises(HappinessError, match="so does its `among`"):
         audit(
             "d", table, "y", happiness=Happiness("decision == y", among="y != 0"), sensitive_features="g",
-            missing_labels=MissingLabels(max_odds_ratio=2), classes=[0, 1, 2],
+            missing_labels=MissingLabels(max_odds_ratio=2), decisions=[0, 1, 2],
         )  # fmt: skip
 
 

@@ -96,7 +96,7 @@ def test_it_does_not_matter_how_many_are_added_at_a_time(cuts):
     """Sums, alarm and open block are the same; only what rows were given together is remembered apart."""
     rows = decided(2_000, 0.3, 5)
     edges = [0, *sorted(cuts), 2_000]
-    asked = RATE | {"classes": [0, 1], "groups": ["f", "m"]}
+    asked = RATE | {"decisions": [0, 1], "groups": ["f", "m"]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MonitorWarning)
         found = monitor("approved", rows[: edges[1]], **asked)
@@ -324,7 +324,7 @@ OTHERS = {
     ),
     "confidences": lambda: monitor("approved", decided(300), **RATE, confidence=0.9),
     "decisions": lambda: monitor(
-        "approved", decided(300), **RATE | {"happiness": "decision == 1"}, classes=[0, 1, 2]
+        "approved", decided(300), **RATE | {"happiness": "decision == 1"}, decisions=[0, 1, 2]
     ),
 }
 
@@ -377,7 +377,7 @@ def test_rows_that_look_alike_and_are_few_may_come_again():
         found = found.add([1] * 300, **same_rows)
     assert found.rows == 605
     table = pd.DataFrame({"sex": same_rows["sensitive_features"], "approved": 1})
-    found = monitor("approved", table, **RATE, classes=[0, 1])
+    found = monitor("approved", table, **RATE, decisions=[0, 1])
     assert found.add("approved", table).rows == 600
 
 
@@ -723,7 +723,7 @@ BAD = {
         lambda: monitor(
             np.full((4, 2), 0.5),
             sensitive_features=list("fmfm"),
-            classes=[0, 1],
+            decisions=[0, 1],
             happiness=Happiness("decision", among="decision == 1", bounds=(0, 1)),
             gap=0.1,
         ),

@@ -43,7 +43,7 @@ def nobody():
     }
 
 
-ASKED = {"sensitive_features": "sex", "classes": [0, 1]}
+ASKED = {"sensitive_features": "sex", "decisions": [0, 1]}
 
 
 def test_dollars_that_nobody_got_are_no_rate(nobody):
@@ -149,7 +149,7 @@ def test_a_group_that_gets_nothing_has_a_ratio_with_an_end(nobody):
     assert 0.0 < part.smallest.high < 0.5
     assert part.verdict == "less"
     asked = {"sensitive_features": "sex", "happiness": "decision"}
-    other = audit("approved", table | {"approved": table["approved"] + 1}, classes=[1, 2], **asked)
+    other = audit("approved", table | {"approved": table["approved"] + 1}, decisions=[1, 2], **asked)
     assert other.measures[0].measure.bounds is None
 
 
@@ -173,7 +173,7 @@ def test_a_lottery_is_no_rate():
     """Probabilities may lie between 0 and 1 for others, even if these people face no lottery; decisions are certain."""
     group, probabilities = np.repeat(["f", "m"], 50), np.eye(2)[np.tile([0, 1], 50)]
     for decided, exact in ((probabilities, False), (probabilities.argmax(axis=1), True)):
-        asked = {"sensitive_features": group, "classes": [0, 1], "happiness": "statistical_parity"}
+        asked = {"sensitive_features": group, "decisions": [0, 1], "happiness": "statistical_parity"}
         found = audit(decided, None, np.tile([0, 1], 50), **asked)
         assert ("exact" in found.measures[0].means["f"].method) == exact
         assert ("exact" in found.loss.method) == exact
@@ -216,7 +216,13 @@ def test_the_bounds_of_a_cost_matrix_are_used():
         mistake = rng.choice(3, 120, p=[0.695, 0.3, 0.005])
         y, decided = np.where(mistake == 2, 1, 0), np.where(mistake == 1, 1, 0)
         found = audit(
-            decided, None, y, happiness="decision == 1", sensitive_features=group, classes=[0, 1], loss=costs
+            decided,
+            None,
+            y,
+            happiness="decision == 1",
+            sensitive_features=group,
+            decisions=[0, 1],
+            loss=costs,
         )
         assert "betting" in found.loss.method
         covered += found.loss.low <= truth <= found.loss.high
@@ -226,7 +232,7 @@ def test_the_bounds_of_a_cost_matrix_are_used():
 def test_a_loss_of_0_and_1_is_declared_so():
     """The error loss, a matrix of 0 and 1 and a comparison are exact; another function is not."""
     group, y, decided = np.tile(["f", "m"], 30), np.tile([0, 1, 1], 20), np.tile([1, 1], 30)
-    asked = {"happiness": "decision == 1", "sensitive_features": group, "classes": [0, 1]}
+    asked = {"happiness": "decision == 1", "sensitive_features": group, "decisions": [0, 1]}
     losses = {"error": True, "decision != y": True, "abs(decision - y)": False}
     for loss, exact in losses.items():
         assert ("exact" in audit(decided, None, y, loss=loss, **asked).loss.method) == exact

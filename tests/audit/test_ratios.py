@@ -175,7 +175,7 @@ def test_who_lacks_one_attribute_is_compared_by_the_other(table):
 def test_comparisons_leave_the_unknown_out(table):
     """The change of the gap is that of the people whose group is known."""
     rows = as_pandas(table)
-    asked = {"happiness": HAPPINESS[:1], "sensitive_features": "gender", "classes": [0, 1, 2]}
+    asked = {"happiness": HAPPINESS[:1], "sensitive_features": "gender", "decisions": [0, 1, 2]}
     held = rows[rows["gender"].notna()]
     found = compare(*(audit(name, rows, missing_group="?", **asked) for name in ("decided", "y")))
     expected = compare(*(audit(name, held, **asked) for name in ("decided", "y")))
@@ -222,7 +222,7 @@ def test_what_a_lottery_lets_expect_is_no_rate(draw):
         decided,
         happiness={"yes": "decision == 1"},
         sensitive_features=["f", "m"] * 100,
-        classes=[0, 1],
+        decisions=[0, 1],
     )
     assert ("score" in found.ratios["yes"].smallest.method) != draw
 
@@ -252,7 +252,7 @@ def test_a_mean_that_can_be_negative_has_no_ratio():
 def test_nobody_gets_anything():
     """There is no ratio of nothing, and an interval of none where a mean may be 0."""
     rows = {"sex": ["f", "m"] * 30, "no": [0] * 60, "rare": [0] * 59 + [1]}
-    asked = {"happiness": "decision", "sensitive_features": "sex", "classes": [0, 1]}
+    asked = {"happiness": "decision", "sensitive_features": "sex", "decisions": [0, 1]}
     with pytest.raises(ConstraintError, match="0 in every group"):
         audit("no", rows, **asked).ratios["decision"]
     money = asked | {"happiness": {"decision": lambda decision: 5.0 * decision}}
@@ -325,7 +325,7 @@ def test_notes_leave_the_unknown_out(table):
     asked = {
         "happiness": {"got": "decision == 1"},
         "sensitive_features": "even",
-        "classes": [0, 1],
+        "decisions": [0, 1],
         "gap": 0.03,
     }
     found = audit("yes", rows, missing_group="?", **asked)
@@ -342,7 +342,7 @@ def test_notes_leave_the_unknown_out(table):
         policy="label",
         sees_group=False,
     )
-    told = audit(policy, rows, missing_group="?", predicted="yes", **asked | {"classes": None})
+    told = audit(policy, rows, missing_group="?", predicted="yes", **asked | {"decisions": None})
     assert any(note.startswith("Nothing to repair") for note in told.notes)
 
 
@@ -358,7 +358,10 @@ def test_four_fifths_in_words(hits, verdict, words):
     """The rule on these rows, and what is shown of people like them."""
     yes = np.concatenate([np.arange(500) < hit for hit in hits]).astype(int)
     found = audit(
-        yes, happiness={"got": "decision == 1"}, sensitive_features=np.repeat(["f", "m"], 500), classes=[0, 1]
+        yes,
+        happiness={"got": "decision == 1"},
+        sensitive_features=np.repeat(["f", "m"], 500),
+        decisions=[0, 1],
     ).ratios
     assert found["got"].verdict == verdict
     assert words.split(",")[0] in str(found)

@@ -132,7 +132,7 @@ def test_intervals_are_those_of_an_audit_of_the_unions(policy):
     probabilities = policy.probabilities(table["s"], np.array(groups_of(table), dtype=object))
     kept = np.flatnonzero(table["race"] != "C")
     some = {name: column[kept] for name, column in table.items()}
-    asked = {"happiness": GOT, "classes": [0, 1]}
+    asked = {"happiness": GOT, "decisions": [0, 1]}
     by_race = audit(probabilities[kept], some, sensitive_features="race", **asked)
     by_sex = audit(probabilities, table, sensitive_features="sex", **asked)
     by_group = audit(probabilities, table, sensitive_features=["sex", "race"], **asked)

@@ -360,7 +360,7 @@ def test_several_audited_gaps_do_not_add_up_to_more():
         people = {"g": group, "d": np.ones(n, dtype=int)}
         people |= {f"v{j}": rng.normal(size=n) + (group == "a") for j in range(6)}
         asked = dict.fromkeys(happiness, 1.0)
-        found = audit("d", people, happiness=happiness, sensitive_features="g", gap=asked, classes=[0, 1])
+        found = audit("d", people, happiness=happiness, sensitive_features="g", gap=asked, decisions=[0, 1])
         wrong += found.verdict.kind == "more"
     assert wrong <= 0.05 * runs + 3 * np.sqrt(0.05 * 0.95 * runs)
 

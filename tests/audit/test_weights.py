@@ -299,7 +299,7 @@ def test_rates_of_weighted_rows_and_clusters_are_never_certain():
     table = pd.DataFrame(
         {"g": [0, 1] * 60, "d": [0, 1] * 60, "w": [1.0, 3.0, 5.0] * 40, "c": np.arange(120) // 5}
     )
-    asked = {"happiness": "statistical_parity", "sensitive_features": "g", "classes": [0, 1]}
+    asked = {"happiness": "statistical_parity", "sensitive_features": "g", "decisions": [0, 1]}
     weighted = audit("d", table, **asked, sample_weight="w", weight_kind="sampling")
     clustered = audit("d", table, **asked, cluster="c")
     for found in (weighted, clustered):
@@ -314,7 +314,7 @@ def test_rates_of_weighted_rows_and_clusters_are_never_certain():
 def test_no_exact_interval_is_offered_where_there_is_none(decided, crowd):
     """Values that look like a rate get a hint, unless weights or clusters leave no exact interval to be had."""
     happiness = {"yes": lambda decision: decision}
-    asked = {"happiness": happiness, "sensitive_features": crowd["group"], "classes": [0, 1]}
+    asked = {"happiness": happiness, "sensitive_features": crowd["group"], "decisions": [0, 1]}
     plain = audit(decided, None, crowd.y, **asked)
     clustered = audit(decided, None, crowd.y, **asked, cluster=np.arange(400))
     assert ["rate=True" in " ".join(found.notes) for found in (plain, clustered)] == [True, False]

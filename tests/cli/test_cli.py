@@ -175,9 +175,9 @@ def test_one_decision_about_everybody(folder, works, scores, taken, other):
         alike,
         happiness="statistical_parity",
         sensitive_features="sex",
-        classes=sorted([taken, other]),
+        decisions=sorted([taken, other]),
     )
-    assert works(f"{line} --class {taken} --class {other}") == f"{expected}\n"
+    assert works(f"{line} --decisions {min(taken, other)},{max(taken, other)}") == f"{expected}\n"
 
 
 @pytest.mark.parametrize("kind", ["parquet", "many", "gz", "duckdb", "tsv"])
@@ -559,9 +559,7 @@ def test_types_are_those_of_all_rows(folder, works):
     found = json.loads(works(f"{line} sex --happiness '(decision == \"yes\") * loan'"))
     means = found["measures"][0]["means"]
     assert [(mean["group"], mean["estimate"]) for mean in means] == [("F", 0.5), ("M", 1.25)]
-    found = json.loads(
-        works(f"{line} zip --class yes --class no --class late --happiness 'not old or {LATE}'")
-    )
+    found = json.loads(works(f"{line} zip --decisions late,no,yes --happiness 'not old or {LATE}'"))
     means = found["measures"][0]["means"]
     assert [(mean["group"], mean["estimate"]) for mean in means] == [("10", 0.0), ("2B", 1.0)]
 
@@ -640,10 +638,9 @@ MISTAKES = {
     AUDIT.replace("scores.csv", "twice.csv"): (1, "'loan' and 'Loan'"),
     AUDIT.replace("scores.csv", "alike.csv").replace("--label repaid", ""): (
         1,
-        "different ones: pass --class.",
+        "at least two: --decisions.",
     ),
-    AUDIT.replace("scores.csv", "alike.csv") + " --class 1 --class 2": (1, "Add --class 0."),
-    AUDIT.replace("scores.csv", "alike.csv") + " --class 0 --class 1 --class no": (1, "--class no"),
+    AUDIT.replace("scores.csv", "alike.csv") + " --decisions 1,2": (1, "not among"),
     f"{AUDIT} --bounds 0,1": (1, "Widen --bounds,"),
     f"{FIT} --gap 0 --confidence 0.9": (
         1,
@@ -732,7 +729,10 @@ def test_mistakes_are_one_line(folder, felicific, line):
             "Use loss='error', gap=0.5 or min_people=30.",
             "Use --loss error, --gap 0.5 or --min-people 30.",
         ),
-        ("Say amounts=True, or fewer than min_people.", "Say --amounts, or fewer than --min-people."),
+        (
+            "List them: decisions=[...], or fewer than min_people.",
+            "List them: --decisions, or fewer than --min-people.",
+        ),
         ("Name it: missing_labels=MissingLabels(label_proba=column).", "Name it: --label-proba column."),
         (
             "MissingLabels(max_odds_ratio=3) or MissingLabels(label_proba=...)",

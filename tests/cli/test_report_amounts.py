@@ -1,6 +1,7 @@
 """``felicific report --predicted``: the page of amounts from a file, on people that were not fitted on."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,9 @@ def test_numbers_of_named_people_are_those_of_their_audit(command_line, people):
     assert code == 0
     X, y, group = amounts_world(900, 3)
     amounts = load("p.json").amounts(X["x"], group)
-    one = audit(amounts, X, y, happiness="decision", amounts=True, sensitive_features=group)
+    one = audit(
+        amounts, X, y, happiness="decision", decisions=(-math.inf, math.inf), sensitive_features=group
+    )
     point = json.loads(Path("r.json").read_text("utf-8"))["points"]["proposed"]
     assert point["measures"][0]["gap"]["estimate"] == pytest.approx(one["decision"].gap.estimate, abs=1e-9)
     assert point["loss"]["estimate"] == pytest.approx(one.loss.estimate, rel=1e-9)

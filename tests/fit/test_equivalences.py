@@ -283,6 +283,7 @@ def solve_equalized_odds(group, label, predicted, weight, loss="error"):
         {"group": group},
         y=label,
         predicted=predicted,
+        policy="label",
         sensitive_features="group",
         happiness="equalized_odds",
         sample_weight=weight,

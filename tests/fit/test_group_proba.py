@@ -1,6 +1,7 @@
 """How likely each group is: given by columns or a classifier, or learnt in folds; at every door, and refused."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
 from felicific import Individual, Policy, audit
+from felicific._people.columns import Columns
 from felicific._sklearn.beliefs import LEAVES, RATE, TREES, Coding, fit_group_model, group_folds
 from felicific.exceptions import DataError, FittedRowsWarning
 
@@ -94,7 +96,7 @@ def test_columns_and_their_classifier_say_the_same():
     """A classifier of the group and the columns of what it says lead to the same policy, which reads only these."""
     table, y, of_group, of_label = make_believed()
     by_columns, by_model = (fitted(table, y, of_label, group_proba=given) for given in (COLUMNS, of_group))
-    assert by_columns.policy_.to_json() == by_model.policy_.to_json()
+    assert replace(by_columns.policy_, roles=by_model.policy_.roles).to_json() == by_model.policy_.to_json()
     assert (by_columns.predict(table) == by_model.predict(table)).all()
     other = table.assign(chance_a=0.5, chance_b=0.5)
     assert (by_model.predict_proba(other) == by_model.predict_proba(table)).all()
@@ -283,7 +285,7 @@ def test_solve_apply_and_audit_are_the_same_everywhere(place):
     assert (read(decided) == fair.predict(table)).all()
     asked = {"happiness": "decision * loan", "sensitive_features": "group", "y": "y"}
     with pytest.warns(FittedRowsWarning, match="fitted on"):
-        measured = audit(back, there, **asked, **roles).measures[0]
+        measured = audit(back, there, **asked, score=NAMED["score"]).measures[0]
     loss, gap = naive_outcome(fair.predict_proba(table), table, y)
     assert measured.gap.estimate == pytest.approx(gap, abs=1e-9)
     assert loss == pytest.approx(policy.loss, abs=1e-9)
@@ -375,22 +377,15 @@ def test_beliefs_that_nobody_asks_for():
             lambda g=given: fitted(table, y, of_label, group_proba=g, sees_group=True),
         )
     policy = solved(table, **NAMED | {"sees_group": True, "group_proba": None})
-    named = {"score": NAMED["score"], "group_proba": COLUMNS}
-    refused(
-        "sees the group", "Leave", lambda: policy.apply(table, sensitive_features="group", key="id", **named)
-    )
-    asked = {"happiness": "decision * loan", "sensitive_features": "group"}
-    refused("sees the group", "Leave", lambda: audit(policy, table, **asked, **named))
-    refused("a Policy decides by", "Policy", lambda: audit(y, table, group_proba=COLUMNS, **asked))
+    refused("sees the group", "Leave", lambda: policy.apply(table, key="id", group_proba=COLUMNS))
 
 
 def test_beliefs_that_are_missing():
     """Without them a policy from a file and an audit of it say what they need."""
     table, _, _, _ = make_believed()
-    policy = solved(table, **NAMED)
-    refused("infers the group", "group_model_", lambda: policy.apply(table, score=NAMED["score"], key="id"))
-    asked = {"happiness": "decision * loan", "sensitive_features": "group", "score": NAMED["score"]}
-    refused("infers the group", "group_proba=", lambda: audit(policy, table, **asked))
+    policy = replace(solved(table, **NAMED), roles=Columns(score=NAMED["score"], group="group"))
+    refused("infers the group", "group_model_", lambda: policy.apply(table, key="id"))
+    refused("infers the group", "group_proba=", lambda: audit(policy, table))
     refused("calibrates group by group", "Leave the calibration", lambda: solved(
         table, **NAMED | {"policy": Individual(calibration="none")}
     ))  # fmt: skip
@@ -415,9 +410,9 @@ def test_columns_that_say_something_else(given, match, remedy):
     table["holes"] = np.where(np.arange(len(y)) == 3, np.nan, table["chance_b"])
     refused(match, remedy, lambda: fitted(table, y, of_label, group_proba=given))
     policy = solved(table, **NAMED)
-    asked = {"happiness": "decision * loan", "sensitive_features": "group", "score": NAMED["score"]}
+    policy = replace(policy, roles=replace(policy.roles, group_proba=given))
     for there in (table, pl.from_pandas(table).lazy()):
-        refused(match, remedy, lambda t=there: audit(policy, t, "y", **asked, group_proba=given))
+        refused(match, remedy, lambda t=there: audit(policy, t, "y"))
 
 
 def test_classifiers_that_are_no_model_of_the_group():

@@ -141,6 +141,7 @@ def test_least_gap_above_zero_is_the_first_point():
         np.array([[0.0], [1.0], [0.0], [1.0]]),
         y=[0, 1, 0, 1],
         predicted=[0, 1, 0, 1],
+        policy="label",
         sensitive_features=[0, 0, 1, 1],
         happiness=lambda decision, group: 5.0 * group + decision,
     )
@@ -268,6 +269,7 @@ def test_the_least_gap_is_told_of_the_measure_that_was_asked():
             np.array([[0.0], [1.0], [0.0], [1.0]]),
             y=[0, 1, 0, 1],
             predicted=[0, 1, 0, 1],
+            policy="label",
             sensitive_features=[0, 0, 1, 1],
             happiness={
                 "small": lambda decision, group: 0.001 * (1 + decision) * group,
@@ -317,6 +319,7 @@ def test_groups_that_read_alike_keep_their_columns():
             np.arange(40.0)[:, None],
             y=np.arange(40) // 20,
             predicted=np.arange(40) // 20,
+            policy="label",
             sensitive_features=group,
             happiness={"h": lambda decision, x: decision * x[:, 0]},
         )

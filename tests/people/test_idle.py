@@ -152,9 +152,9 @@ def test_idle_is_what_a_second_look_calls_idle(worth, place):
     asked = {"sensitive_features": "g", "happiness": "b if decision == 1 else a"}
     idle = all(one == other for one, other in worth.tolist())
     doors = [
-        lambda: aggregate(table, predicted="y", y="y", **asked).moves,
-        lambda: solved(table, predicted="y", y="y", gap={}, **asked),
-        lambda: solve(aggregate(table, predicted="y", y="y", groups=[0, 1], **asked), gap={}),
+        lambda: aggregate(table, predicted="y", y="y", policy="label", **asked).moves,
+        lambda: solved(table, predicted="y", y="y", policy="label", gap={}, **asked),
+        lambda: solve(aggregate(table, predicted="y", y="y", policy="label", groups=[0, 1], **asked), gap={}),
         lambda: audit("y", table, "y", **asked),
     ]
     for door in doors:
@@ -168,7 +168,9 @@ def test_idle_is_what_a_second_look_calls_idle(worth, place):
 def test_sums_that_cancel_out_are_not_idle():
     """Of everybody who is right by 0 another is right by 1: every sum is the same, and people are changed."""
     people = {"g": ["a", "a", "b", "b"] * 5, "y": [0, 1] * 10, "own": [0, 0, 1, 1] * 5}
-    sums = aggregate(people, predicted="own", y="y", sensitive_features="g", happiness="overall_accuracy")
+    sums = aggregate(
+        people, predicted="own", policy="label", y="y", sensitive_features="g", happiness="overall_accuracy"
+    )
     assert (sums.value[:, :, 0] == sums.value[:, :, 1]).all()
     assert sums.moves == (True,)
     assert solve(sums, gap=0.0).gaps["accuracy"] == 0.0
@@ -254,7 +256,7 @@ def test_text_that_is_no_class(refuses):
         audit("d", people, happiness="decision == 1", **asked)
     with refuses(ExpressionError, "'maybe' is no decision"):
         audit("d", people, happiness="decision == 'maybe'", **asked)
-    known = {"classes": ["bad", "good", "maybe"]}
+    known = {"decisions": ["bad", "good", "maybe"]}
     assert audit("d", people, happiness="decision in ('good', 'maybe')", **asked, **known).rows == 40
 
 

@@ -91,7 +91,11 @@ def test_weight_0_is_absent_from_every_role(both, tmp_path, name):
     """Predictions and the baseline's decisions may be missing too; classes and groups are those of the others."""
     few, many, _ = both
     lay = MEMORY[name] if name in MEMORY else lambda columns: LAZY[name](columns, tmp_path)
-    for roles in ({"predicted": "d", "baseline": "now"}, {"score": "p1"}, {"score": None, "predicted": "d"}):
+    for roles in (
+        {"predicted": "d", "baseline": "now"},
+        {"score": "p1"},
+        {"score": None, "predicted": "d", "policy": "label"},
+    ):
         ask = ASKED.table | roles
         there, here = aggregate(lay(many), **ask), aggregate(few, **ask)
         assert there.groups == here.groups

@@ -187,7 +187,7 @@ def asked_of_audits(case):
         "sensitive_features": "z",
         "happiness": case.happiness,
         "loss": case.loss,
-        "classes": case.classes,
+        "decisions": case.classes,
         "sample_weight": "w" if case.weighted else None,
         "weight_kind": "sampling",
     }

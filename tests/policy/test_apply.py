@@ -1,5 +1,7 @@
 """Decisions as a column of any table, and as SQL: the very decisions of Python, draws included."""
 
+from dataclasses import replace
+
 import duckdb
 import numpy as np
 import pytest
@@ -16,13 +18,14 @@ from functions import (
     write_parquet,
 )
 
-from felicific import Score, aggregate, frontier, lookup, solve
+from felicific import Policy, Score, aggregate, frontier, lookup, solve
+from felicific._people.columns import Columns
 from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual
 from felicific._policy.lottery import uniforms
 from felicific._problem.problem import Problem
 from felicific._program.signals import Individual, Label, SoftLabel
-from felicific.exceptions import AggregatesError, DataError, GroupError
+from felicific.exceptions import AggregatesError, DataError
 
 
 def collected(table):
@@ -322,7 +325,6 @@ def test_a_missing_key_raises(tmp_path):
         ({"score": {0: "p0", 1: "p1"}}, DataError, ["[0, 1]", "[0, 1, 2]"]),
         ({"score": ["p0", "p1"]}, DataError, ["p0"]),
         ({"score": {0: "p0", 1: "p1", 2: "nope"}}, DataError, ["'nope'"]),
-        ({"sensitive_features": None}, GroupError, ["sees the group"]),
         ({"sensitive_features": "zz"}, DataError, ["'zz'"]),
         ({"key": "who"}, DataError, ["'who'"]),
         ({"key": "loan"}, DataError, ["string"]),
@@ -354,14 +356,17 @@ def test_dialects(refuses):
     assert f"decode(unhex('{bytes(chr(97) + chr(39) + chr(92), 'utf-8').hex()}'), 'UTF-8')" in text
 
 
-@pytest.mark.parametrize("named", [{"sensitive_features": "z"}, {"key": "id"}])
-def test_a_table_needs_the_names_of_its_scores(lay, named, refuses):
-    """A table whose scores are not named is not taken for an array of scores; the error says what to name."""
+def test_nobody_names_what_a_policy_remembers(lay, refuses):
+    """Columns that were named when it was fitted need no name; one that the table lacks is named with its argument."""
     table = people(600)
-    with refuses(DataError, "not named", remedy="score={class: column}"):
-        solved(table, gap=0.0).apply(lay(table), **named)
-    with refuses(DataError, "not named", remedy="score={class: column}"):
-        solved(table, gap=0.0).apply(as_lazy(table))
+    policy = Policy.from_json(solved(table, gap=0.0, key="id").to_json())
+    named, alone = policy.apply(lay(table), **ROLES), policy.apply(lay(table))
+    assert np.array_equal(*(collected(made)["decision"] for made in (named, alone)))
+    assert policy.to_sql() == policy.to_sql(**ROLES)
+    with refuses(DataError, "no column 'p1'", "score="):
+        policy.apply(lay({name: column for name, column in table.items() if name != "p1"}))
+    with refuses(DataError, "The policy sees", remedy="score="):
+        replace(policy, roles=Columns()).apply(lay(table), sensitive_features="z", key="id")
 
 
 @pytest.mark.parametrize("given", [as_lazy(people(10)), "people.parquet", 0, None])

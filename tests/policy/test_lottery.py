@@ -56,6 +56,7 @@ def make_policy(random_state=0):
         {"group": np.array(["a", "b", "a", "b"])},
         y=[0, 1, 0, 1],
         predicted=[0, 1, 1, 0],
+        policy="label",
         sensitive_features="group",
         happiness="statistical_parity",
     )

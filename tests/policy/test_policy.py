@@ -200,7 +200,7 @@ def test_file_holds_no_person(tmp_path):
         "format", "version", "policy", "classes", "groups", "q", "mass", "measures", "loss", "means", "gaps",
         "prices", "salt", "randomize", "sees_group", "expected", "basis", "sha256",
         "attributes", "unknown", "changed", "gains", "loses", "explore",
-        "labels", "unconstrained",
+        "labels", "roles", "unconstrained",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
 

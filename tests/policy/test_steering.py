@@ -945,7 +945,12 @@ def required(*constraints, gap=None):
 
 def three_classes():
     rows = world().assign(repaid=lambda t: t["repaid"] + (t["loan"] > 12))
-    roles = {"predicted": "label", "y": "repaid", "sensitive_features": "sex", "happiness": FUNDING}
+    roles = {
+        "predicted": "label",
+        "y": "repaid",
+        "sensitive_features": "sex",
+        "happiness": FUNDING,
+    }
     return solved(rows, policy="label", gap=5.0, **roles)
 
 

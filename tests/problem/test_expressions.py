@@ -181,7 +181,7 @@ def test_missing_stays_missing(library):
 
 def simple(happiness, table, n=3):
     group, y = np.arange(n) % 1, np.arange(n) % 2
-    return aggregate(table, predicted=y, y=y, sensitive_features=group, happiness=happiness)
+    return aggregate(table, predicted=y, policy="label", y=y, sensitive_features=group, happiness=happiness)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -340,7 +340,12 @@ def test_is_a_value():
 def test_criteria_win(people):
     """A criterion's name is the criterion; a lone name that is none is taken for a misspelt one."""
     table = people.table("pandas", equalized_odds=people["loan"])
-    arguments = {"predicted": people["group"], "y": people.y, "sensitive_features": "group"}
+    arguments = {
+        "policy": "label",
+        "predicted": people["group"],
+        "y": people.y,
+        "sensitive_features": "group",
+    }
     assert len(aggregate(table, happiness="equalized_odds", **arguments).measures) == 2
     with pytest.raises(HappinessError, match="Did you mean 'equalized_odds'"):
         aggregate(table, happiness="equalised_odds", **arguments)
@@ -410,7 +415,13 @@ def test_the_same_on_engines(people, engine):
         lazy = __import__("polars").from_arrow(arrow).lazy()
     else:
         lazy = __import__("duckdb").connect().from_arrow(arrow)
-    arguments = {"predicted": "decided", "y": "y", "sensitive_features": "group", "happiness": LAZY}
+    arguments = {
+        "policy": "label",
+        "predicted": "decided",
+        "y": "y",
+        "sensitive_features": "group",
+        "happiness": LAZY,
+    }
     arguments["groups"] = [0, 1]  # some of these no decision changes, which is refused of a whole table
     found, expected = aggregate(lazy, **arguments), aggregate(arrow, **arguments)
     for decision in range(2):
@@ -423,7 +434,12 @@ def test_the_same_on_engines(people, engine):
 
 def test_mapping_names_expressions(people):
     """A dict gives expressions their names; a list keeps their texts."""
-    arguments = {"predicted": people["group"], "y": people.y, "sensitive_features": "region"}
+    arguments = {
+        "policy": "label",
+        "predicted": people["group"],
+        "y": people.y,
+        "sensitive_features": "region",
+    }
     texts = ["decision * loan", "decision == y"]
     named = aggregate(people.table("polars"), happiness=dict(zip("ab", texts, strict=True)), **arguments)
     assert [measure.name for measure in named.measures] == ["a", "b"]

@@ -40,6 +40,7 @@ from felicific.exceptions import (
 )
 
 ROLES = {
+    "policy": "label",
     "predicted": "own",
     "y": "y",
     "sensitive_features": ["sex", "race"],

@@ -69,6 +69,7 @@ KINDS = (*PANDAS, "polars", "pyarrow", "dict")
 def compute(happiness, people="dict", **changes):
     arguments = {
         "y": "approved",
+        "policy": "label",
         "predicted": "predicted",
         "sensitive_features": "sex",
         "sample_weight": "weight",
@@ -232,6 +233,7 @@ def test_subtracting_the_origin_does_not_touch_the_users_column():
         people,
         y="approved",
         predicted="predicted",
+        policy="label",
         sensitive_features="sex",
         happiness=lambda decision, x: x["loan"],
         groups=["F", "M", "X"],
@@ -570,6 +572,7 @@ def test_a_missing_value_in_a_column_is_reported_with_its_row(kind):
             people,
             y=COLUMNS["approved"],
             predicted=COLUMNS["predicted"],
+            policy="label",
             sensitive_features=COLUMNS["sex"],
             happiness=lambda decision, x: x["v"],
         )

@@ -39,6 +39,7 @@ def funding_aggregates():
         {"loan": np.full(8, 1000.0)},
         y=[0, 1] * 4,
         predicted=[0, 1, 1, 1, 0, 0, 1, 0],
+        policy="label",
         sensitive_features=["men", "women"] * 2 + ["men", "men", "women", "women"],
         happiness=[Happiness("decision * loan", unit="$"), "equalized_odds"],
     )

@@ -189,6 +189,7 @@ def test_batches_see_all_rows_once_and_in_order():
         {"i": np.arange(n, dtype=float)},  # large whole numbers are shown once more, as floats
         y=np.arange(n) % 2,
         predicted=np.arange(n) % 2,
+        policy="label",
         sensitive_features=np.arange(n) % 2,
         happiness=recorded,
     )
@@ -232,6 +233,7 @@ def test_an_error_names_the_row_of_the_users_table(row, absent):
             {"v": values},
             y=np.arange(n + absent) % 2,
             predicted=np.arange(n + absent) % 2,
+            policy="label",
             sensitive_features=group,
             happiness=lambda decision, x: decision * x["v"],
             sample_weight=weight,
@@ -370,6 +372,7 @@ def test_weight_zero_hides_a_missing_value_of_every_column(position):
             x,
             y=y,
             predicted=predicted,
+            policy="label",
             sensitive_features=group,
             happiness={"v": lambda decision, x: decision * x["v"]},
             sample_weight=weight,

@@ -465,6 +465,7 @@ def test_criteria_of_several_classes(decisions):
     sums = aggregate(
         table,
         predicted="d",
+        policy="label",
         y="y",
         sensitive_features="z",
         happiness=[PRECISION, "negative_predictive_parity"],

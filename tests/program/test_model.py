@@ -668,6 +668,7 @@ def test_the_least_gap_in_the_message_is_rounded_up(least):
         table,
         y=[0, 1, 1, 0],
         predicted=[0, 1, 1, 0],
+        policy="label",
         sensitive_features=[0, 1, 0, 1],
         happiness={"bonus": lambda decision, x: decision * least * 1e-3 + x["bonus"]},
     )
@@ -715,6 +716,7 @@ def test_the_least_gap_can_be_asked_for_when_groups_are_far_apart(seed):
         {"eta": eta},
         y=label,
         predicted=predicted,
+        policy="label",
         sensitive_features=group,
         sample_weight=np.full(n, 2),  # a group of one person is refused
         classes=[0, 1],
@@ -768,6 +770,7 @@ def test_a_conflict_is_told_in_words_and_units():
         {"loan": np.full(8, 1000.0)},
         y=[0, 1] * 4,
         predicted=[0, 1] * 4,
+        policy="label",
         sensitive_features=["men", "women"] * 2 + ["men", "men", "women", "women"],
         happiness=funding,
     )
@@ -845,6 +848,7 @@ def test_a_loss_may_look_at_everything():
         table,
         y=rows.label,
         predicted=rows.predicted,
+        policy="label",
         sensitive_features=rows.group,
         happiness="statistical_parity",
         loss=loss,

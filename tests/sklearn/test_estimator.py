@@ -332,6 +332,7 @@ def test_frozen_uses_every_row(people):
         aggregate(
             X,
             predicted=people.frozen("pandas").predict(X.drop(columns="id")),
+            policy="label",
             y=people.y,
             sensitive_features="group",
             happiness="statistical_parity",

@@ -180,7 +180,12 @@ def test_values_outside_their_bounds_are_refused_by_aggregates_too():
     """A bound in advance rests on the bounds that were stated, so the rows it rests on are checked."""
     table = {"v": np.array([1.0, 2.0, 3.0, 11.0]), "g": np.array([0, 0, 1, 1])}
     happiness = Happiness(lambda decision, x: decision * x["v"], name="h", bounds=(0, 10))
-    asked = {"predicted": np.array([0, 1, 0, 1]), "y": np.array([0, 1, 0, 1]), "sensitive_features": "g"}
+    asked = {
+        "policy": "label",
+        "predicted": np.array([0, 1, 0, 1]),
+        "y": np.array([0, 1, 0, 1]),
+        "sensitive_features": "g",
+    }
     with refused(HappinessError, "is 11 in row 3", "outside its bounds 0 to 10", remedy="Widen bounds="):
         aggregate(table, happiness=happiness, **asked)
     some = replace(happiness, among=lambda x: x["v"] < 10)

@@ -229,7 +229,7 @@ class Case:
             "y",
             happiness=self.happiness,
             sensitive_features=self.group,
-            classes=list(self.named),
+            decisions=list(self.named),
             **weight,
         )
         means = {

@@ -241,7 +241,12 @@ def test_a_classifier_is_audited_by_its_probabilities(people, library):
     assert found.loss.estimate == pytest.approx(fair.loss_, abs=1e-12)
     assert found["wealth"].test.at_most == 1.0
     by_hand = audit(
-        fair.predict_proba(X), X, people.y, happiness=wealth, sensitive_features=name, classes=fair.classes_
+        fair.predict_proba(X),
+        X,
+        people.y,
+        happiness=wealth,
+        sensitive_features=name,
+        decisions=list(fair.classes_),
     )
     assert by_hand.gaps == found.gaps
     model = fair.estimator_

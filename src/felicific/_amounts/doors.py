@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from felicific._amounts.aggregates import AmountAggregates, AskedOfAmounts
@@ -15,6 +16,7 @@ from felicific._amounts.fit import FittedAmounts, fit_sums
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.tables import AmountColumns, sum_table
+from felicific._people.columns import Columns
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
@@ -22,6 +24,7 @@ from felicific._problem.rows import Requirement
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import resolve_sight
 from felicific._tables.engine import find_engine
+from felicific._tables.memory import column_names
 from felicific._typing import GapLike, Table
 from felicific.exceptions import ConstraintError, DataError
 
@@ -42,6 +45,7 @@ def aggregates_of_amounts(
     policy: Any = None,
     baseline: Any = None,
     sample_weight: Any = None,
+    key: str | None = None,
     missing_group: str | None = None,
     **of_classes: Any,
 ) -> AmountAggregates:
@@ -59,7 +63,11 @@ def aggregates_of_amounts(
         LinesProblem.of_lines(happiness, loss=loss, decisions=decisions), loss, _calibration(policy)
     )
     columns = AmountColumns(predicted, y, sensitive_features, sample_weight, None, missing_group)
-    return AmountAggregates(sum_table(table, find_engine(table), columns, asked.allowed, groups), asked)
+    engine = find_engine(table)
+    sums = sum_table(table, engine, columns, asked.allowed, groups)
+    roles = Columns(sensitive_features, y, predicted=predicted, key=key)
+    named = roles.remembered(column_names(table) if engine is None else engine.names)
+    return AmountAggregates(replace(sums, roles=named), asked)
 
 
 def solve_amounts(sums: AmountAggregates, **settings: Any) -> AmountPolicy:

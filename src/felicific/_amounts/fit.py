@@ -296,6 +296,7 @@ def _policy(
         expected=expected,
         share_randomized=lucky / float(people.weights.sum()) if randomize else 0.0,
         out_of_fold=out_of_fold,
+        roles=sums.roles,
         attributes=sums.attributes,
         unknown=sums.unknown,
     )

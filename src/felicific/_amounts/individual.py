@@ -150,6 +150,7 @@ def _policy(
         sees_group=problem.sees_group,
         expected=residual is not None,
         out_of_fold=out_of_fold,
+        roles=sums.roles,
         attributes=sums.attributes,
         unknown=sums.unknown,
         weights=solved.weights,

@@ -12,6 +12,7 @@ import numpy as np
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.scale import BINS, Scale
 from felicific._capacity import check_room
+from felicific._people.columns import Columns
 from felicific._typing import Codes, Floats
 from felicific.exceptions import AggregatesError
 
@@ -45,7 +46,7 @@ class AmountSums:
         Weight by the bin of the baseline's amount.
     costs : array of shape (groups, bins, levels), or None
         Weighted loss of every level, where it is not the squared error.
-    attributes, unknown : as in a policy
+    attributes, unknown, roles : as in a policy
     """
 
     groups: tuple[Any, ...]
@@ -62,6 +63,7 @@ class AmountSums:
     costs: Floats | None = None
     attributes: tuple[Any, ...] = ()
     unknown: str | None = None
+    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
 
     @cached_property
     def people(self) -> Floats:
@@ -114,6 +116,7 @@ class AmountSums:
             least=np.minimum(self.least, other.least),
             most=np.maximum(self.most, other.most),
             rows=self.rows + other.rows,
+            roles=self.roles.shared(other.roles),
             **both,
         )
 
@@ -175,6 +178,7 @@ def sum_amounts(
         baseline=None if now is None else np.ascontiguousarray(baseline.T),
         baseline_mass=None if now is None else baseline_mass.reshape(shape),
         costs=None if cost is None else np.moveaxis(costs.reshape(n_levels, *shape), 0, 2),
+        roles=people.roles,
         attributes=people.attributes,
         unknown=people.unknown,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,11 +22,8 @@ from felicific._tables.memory import null_rows, take_column
 from felicific._typing import Array, Codes, Table
 from felicific.exceptions import DataError
 
-#: What ``amounts=`` takes.
-AmountsLike: TypeAlias = bool | tuple[float, float] | None
-
 #: More different numbers than this are not classes.
-MOST_CLASSES = 50
+MOST_CLASSES = 20
 
 #: How intervals of distances between distributions are made.
 METHOD = "Dvoretzky-Kiefer-Wolfowitz (distribution-free)"
@@ -34,20 +32,20 @@ METHOD = "Dvoretzky-Kiefer-Wolfowitz (distribution-free)"
 EFFECTIVE = ", at the effective number of people"
 
 
-def read_amounts(amounts: AmountsLike) -> tuple[bool | None, tuple[float, float] | None]:
-    """Whether decisions are amounts (None: their values say it), and between which they are known to lie."""
-    if amounts is None or isinstance(amounts, bool):
-        return amounts, None
-    try:
-        low, high = map(float, amounts)
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if isinstance(amounts, str) or not (math.isfinite(low) and math.isfinite(high) and low < high):
+def range_of_amounts(decisions: Any) -> tuple[float, float] | None:
+    """Between which numbers all amounts lie, where a tuple of two numbers says so; None where decisions are listed."""
+    if not (isinstance(decisions, tuple) and len(decisions) == 2):
+        return None
+    low, high = decisions
+    if not all(isinstance(one, Real) and not isinstance(one, bool | np.bool_) for one in decisions):
+        return None
+    if not (low < high and math.isfinite(low) == math.isfinite(high)):
         raise DataError(
-            f"amounts is {amounts!r}.",
-            "Pass True for any amount, (low, high) for amounts that cannot be others, or False for classes.",
+            f"decisions is {decisions!r}, which is not a range of amounts.",
+            "Say decisions=(low, high), two finite numbers, the lower one first; (-math.inf, math.inf) for any amount; "
+            "or list decisions: [deny, approve].",
         )
-    return True, (low, high)
+    return float(low), float(high)
 
 
 def reason_for_amounts(happiness: Any, loss: Any) -> str:
@@ -73,7 +71,8 @@ def reason_in_numbers(values: Array, y: Array | None) -> str:
     if fractions and two and finite.min() >= 0.0 and finite.max() <= 1.0:
         raise DataError(
             "The decisions are fractions, as what a model believes is, and the labels are classes.",
-            "Pass what is decided; probabilities of decisions have one column per class; of amounts, say amounts=True.",
+            "Pass what is decided; probabilities of decisions have one column per class; of amounts, say "
+            "decisions=(low, high).",
         )
     return _reason(fractions, len(np.unique(finite[:1_000_000])))
 
@@ -94,14 +93,12 @@ def are_numbers(values: Array) -> bool:
     )
 
 
-def reason_on_engine(engine: Engine, columns: Columns) -> str:
-    """The same of a column of a table that is not in memory, which is looked through once."""
+def reason_on_engine(engine: Engine, columns: Columns) -> tuple[str, int]:
+    """The same of a column of numbers that is not in memory, which is looked through once, and how many there are."""
     name, weight = str(columns.decided), columns.weight
-    if engine.kind(name, "the decisions") not in ("whole", "real"):
-        return ""
     names = [name] if weight is None else [name, weight]
     seen = engine.fold(partial(_seen_in, name, weight), _seen_in_both, names)
-    return "" if seen is None else _reason(*(seen[0], len(seen[1])))
+    return ("", 0) if seen is None else (_reason(seen[0], len(seen[1])), len(seen[1]))
 
 
 #: Whether there are fractions, and the first different numbers.
@@ -125,7 +122,15 @@ def _seen_in_both(one: _Seen, other: _Seen) -> _Seen:
 
 def note_of(reason: str) -> str:
     """What is said where nobody said that decisions are amounts."""
-    return f"The decisions are numbers, and {reason}: they are audited as amounts. Of classes, name them (classes)."
+    return f"The decisions are numbers, and {reason}: they are audited as amounts. Else list them: decisions=[...]."
+
+
+def note_of_classes(distinct: int) -> tuple[str, ...]:
+    """The same of few whole numbers, which may be amounts; of two nobody doubts what they are."""
+    if distinct <= 2:
+        return ()
+    counted = f"The decisions are {distinct} different whole numbers: they are audited as decisions, the largest best."
+    return (f"{counted} Of amounts, say decisions=(low, high).",)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.audit import Asked, by_decisions, by_policy, check_scores
-from felicific._audit.decided import find_classes
+from felicific._audit.audit import Asked, by_decisions, by_policy
+from felicific._audit.decided import checked_columns, find_classes
 from felicific._audit.persons import expected_value, fractions_among
 from felicific._people.columns import Columns
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
@@ -70,8 +70,13 @@ class Arrived:
 def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fresh: bool) -> Arrived:
     """What was decided on people in turn; of ``fresh`` ones, the first, some decision has to change happiness."""
     policy = policy_of(decisions)
-    asked.said_amounts = False  # a monitor knows classes only
-    check_scores(policy, columns)
+    if asked.amount_bounds is not None:
+        raise DataError(
+            "The decisions are amounts, which can be audited, and not monitored.",
+            "List them: decisions=[...], from the worst to the best for the person.",
+        )
+    asked.takes_amounts = False
+    columns = checked_columns(policy, columns, X, asked)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(columns.missing_group))
     engine = find_engine(X)

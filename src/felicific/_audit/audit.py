@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.amounts import (
-    AmountsLike,
     are_numbers,
     note_of,
+    note_of_classes,
     numeric_kind,
-    read_amounts,
+    range_of_amounts,
     reason_for_amounts,
     reason_in_numbers,
     reason_on_engine,
@@ -26,10 +26,12 @@ from felicific._audit.beside import Beside, beside_policy, means_without
 from felicific._audit.decided import (
     amounts_by,
     as_decisions,
+    checked_columns,
     decided_by,
     decides_amounts,
     find_classes,
     has_policy,
+    in_order,
     last_step,
     predicts_numbers,
     scored_by,
@@ -48,7 +50,6 @@ from felicific._people.missing import Missing, missing_first, missing_values
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, level_outside, warn_repeated
 from felicific._people.worth import idle
-from felicific._policy.apply import refuse_several
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.amounts import AmountsProblem
@@ -85,20 +86,17 @@ def audit(
     *,
     happiness: HappinessLike | None = None,
     sensitive_features: Any = None,
-    loss: LossLike | None = None,
     gap: GapLike = None,
-    classes: Any = None,
-    amounts: AmountsLike = None,
     decisions: Sequence[Any] | None = None,
+    loss: LossLike | None = None,
+    baseline: Any = None,
+    score: Any = None,
+    predicted: Any = None,
+    missing_labels: MissingLabelsLike = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     cluster: Any = None,
     missing_group: str | None = None,
-    missing_labels: MissingLabelsLike = None,
-    score: Any = None,
-    predicted: Any = None,
-    baseline: Any = None,
-    group_proba: Any = None,
     confidence: float = 0.95,
 ) -> Audit:
     """Measure what decisions do to groups of people, with intervals.
@@ -109,40 +107,44 @@ def audit(
         Who or what decides: a FairClassifier and a Policy are audited by their decision probabilities, so that their
         lottery adds no noise; another classifier by its ``predict``. Or what any system decided: one decision per
         person, or the probabilities of every decision (a lottery, not what a model believes: a note says so), or the
-        name of the column of X that holds the decisions. A regressor, and numbers that are no classes, are amounts: see
-        ``amounts``.
+        name of the column of X that holds the decisions. A regressor decides amounts, and numbers may be amounts: see
+        ``decisions``.
     X : table, optional
         The people. May be left out when no happiness looks at ``x`` and the groups are given. One that is not in
         memory (see :func:`felicific.aggregate`) is summed up by its engine; the other arguments then name columns, and
         what decides is a column or a Policy.
     y : array of shape (n,) or column name, optional
         Labels; of amounts, numbers. May be left out when no happiness looks at them; the loss is then not audited.
-    happiness, sensitive_features, loss :
-        As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is audited. The loss is
-        the error rate unless said; of amounts it is ``"squared"``, or ``"absolute"``, ``"quantile:0.9"``, a function or
-        an expression. Happiness of amounts gets ``decision`` as an array, one for every row;
-        ``"distributional_parity"`` compares the distributions of the groups (the Kolmogorov-Smirnov distance).
+    happiness, sensitive_features :
+        As for :class:`FairClassifier`; what is left out is taken from the FairClassifier that is audited, the groups of
+        a Policy from the columns that it remembers. Happiness of amounts gets ``decision`` as an array, one for every
+        row; ``"distributional_parity"`` compares the distributions of the groups (the Kolmogorov-Smirnov distance).
     gap : number, or dict of measure or criterion to number, optional
         Tests whether the gap is at most this, for one look; by default the ``gap`` of the FairClassifier.
-    decisions : sequence, optional
-        What may be decided, from the worst to the best for the person; by default the classes, in their order, or as
-        for the policy that is audited.
-    classes : sequence, optional
-        All decisions there are, in the order of the columns of decision probabilities.
-    amounts : bool, or (low, high), optional
-        Whether the decisions are amounts (hours, limits, rates) and not classes; a pair says between which all amounts
-        lie, now and of anybody: others are refused, and intervals of the mean amount are distribution-free. By default
-        numbers are amounts where ``classes`` are not named and a regressor decides, some are no whole numbers, there
-        are more than 50 different ones, or distributional parity or the loss of numbers is asked for; a note says so.
-    sample_weight : array of shape (n,) or column name, optional
-        Weights of the rows.
-    score, predicted : as for :func:`felicific.aggregate`, optional
-        The scores, or the model's own decisions, by which a Policy decides.
+    decisions : list, or (low, high), optional
+        A list names all decisions, from the worst to the best for the person, in the order of the columns of decision
+        probabilities; by default they are the classes, in their order, or those of the policy that is audited. A tuple
+        of two numbers says that the decisions are amounts (hours, limits, rates) and that all of them, now and of
+        anybody, lie between these: others are refused, and intervals of the mean amount are distribution-free;
+        ``(-math.inf, math.inf)`` says amounts alone. Without either, numbers are amounts where some are no whole
+        numbers, there are more than 20 different ones, or distributional parity or a loss of numbers is asked for; a
+        note says which was taken.
+    loss : optional
+        As for :class:`FairClassifier`, or as the FairClassifier that is audited has it; by default the error rate. Of
+        amounts ``"squared"``, the default, or ``"absolute"``, ``"quantile:0.9"``, a function or an expression.
     baseline : array of shape (n,) or column name, optional
         What the existing system decides, for a happiness that asks for it, and to compare with; by default what the
         model predicts by which a Policy or a FairClassifier decides.
-    group_proba : {group: column}, optional
-        How likely each person is of each group, by which an individual Policy decides that does not see the group.
+    score, predicted : as for :func:`felicific.aggregate`, optional
+        The scores, or the model's own decisions, by which a Policy decides; by default the columns that it remembers.
+    missing_labels : "at_random", "unknown" or MissingLabels(...), optional
+        What is known of why some labels are missing; by default what the FairClassifier that is audited says. Means
+        that look at labels are then debiased. How likely somebody was to have a label is told by a column of
+        probabilities, by the model, by its score or, of plain decisions, by what was decided; with ``max_odds_ratio``
+        of more than 1 every number that looks at labels also has ``bounds``. A table that is not in memory has to be
+        collected first.
+    sample_weight : array of shape (n,) or column name, optional
+        Weights of the rows.
     weight_kind : {"frequency", "sampling"}, optional
         Whether weight 2 means that two such people were seen, or that one was who stands for two. Sampling weights add
         no evidence: intervals go by how much weighted rows vary (linearised variance). Whole weights whose sum is at
@@ -153,12 +155,6 @@ def audit(
     missing_group : str, optional
         What to call people whose group is missing, ``"unknown"`` say: they are counted and shown, and never compared.
         By default as a FairClassifier or a Policy that is audited calls them; else a missing group is an error.
-    missing_labels : "at_random", "unknown" or MissingLabels(...), optional
-        What is known of why some labels are missing; by default what the FairClassifier that is audited says. Means
-        that look at labels are then debiased. How likely somebody was to have a label is told by a column of
-        probabilities, by the model, by its score or, of plain decisions, by what was decided; with ``max_odds_ratio``
-        of more than 1 every number that looks at labels also has ``bounds``. A table that is not in memory has to be
-        collected first.
     confidence : float, default=0.95
         With which every interval is to hold the truth: that of each group's mean by itself, that of a gap for all
         groups together. Whoever reads several gaps at once divides: ``1 - 0.05 / 6`` for six. Intervals are by
@@ -201,15 +197,13 @@ def audit(
         decided=decided if isinstance(decided, str) else None,
         weight=sample_weight,
         cluster=cluster,
-        group_proba=group_proba,
         weight_kind=weight_kind,
         missing_group=missing_group,
         missing_labels=said,
     )
-    asked = Asked(happiness, sensitive_features, loss, gap, decisions, classes)
-    asked.said_amounts, asked.amount_bounds = read_amounts(amounts)
+    asked = Asked(happiness, sensitive_features, loss, gap, decisions)
     policy = policy_of(decided)
-    check_scores(policy, columns)
+    columns = checked_columns(policy, columns, X, asked)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
     engine, beside, lottery, labels = find_engine(X), Beside(), False, None
@@ -234,7 +228,7 @@ def audit(
     widths, spared = _judged(problem, persons.idle)
     if means is not None:
         beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
-        beside = replace(beside, baseline=baseline is not None)
+        beside = replace(beside, baseline=columns.baseline is not None)
     found = measure_people(
         persons,
         widths,
@@ -316,22 +310,28 @@ class Asked:
     loss: Any
     gap: Any
     decisions: Any
-    classes: Any
+    classes: Any = None
 
     constraints: Any = ()
     unlabelled: int = 0
-    said_amounts: bool | None = None
     amount_bounds: tuple[float, float] | None = None
+    takes_amounts: bool = True
     notes: tuple[str, ...] = ()
 
     def are_amounts(self, array: Array, y: Array | None, *, regressor: bool) -> bool:
         """Whether decisions are amounts: it was said, or they are numbers and something says so, which is noted."""
-        if self.said_amounts is not None or regressor:
-            return self.said_amounts is not False
-        if self.classes is not None or not are_numbers(array):
+        if self.amount_bounds is not None or (regressor and self.takes_amounts):
+            return True
+        if (
+            not self.takes_amounts
+            or self.classes is not None
+            or self.decisions is not None
+            or not are_numbers(array)
+        ):
             return False
         reason = reason_for_amounts(self.happiness, self.loss)
-        return self.noted(reason or reason_in_numbers(array, _known_labels(y)))
+        reason = reason or reason_in_numbers(array, _known_labels(y))
+        return self.noted(reason, lambda: len(np.unique(np.delete(array, null_rows(array)).astype(float))))
 
     def about_amounts(
         self, array: Array, y: Array | None, columns: Columns
@@ -354,16 +354,15 @@ class Asked:
             return self.problem(classes, labelled=False, policy=policy), None
         return problem, y
 
-    def noted(self, reason: str) -> bool:
-        """Whether there is a reason to take numbers for amounts; it is kept as a note."""
-        self.notes = (note_of(reason),) if reason else ()
+    def noted(self, reason: str, distinct: Callable[[], int]) -> bool:
+        """Whether there is a reason to take numbers for amounts; a note says which was taken, unless there are two."""
+        self.notes = (note_of(reason),) if reason else note_of_classes(distinct())
         return bool(reason)
 
     def problem_of_amounts(self, columns: Columns, *, labelled: bool) -> AmountsProblem:
         """What is asked of amounts."""
         refused = {
-            "classes=": (self.classes, "Leave it out, or do not say that the decisions are amounts."),
-            "decisions=": (self.decisions, "Leave it out: happiness says what people want."),
+            "decisions=[...]": (self.decisions, "Leave it out: happiness says what people want."),
             "missing_labels=": (
                 columns.missing_labels,
                 "Leave y= out, or audit the people who have a label.",
@@ -374,7 +373,9 @@ class Asked:
                 raise DataError(
                     f"{name} is for decisions that are classes, and these are amounts.", what_to_do
                 )
-        about: Any = {"loss": self.loss, "gap": self.gap, "bounds": self.amount_bounds}
+        bounds = self.amount_bounds
+        finite = bounds if bounds is not None and math.isfinite(bounds[0]) else None
+        about: Any = {"loss": self.loss, "gap": self.gap, "bounds": finite}
         made = AmountsProblem.build(self.happiness, **about)
         if labelled or not (self.said_loss and made.loss.looks_at_y):
             return made
@@ -403,6 +404,8 @@ class Asked:
 
     def __post_init__(self) -> None:
         self.said_loss = self.loss is not None
+        self.amount_bounds = range_of_amounts(self.decisions)
+        self.decisions = None if self.amount_bounds is not None else self.decisions
 
     def needs_labels(self, problem: Problem, columns: Columns) -> bool:
         """Whether missing labels are an error if nobody says why: not where only a loss that nobody named needs any."""
@@ -430,23 +433,6 @@ class Asked:
                 setattr(self, name, getattr(settings, own))
         if self.gap is None:
             self.gap = settings.gap
-
-
-def check_scores(policy: Policy | None, columns: Columns) -> None:
-    """A policy needs what it decides by; nothing else does."""
-    if policy is None:
-        if any(given is not None for given in (columns.score, columns.predicted, columns.group_proba)):
-            raise DataError(
-                "score=, predicted= and group_proba= are what a Policy decides by.", "Pass a Policy first."
-            )
-        return
-    policy.check_group_proba(columns.group_proba)
-    if columns.score is None and (policy.needs_proba or columns.predicted is None):
-        raise DataError(
-            f"The policy decides by {policy.applied_to}.", "Name their columns in score= (or predicted=)."
-        )
-    if policy.of_values:
-        refuse_several(columns.score)
 
 
 def _on_engine(
@@ -500,16 +486,16 @@ def _on_engine(
 def _amounts_on(engine: Engine, columns: Columns, asked: Asked) -> bool:
     """Whether a column of decisions holds amounts."""
     engine.index(str(columns.decided), "the decisions")
-    if asked.said_amounts is not None:
-        if asked.said_amounts:
-            numeric_kind(engine, columns)
-        return asked.said_amounts
-    if asked.classes is not None or engine.kind(str(columns.decided), "the decisions") not in (
+    if asked.amount_bounds is not None:
+        numeric_kind(engine, columns)
+        return True
+    if asked.decisions is not None or engine.kind(str(columns.decided), "the decisions") not in (
         "whole",
         "real",
     ):
         return False
-    return asked.noted(reason_for_amounts(asked.happiness, asked.loss) or reason_on_engine(engine, columns))
+    reason, distinct = reason_on_engine(engine, columns)
+    return asked.noted(reason_for_amounts(asked.happiness, asked.loss) or reason, lambda: distinct)
 
 
 def _amounts_on_engine(
@@ -604,6 +590,7 @@ def by_decisions(
     else:
         classes = find_classes(array, _known_labels(y), asked.classes, asked.decisions)
         problem, y = asked.about_classes(classes, y, columns, known.policy)
+        array = array if decides else in_order(array, asked.decisions, problem.decisions)
     if X is None:
         problem.refuse_x()
     if fair and settings.key in column_names(table):  # a pipeline may make it later

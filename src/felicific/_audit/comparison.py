@@ -106,7 +106,7 @@ class Comparison(Displayed):
     --------
     >>> from felicific import audit, compare
     >>> people = {"sex": ["f", "m"] * 50, "before": [0, 1, 1, 1] * 25, "after": [1, 1] * 50}
-    >>> asked = {"happiness": "decision", "sensitive_features": "sex", "classes": [0, 1]}
+    >>> asked = {"happiness": "decision", "sensitive_features": "sex", "decisions": [0, 1]}
     >>> change = compare(audit("before", people, **asked), audit("after", people, **asked))
     >>> change["decision"].gap.estimate, change["decision"].after
     (-0.5, {'f': 1.0, 'm': 1.0})
@@ -206,15 +206,15 @@ class Comparison(Displayed):
 HEADER = ("group", "n", "change", "low", "high", "method")
 
 
-def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> Comparison:
+def compare(before: Audit, after: Audit, *, confidence: float = 0.95) -> Comparison:
     """Compare two ways of deciding on the same people, person by person.
 
     Parameters
     ----------
     before, after : Audit
         Audits of the same people, in the same order, with the same happiness.
-    confidence : float, optional
-        Of every interval; by default that of ``after``.
+    confidence : float, default=0.95
+        Of every interval, whatever that of the audits is.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     --------
     >>> from felicific import audit, compare
     >>> people = {"sex": ["f", "m"] * 50, "before": [0, 1, 1, 1] * 25, "after": [1, 1] * 50}
-    >>> asked = {"happiness": "decision", "sensitive_features": "sex", "classes": [0, 1]}
+    >>> asked = {"happiness": "decision", "sensitive_features": "sex", "decisions": [0, 1]}
     >>> change = compare(audit("before", people, **asked), audit("after", people, **asked))
     >>> women = change["decision"].means["f"]
     >>> women.estimate, women.low > 0.2
@@ -238,7 +238,7 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
                 f"{name} is a {type(given).__name__}, not an audit.",
                 "Pass audit(...) of each way of deciding, on the same people.",
             )
-    level = after.confidence if confidence is None else check_confidence(confidence)
+    level = check_confidence(confidence)
     one, other = _one_by_one(before), _one_by_one(after)
     _check_same(before, after)
     before, after, labels = _with_same_labels(before, after)
@@ -332,7 +332,9 @@ def _check_same(before: Audit, after: Audit) -> None:
             remedy,
         )
     if _of_amounts(before) != _of_amounts(after):
-        raise DataError("One audit is of amounts, the other of classes.", "Audit both with amounts=True.")
+        raise DataError(
+            "One audit is of amounts, the other of classes.", "Audit both with decisions=(low, high)."
+        )
     if before.persons.fingerprint != after.persons.fingerprint:
         raise DataError("The two audits are not of the same people.", remedy)
     max_odds_ratio = [

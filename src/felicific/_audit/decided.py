@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from felicific._audit.missing import Scored
 from felicific._people.checks import check_proba
+from felicific._people.columns import Columns
+from felicific._policy.apply import refuse_several, with_remembered
+from felicific._policy.policy import Policy
+from felicific._problem.criteria import CRITERIA
 from felicific._problem.decisions import as_decisions as listed_decisions
-from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
+from felicific._problem.decisions import label_positions
+from felicific._problem.happiness import measured
+from felicific._tables.engine import find_engine
+from felicific._tables.memory import (
+    as_objects,
+    as_vector,
+    column_names,
+    distinct,
+    exact_array,
+    null_rows,
+    select_columns,
+)
 from felicific._typing import Array, Floats, Table
-from felicific.exceptions import DataError
+from felicific.exceptions import DataError, HappinessError
+
+if TYPE_CHECKING:
+    from felicific._audit.audit import Asked
 
 
 def as_decisions(decisions: Any, rows: int | None) -> Array:
@@ -32,6 +51,71 @@ def as_decisions(decisions: Any, rows: int | None) -> Array:
     return as_vector(decisions, "decisions") if array.ndim == 1 else array
 
 
+def checked_columns(policy: Policy | None, columns: Columns, X: Table, asked: Asked) -> Columns:
+    """With what a policy remembers; it needs what it decides by, and nothing else does."""
+    if policy is None:
+        if columns.score is not None or columns.predicted is not None:
+            raise DataError("score= and predicted= are what a Policy decides by.", "Pass a Policy first.")
+        return columns
+    columns = _with_columns(policy, columns, X)
+    if asked.happiness is None:
+        asked.happiness = happiness_of(policy)
+    if columns.score is None and (policy.needs_proba or columns.predicted is None):
+        raise DataError(
+            f"The policy decides by {policy.applied_to}.", "Name their columns in score= (or predicted=)."
+        )
+    if policy.of_values:
+        refuse_several(columns.score)
+    return columns
+
+
+def _with_columns(policy: Policy, named: Columns, X: Table) -> Columns:
+    """With the columns that a policy remembers, where nobody names others.
+
+    Those that it can do without are taken where the table has them.
+    """
+    columns, own = with_remembered(policy, named), policy.roles
+    if policy.infers_group and columns.group_proba is None:
+        raise DataError(
+            "This policy infers the group from x, and does not know which columns say how likely each group is.",
+            "Audit the FairClassifier itself, or fit with Individual(group_proba={group: column}).",
+        )
+    engine = find_engine(X)
+    there = own.remembered([] if X is None else column_names(X) if engine is None else engine.names)
+    roles = {"y": there.y, "baseline": there.baseline}
+    roles |= {"predicted": there.predicted} if policy.needs_proba else {}
+    if named.group is None and own.group is not None:
+        columns = replace(columns, group=own.group, columns_only=True)
+    return replace(columns, **{role: name for role, name in roles.items() if getattr(columns, role) is None})
+
+
+def happiness_of(policy: Policy) -> list[Any]:
+    """What makes a person happy, as far as a policy knows it: its functions, if it is individual, or its criteria."""
+    own = [policy.measures[j] for j in measured(policy.measures)]
+    if getattr(policy, "happiness", ()):
+        names = {measure.name for measure in own}
+        return [part for part in policy.happiness if part.name in names]  # type: ignore[attr-defined]  # it has
+    families = dict.fromkeys(measure.family for measure in own)
+    if not all(family in CRITERIA for family in families):
+        raise HappinessError(
+            "The policy does not keep what makes a person happy.", "Say it again: happiness=, as for the fit."
+        )
+    return list(families)
+
+
+def in_order(array: Array, decisions: Any, known: Array) -> Array:
+    """Probabilities with a column for every decision as it is listed, in the order of the known ones."""
+    if array.ndim != 2 or decisions is None:
+        return array
+    listed = listed_decisions(decisions)
+    if array.shape[1] != len(listed):
+        raise DataError(
+            f"The probabilities have {array.shape[1]} columns, and {len(listed)} decisions are listed.",
+            "Pass a column for every decision, in the order of decisions=.",
+        )
+    return np.asarray(array[:, label_positions(known, listed)])
+
+
 def find_classes(array: Array, y: Array | None, classes: Any = None, decisions: Any = None) -> Array:
     """The classes there are: as they are named, else those that are or may be decided, and the labels."""
     if classes is not None:
@@ -44,7 +128,7 @@ def find_classes(array: Array, y: Array | None, classes: Any = None, decisions: 
         if len(known) != array.shape[1]:
             raise DataError(
                 f"The decisions are probabilities of {array.shape[1]} classes, and nobody said which.",
-                "Pass classes=, in the order of the columns.",
+                "List them in the order of the columns: decisions=[...], from the worst to the best for the person.",
             )
     else:
         held = np.delete(array, null_rows(array))  # missing ones are refused by row later
@@ -54,18 +138,20 @@ def find_classes(array: Array, y: Array | None, classes: Any = None, decisions: 
         if held.dtype.kind == "f" and bool((held != np.rint(held)).any()):
             raise DataError(
                 "The decisions are fractions.",
-                "Probabilities of decisions have one column per class. Amounts can be audited, with amounts=True, "
-                "and not monitored.",
+                "Probabilities of decisions have one column per class. Amounts can be audited, with "
+                "decisions=(low, high), and not monitored.",
             )
         if y is not None and (held.dtype.kind in "OU") != (y.dtype.kind in "OU"):
             raise DataError(
                 f"The decisions are {held.dtype} and the labels {y.dtype}.",
-                "Use the same values for both, or pass classes=.",
+                "Use the same values for both, or list what may be decided: decisions=[...].",
             )
         several = [held] if y is None else [held, y]
         known = distinct(exact_array([value for values in several for value in distinct(values)]))
     if len(known) < 2 or len(set(known)) < len(known):
-        raise DataError(f"The classes are {known}.", "Name at least two different ones: pass classes=.")
+        raise DataError(
+            f"The decisions are {known}.", "List all that may be decided, at least two: decisions=[...]."
+        )
     made = exact_array(known)
     return made if made.dtype.kind != "U" or array.dtype.kind != "O" else made.astype(object)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from felicific._audit.arrived import Arrived, arrived
 from felicific._audit.audit import Asked
-from felicific._audit.decided import has_policy, last_step
+from felicific._audit.decided import checked_columns, has_policy, last_step
 from felicific._audit.monitored import Monitor
 from felicific._people.columns import Columns
 from felicific._policy.policy import policy_of
@@ -32,7 +33,6 @@ def monitor(
     happiness: HappinessLike | None = None,
     sensitive_features: object = None,
     gap: GapLike = None,
-    classes: object = None,
     groups: Sequence[Any] | None = None,
     decisions: Sequence[Any] | None = None,
     sample_weight: object = None,
@@ -40,7 +40,6 @@ def monitor(
     score: object = None,
     predicted: object = None,
     baseline: object = None,
-    group_proba: object = None,
     confidence: float = 0.95,
 ) -> Monitor:
     r"""Begin to monitor decisions: has the gap opened? It may be asked after every row, for years.
@@ -53,15 +52,18 @@ def monitor(
 
     Parameters
     ----------
-    decided, X, y, happiness, sensitive_features, decisions, missing_group, score, predicted, baseline, group_proba :
+    decided, X, y, happiness, sensitive_features :
         As for :func:`felicific.audit`, in the order in which people came. A table that is not in memory is read in its
         order; Spark has none.
     gap : number, or dict of measure or criterion to number
         The gap that is allowed, of what is monitored; by default that of the FairClassifier.
-    classes, groups : sequence, optional
-        All decisions, and all groups, that there are; by default those that occur. Later ones are refused.
+    groups, decisions : sequence, optional
+        All groups, and all decisions from the worst to the best for the person, that there are; by default those that
+        occur. Later ones are refused.
     sample_weight : array of shape (n,) or column name, optional
         Only ones: everybody is counted once.
+    missing_group, score, predicted, baseline :
+        As for :func:`felicific.audit`.
     confidence : float, default=0.95
         With which no alarm is ever raised if the gap is never more than allowed.
 
@@ -98,10 +100,10 @@ def monitor(
         baseline,
         decided=decided if isinstance(decided, str) else None,
         weight=sample_weight,
-        group_proba=group_proba,
         missing_group=missing_group,
     )
-    asked = Asked(happiness, sensitive_features, None, gap, decisions, classes)
+    asked = Asked(happiness, sensitive_features, None, gap, decisions)
+    columns = checked_columns(policy_of(decided), columns, X, asked)
     found = arrived(decided, X, columns, asked, fresh=True)
     known = _known(_groups_decided(decided) or found.groups if groups is None else groups, found)
     monitored = monitored_of(found.problem)
@@ -146,19 +148,11 @@ def _groups_decided(decisions: object) -> tuple[Any, ...]:
     return known
 
 
-def _remembered(columns: Columns, group: object) -> Columns:
-    """Roles by the names of columns; values, and functions, are those of the first people alone."""
-
-    def named(value: object) -> bool:
-        several = list(value.values()) if isinstance(value, dict) else value
-        listed = isinstance(several, list | tuple) and all(isinstance(one, str) for one in several)
-        return isinstance(value, str) or listed
-
-    roles = {name: getattr(columns, name) for name in ("y", "score", "predicted", "baseline", "group_proba")}
-    return Columns(
-        group=group if named(group) or callable(group) else None,
-        **{name: value for name, value in roles.items() if named(value)},
-    )
+def _remembered(columns: Columns, group: Any) -> Columns:
+    """The columns that later people have too, a function of them for the groups among these."""
+    group = columns.group if group is None else group
+    named = replace(columns, group=group, key=None).remembered()
+    return replace(named, group=group) if callable(group) else named
 
 
 def monitored_of(problem: Problem) -> tuple[int, ...]:

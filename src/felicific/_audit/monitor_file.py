@@ -17,6 +17,7 @@ from felicific._documents import (
     check_shape,
     plain,
     read_classes,
+    read_decisions,
     read_document,
     read_number,
     read_numbers,
@@ -24,6 +25,7 @@ from felicific._documents import (
     read_whole,
     refused,
     write_classes,
+    write_decisions,
     write_document,
 )
 from felicific._people.columns import Columns
@@ -43,9 +45,6 @@ from felicific._statistics.stream import Rows, Stream
 from felicific._typing import Array, Floats
 from felicific.exceptions import DataError, FelicificError, PolicyFileError
 
-#: Roles of columns that are named once for all people.
-ROLES = ("group", "y", "score", "predicted", "baseline", "group_proba")
-
 
 def written(monitor: Monitor) -> str:
     """All of it as text."""
@@ -54,11 +53,12 @@ def written(monitor: Monitor) -> str:
     return write_document(
         {
             "classes": write_classes(problem.decisions),
+            **write_decisions(problem.decisions, problem.order, None),
             "groups": plain(list(monitor.groups), "group"),
             "measures": [asdict(part.measure) for part in own],
             "functions": [function_to_json(part) for part in own],
             "allowed": [[name, gap] for name, gap in (problem.gaps or {}).items() if name in problem.closed],
-            "columns": {name: _column(getattr(monitor.columns, name)) for name in ROLES},
+            "roles": monitor.columns.remembered().to_json(),
             "attributes": list(monitor.attributes),
             "unknown": monitor.unknown,
             "confidence": monitor.confidence,
@@ -69,13 +69,6 @@ def written(monitor: Monitor) -> str:
         MONITOR,
         indent=None,
     )
-
-
-def _column(named: object) -> Any:
-    """The name of a column, or several; what is no name is not kept."""
-    if isinstance(named, dict):
-        return [[*plain([key], "class"), column] for key, column in named.items()]
-    return named if isinstance(named, str) else list(named) if isinstance(named, list | tuple) else None
 
 
 def _write_alarm(alarm: Alarm) -> dict[str, Any]:
@@ -147,7 +140,7 @@ def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Monitor:
         problem,
         monitored,
         groups,
-        Columns(**{name: _read_column(content["columns"][name]) for name in ROLES}),
+        Columns.from_json(content["roles"]),
         attributes,
         unknown,
         _read_confidence(content["confidence"]),
@@ -168,14 +161,6 @@ def _read_confidence(value: object) -> float:
         raise refused(error.problem.rstrip(".")) from error
 
 
-def _read_column(content: Any) -> Any:
-    if isinstance(content, list) and content and all(isinstance(one, list) for one in content):
-        return {key: str(column) for key, column in content}
-    if content is not None and not isinstance(content, str | list):
-        raise refused(f"the name of a column is {content!r}")
-    return content
-
-
 def _read_problem(content: dict[str, Any], classes: Array, happiness: HappinessLike | None) -> Problem:
     """What is asked, with functions out of the file or as they are given."""
     given = {}
@@ -194,7 +179,8 @@ def _read_problem(content: dict[str, Any], classes: Array, happiness: HappinessL
                 "Pass the happiness, with its unit and bounds, with which the monitor began.",
             )
     gaps = {str(name): read_number(gap, "an allowed gap") for name, gap in content["allowed"]}
-    return Problem.of(classes, own, gap=gaps)
+    order = read_decisions(content, classes).get("order", ())
+    return Problem.of(classes, own, gap=gaps, order=order)
 
 
 def _read_stream(

@@ -199,13 +199,12 @@ class Monitor(Displayed):
         score: object = None,
         predicted: object = None,
         baseline: object = None,
-        group_proba: object = None,
     ) -> Monitor:
         """Another monitor, with the people who came since.
 
         Parameters
         ----------
-        decided, X, y, sample_weight, score, predicted, baseline, group_proba :
+        decided, X, y, sample_weight, score, predicted, baseline :
             As for :func:`felicific.monitor`; columns that were named there need not be named again.
         sensitive_features : array of shape (n,), optional
             The groups, where they are no column.
@@ -218,7 +217,6 @@ class Monitor(Displayed):
             baseline,
             decided=decided if isinstance(decided, str) else None,
             weight=sample_weight,
-            group_proba=group_proba,
         )
         columns = self._named(given, () if policy_of(decided) is None else READ)
         asked = self._asked(columns.group)
@@ -242,8 +240,8 @@ class Monitor(Displayed):
             group,
             None,
             gaps,
-            None,
-            self.problem.decisions.tolist(),
+            list(self.problem.order) or None,
+            classes=self.problem.decisions.tolist(),
         )
 
     def with_people(self, found: Arrived, before: Monitor | None = None) -> Monitor:

@@ -83,7 +83,7 @@ def recalibrate_stored(
     groups = len(people.groups)
     totals = np.bincount(people.codes, weight, minlength=groups)
     moved = np.bincount(people.codes, weight * apart, minlength=groups) / np.where(totals > 0, totals, 1.0)
-    return Recalibrated(after.policy, how, before, moved)
+    return Recalibrated(replace(after.policy, roles=policy.roles), how, before, moved)
 
 
 def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> Outcome:

@@ -597,6 +597,7 @@ def cell_frontier(
             q=point.q,
             mass=joined.mass,
             unconstrained=Lazy(lambda: free.value.q),
+            roles=joined.roles,
             attributes=joined.attributes,
             unknown=joined.unknown,
             order=joined.order,

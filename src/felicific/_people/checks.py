@@ -117,7 +117,7 @@ def check_amounts(values: Any, what: str, rows: Codes, limits: tuple[float, floa
         raise DataError(
             f"The {what} of row {rows[outside[0]]} is {numbers[outside[0]]:.6g}, and amounts lie between {low:.6g} and "
             f"{high:.6g}.",
-            "Widen the pair, or say amounts=True: what relies on wrong limits is wrong.",
+            "Widen the pair decisions=(low, high): what relies on wrong limits is wrong.",
         )
     return numbers
 

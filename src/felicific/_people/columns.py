@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from felicific._documents import plain, refused
 from felicific._people.checks import check_weights
 from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.missing_labels import MissingLabels
@@ -43,6 +44,9 @@ PURPOSES = {
     "label_proba": "label_proba",
 }
 
+#: Roles whose columns a policy, or a monitor, remembers: those that later people have too.
+REMEMBERED = ("score", "predicted", "y", "group", "baseline", "key", "group_proba")
+
 #: How the probabilities of groups are named.
 BY_GROUP = "Name one column for every group: group_proba={group: column}."
 
@@ -69,10 +73,8 @@ class Columns:
         Whether a list of groups names columns, whatever its length.
     weight_kind : {"frequency", "sampling"}, or None
         What weights are; None where nobody said.
-    key : column name or array
-        Who somebody is, where people are summed up in ``folds``; by default the row's content says it.
-    folds : int
-        In how many parts people are summed up; 0 for none.
+    key : column name
+        What identifies a person, for a policy that remembers it.
     missing_group : str, or None
         What people whose group is missing are called; None where none may be.
     missing_labels : MissingLabels, or None
@@ -92,6 +94,7 @@ class Columns:
     weight: Any = None
     cluster: Any = None
     group_proba: Any = None
+    key: Any = None
     columns_only: bool = False
     weight_kind: WeightKind = None
     missing_group: str | None = None
@@ -141,6 +144,43 @@ class Columns:
         """Columns of a table in memory that are named, and what for."""
         known = [] if table is None else column_names(table)
         return {name: purpose for name, purpose in self.named.items() if name in known}
+
+    def remembered(self, columns: Iterable[str] | None = None) -> Columns:
+        """The columns that are named, all of which there are among ``columns``; values and functions are left out."""
+        there = None if columns is None else set(columns)
+        roles: dict[str, Any] = {role: _as_names(role, getattr(self, role)) for role in REMEMBERED}
+        for role, named in roles.items():
+            if there is not None and not there.issuperset(_names_in(named)):
+                roles[role] = None
+        return Columns(**roles)
+
+    def shared(self, other: Columns) -> Columns:
+        """Those that are remembered of both alike."""
+        roles = [role for role in REMEMBERED if getattr(self, role) == getattr(other, role)]
+        return Columns(**{role: getattr(self, role) for role in roles})
+
+    def to_json(self) -> dict[str, Any]:
+        """What is remembered, as data; {class: column} as pairs."""
+        roles = {role: getattr(self, role) for role in REMEMBERED}
+        return {
+            role: [[*plain([one], "class"), column] for one, column in named.items()]
+            if isinstance(named, Mapping)
+            else named
+            for role, named in roles.items()
+        }
+
+    @classmethod
+    def from_json(cls, content: Any) -> Columns:
+        """Read it, refusing what names no columns."""
+        if not isinstance(content, dict) or set(content) != {*REMEMBERED}:
+            raise refused("the roles of its columns are others")
+        roles: dict[str, Any] = {}
+        for role, named in content.items():
+            pairs = isinstance(named, list) and any(isinstance(one, list) for one in named)
+            roles[role] = dict(named) if pairs else named
+            if named is not None and _as_names(role, roles[role]) is None:
+                raise refused(f"the name of a column is {named!r}")
+        return cls(**roles)
 
     def complete(self, names: Iterable[str], *, labels: bool = False) -> list[str]:
         """Those of some columns in which no value may be missing; ``labels`` says whether something looks at them."""
@@ -220,6 +260,7 @@ class Columns:
             "attributes": attributes_of(table, self.group, self.columns_only),
             "unknown": self.missing_group,
             "group_proba": self.group_chances(table),
+            "roles": self.remembered(column_names(table) if is_frame(table) else ()),
             **self.read_missing(table, labels),
         }
 
@@ -311,6 +352,28 @@ class Columns:
     def for_classes(self, classes: list[Any]) -> Columns:
         """With the columns of probabilities in the order of the classes."""
         return self if self.score is None else replace(self, score=ordered_names(self.score, classes))
+
+
+def _names_in(named: Any) -> list[Any]:
+    """The columns that stand in a role, if columns do."""
+    if isinstance(named, Mapping):
+        return list(named.values())
+    return list(named) if isinstance(named, list | tuple) else [named] * (named is not None)
+
+
+def _as_names(role: str, named: Any) -> str | list[str] | dict[Any, str] | None:
+    """A column, several, or one for each class or group; None where something else stands in a role."""
+    names = _names_in(named)
+    several = role in ("score", "group", "group_proba")
+    if (
+        not names
+        or not all(isinstance(name, str) for name in names)
+        or not (isinstance(named, str) or several)
+    ):
+        return None
+    if isinstance(named, Mapping):
+        return {one.item() if isinstance(one, np.generic) else one: column for one, column in named.items()}
+    return str(named) if isinstance(named, str) else names
 
 
 def without_missing(labels: Entries | None, weight: Floats | None) -> Entries | None:

@@ -153,6 +153,7 @@ class Reader:
             baseline=columns.entries(table, "baseline"),
             decided=columns.entries(table, "decided"),
             weight=weight,
+            roles=columns.remembered(),
             weight_kind=columns.weight_kind,
             attributes=columns.attributes,
             unknown=columns.missing_group,
@@ -214,7 +215,7 @@ def classes_on(engine: Engine, columns: Columns, classes: Sequence[Any] | None) 
             shown = ", ".join(sorted(map(repr, held))[:6])
             raise DataError(
                 f"The classes {shown} are of different types.",
-                "Use the same values for labels and decisions, or pass classes=.",
+                "Use the same values for labels and decisions, or name all of them.",
             ) from error
     return as_classes(classes)
 

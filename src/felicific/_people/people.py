@@ -19,7 +19,7 @@ from felicific._people.checks import (
     encode_labels,
     refuse_missing_labels,
 )
-from felicific._people.columns import ordered_groups
+from felicific._people.columns import Columns, ordered_groups
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
 from felicific._people.worth import BATCH, Batch, differs, idle, no_baseline, worth_of
 from felicific._problem.missing_labels import MissingLabels
@@ -83,6 +83,8 @@ class People:
         What the groups are made of.
     unknown : str, or None
         What those are called whose group is missing.
+    roles : Columns
+        The columns that are named, which a policy for these people remembers.
     missing : MissingLabels, or None
         What is known of missing labels; None where none may be missing.
     label_proba : array of shape (n,), or None
@@ -121,6 +123,7 @@ class People:
     unknown: str | None = None
     missing: MissingLabels | None = None
     label_proba: Floats | None = None
+    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
     by_score: bool = False
     chances: Floats | None = None
     supposed: frozenset[str] = frozenset()
@@ -148,6 +151,7 @@ class People:
         unknown: str | None = None,
         missing: MissingLabels | None = None,
         label_proba: Any = None,
+        roles: Columns | None = None,
     ) -> People:
         """Check everything that is said about some rows.
 
@@ -167,7 +171,7 @@ class People:
             As in the class.
         groups : sequence, optional
             All groups there are; by default those that occur.
-        attributes, unknown, missing, label_proba :
+        attributes, unknown, missing, label_proba, roles :
             As in the class.
         first_row : int, optional
             When these rows are a part of a larger table: what messages call the first of them.
@@ -244,6 +248,7 @@ class People:
             unknown=unknown,
             missing=missing,
             label_proba=known_labels.probabilities,
+            roles=roles or Columns(),
         )
         if missing is not None and problem.listed and not people.knows_baseline:
             raise DataError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._people.columns import ordered_columns, ordered_groups, stacked
+from felicific._people.columns import Columns, ordered_columns, ordered_groups, stacked
 from felicific._policy.expression import SEVERAL
 from felicific._policy.lookup import LEAST, Lookup
 from felicific._policy.lottery import checked_keys, draw, uniforms
@@ -43,27 +43,19 @@ class Roles:
     group_proba: tuple[str, ...] | None = None
 
     @classmethod
-    def of(
-        cls,
-        policy: Policy,
-        score: Any,
-        predicted: Any,
-        sensitive_features: Any,
-        key: Any,
-        group_proba: Any = None,
-    ) -> Roles:
-        """Check the names against what the policy sees."""
-        group = () if sensitive_features is None else sensitive_features
-        group = tuple(group) if isinstance(group, list | tuple) else (group,)
+    def of(cls, policy: Policy, named: Columns) -> Roles:
+        """Check the names, with those that the policy remembers, against what it sees."""
+        named = with_remembered(policy, named)
+        group = tuple(named.group_names)
         if policy.sees_group and not group:
             raise GroupError("This policy sees the group.", "Name its column in sensitive_features=.")
-        policy.check_group_proba(group_proba)
+        policy.check_group_proba(named.group_proba)
         roles = cls(
-            _ordered(score, policy.classes.tolist()),
-            predicted,
+            _ordered(named.score, policy.classes.tolist()),
+            named.predicted,
             group if policy.sees_group else (),
-            key,
-            None if group_proba is None else ordered_groups(group_proba, policy.groups),
+            named.key,
+            None if named.group_proba is None else ordered_groups(named.group_proba, policy.groups),
         )
         wrong = [name for name in roles.names if not isinstance(name, str)]
         if wrong:
@@ -71,7 +63,7 @@ class Roles:
                 f"{type(wrong[0]).__name__} {str(wrong[0])[:40]!r} names no column.",
                 "Name columns of the table in score=, predicted=, sensitive_features=, key= and group_proba=.",
             )
-        if roles.score is None and (policy.needs_proba or predicted is None):
+        if roles.score is None and (policy.needs_proba or roles.predicted is None):
             raise DataError(
                 f"The policy sees {policy.applied_to}.", "Name their columns in score= (or predicted=)."
             )
@@ -80,10 +72,20 @@ class Roles:
         return roles
 
     @property
+    def by_argument(self) -> dict[str, tuple[str, ...]]:
+        """The columns that have a role, by the argument that names them."""
+        return {
+            "score=": self.score or (),
+            "predicted=": () if self.predicted is None else (self.predicted,),
+            "key=": () if self.key is None else (self.key,),
+            "sensitive_features=": self.group,
+            "group_proba=": self.group_proba or (),
+        }
+
+    @property
     def names(self) -> list[str]:
         """All columns that have a role."""
-        single = [name for name in (self.predicted, self.key) if name is not None]
-        return [*(self.score or ()), *single, *self.group, *(self.group_proba or ())]
+        return [name for named in self.by_argument.values() for name in named]
 
     def kinds(self, policy: Policy) -> dict[str, tuple[str, ...]]:
         """What the columns must hold for SQL to mean the same as Python."""
@@ -102,6 +104,21 @@ class Roles:
             group=tuple(map(place, self.group)),
             key=None if self.key is None else place(self.key),
         )
+
+
+def with_remembered(policy: Policy, named: Columns) -> Columns:
+    """With the columns that the policy remembers, of what it needs to decide and nobody names now."""
+    own, roles = policy.roles, {}
+    if named.score is None and (policy.needs_proba or named.predicted is None):
+        role = "score" if policy.needs_proba or own.predicted is None else "predicted"
+        roles[role] = getattr(own, role)
+    if named.group is None and policy.sees_group:
+        roles["group"] = own.group
+    if named.key is None and policy.is_randomized:
+        roles["key"] = own.key
+    if named.group_proba is None and policy.infers_group:
+        roles["group_proba"] = own.group_proba
+    return replace(named, **roles)
 
 
 def refuse_several(columns: ProbaColumns | Array) -> None:
@@ -282,7 +299,8 @@ def decide_table(
     """The table with the decisions as one more column, and their probabilities as others; a lazy table stays lazy."""
     engine = find_engine(table)
     names = column_names(table) if engine is None else engine.names
-    refuse_missing_columns(names, roles.names, "the policy")
+    for argument, named in roles.by_argument.items():
+        refuse_missing_columns(names, named, argument)
     if policy.is_randomized and roles.key is None:
         raise DataError(
             "The policy decides by lottery, and there is no key.",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from felicific._people.checks import as_amounts
+from felicific._people.columns import Columns
 from felicific._policy.apply import check_keys_on, refuse_taken
 from felicific._policy.expression import SEVERAL
 from felicific._policy.lottery import checked_keys
@@ -40,9 +41,10 @@ class AmountRoles:
 
     @classmethod
     def of(cls, policy: AmountPolicy, prediction: Any, sensitive_features: Any, key: Any) -> AmountRoles:
-        """Check the names against what the policy sees."""
-        group = () if sensitive_features is None else sensitive_features
-        group = tuple(group) if isinstance(group, list | tuple) else (group,)
+        """Check the names, with those that the policy remembers, against what it sees."""
+        given = Columns(sensitive_features, predicted=prediction, key=key)
+        named = with_remembered_amounts(policy, given)
+        prediction, key, group = named.predicted, named.key, tuple(named.group_names)
         if prediction is None:
             raise DataError(
                 "The column that holds the model's predictions is not named.",
@@ -82,6 +84,13 @@ class AmountRoles:
             tuple(map(place, self.group)),
             None if self.key is None else place(self.key),
         )
+
+
+def with_remembered_amounts(policy: AmountPolicy, named: Columns) -> Columns:
+    """With the columns that the policy remembers, of what it needs and nobody names now."""
+    needed = {"predicted": True, "group": policy.sees_group, "key": policy.is_randomized}
+    roles = [role for role, one in needed.items() if one and getattr(named, role) is None]
+    return replace(named, **{role: getattr(policy.roles, role) for role in roles})
 
 
 @dataclass(frozen=True)

@@ -490,6 +490,7 @@ def solve_cells(
         prices=solution.prices,
         salt=salt,
         sees_group=sees_group,
+        roles=joined.roles,
         attributes=joined.attributes,
         unknown=joined.unknown,
         order=joined.order,

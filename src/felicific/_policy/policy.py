@@ -33,7 +33,7 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
-from felicific._people.columns import ordered_groups
+from felicific._people.columns import Columns, ordered_groups
 from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy, not_among_classes
 from felicific._policy.apply import Roles, decide_table, proba_columns, refuse_taken
@@ -187,6 +187,8 @@ class Policy(Displayed, ABC):
         Where decisions are others than the classes: whether better ones go with higher scores of the last class.
     explore : tuple of Explored
         Chances that people keep, see :class:`felicific.Exploration`.
+    roles : Columns
+        The names of its columns, as far as columns were named: where a table has them, nobody has to name them again.
 
     Examples
     --------
@@ -224,6 +226,7 @@ class Policy(Displayed, ABC):
     rising: bool | None = None
     explore: tuple[Explored, ...] = ()
     decisions: Array = field(default_factory=_no_decisions)
+    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
 
     _whole: ClassVar[str] = "sentences() says all of it."
 
@@ -628,7 +631,8 @@ class Policy(Displayed, ABC):
             A lazy table draws the same draws as Python, whatever its engine.
         score, predicted : column, {class: column} or list of columns; column
             Where the model's probabilities, or its own labels, are; with two classes the score of the second will do.
-            For a policy of a model without probabilities, ``score`` is the column of its decision function.
+            For a policy of a model without probabilities, ``score`` is the column of its decision function. Columns
+            that are not named are those that were named when it was fitted.
         sensitive_features, key : column(s), column
             Where the groups are, and what identifies a person (strings or integers).
         group_proba : {group: column}
@@ -639,13 +643,8 @@ class Policy(Displayed, ABC):
             Whether to add the chance that everybody had: of two classes a column ``probabilities``, of the best
             decision; of more, a column ``proba_<class>`` of each.
         """
-        if score is None and predicted is None:
-            raise DataError(
-                "The columns of the table that hold the model's scores are not named.",
-                "Name them: score={class: column}, or predicted=.",
-            )
-        roles = Roles.of(self, score, predicted, sensitive_features, key, group_proba)
-        return decide_table(table, self, roles, column, with_proba=with_proba)
+        named = Columns(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
+        return decide_table(table, self, Roles.of(self, named), column, with_proba=with_proba)
 
     def rounded(self, decisions: Floats) -> Floats:
         """Decision probabilities as they are, or the most probable decision when the policy does not randomize.
@@ -827,7 +826,7 @@ class Policy(Displayed, ABC):
             The SQL to write. The tests run that of DuckDB, PostgreSQL, Spark and, on Spark, Databricks; that of
             Snowflake and BigQuery is parsed in its dialect and computed by what is documented of its functions.
         score, predicted, sensitive_features, key : column(s)
-            As in :meth:`apply`.
+            As in :meth:`apply`, and remembered as there.
         with_proba : bool, default=False
             Whether to write a select list: the expression ``AS decision``, and the columns of probabilities that
             :meth:`apply` adds, each an expression of its own.
@@ -842,20 +841,20 @@ class Policy(Displayed, ABC):
         >>> text.splitlines()[0], text.splitlines()[-1], '"sex" COLLATE "C" = ' in text
         ('CASE', 'END', True)
         """
-        spoken, named = dialect_of(dialect), (score, predicted, sensitive_features, key)
-        columns = self.sql_columns(spoken, *named, with_proba=with_proba)
+        spoken, named = dialect_of(dialect), Columns(sensitive_features, None, score, predicted, key=key)
+        columns = self.sql_columns(spoken, named, with_proba=with_proba)
         if not with_proba:
             return columns["decision"]
         return ", ".join(f"{text} AS {spoken.quote_name(name)}" for name, text in columns.items())
 
     def sql_columns(
-        self, dialect: Dialect, *named: object, column: str = "decision", with_proba: bool = False
+        self, dialect: Dialect, named: Columns, column: str = "decision", *, with_proba: bool = False
     ) -> dict[str, str]:
         """The decision as an expression, and with it the probabilities, by the name of its column."""
         write = self.sql_writer()
         if write is None:
             raise no_sql()
-        names = Roles.of(self, *named).placed(dialect.quote_name)
+        names = Roles.of(self, named).placed(dialect.quote_name)
         chances = proba_columns(self) if with_proba else {}
         for name in chances:
             refuse_taken([column], name, "Choose another name in column=, or leave with_proba= out.")
@@ -998,6 +997,7 @@ class Policy(Displayed, ABC):
             "attributes": list(self.attributes),
             "unknown": self.unknown,
             "labels": None if self.labels is None else self.labels.to_json(),
+            "roles": self.roles.to_json(),
             "explore": [one.to_json() for one in self.explore],
             **self._content(),
         }
@@ -1144,6 +1144,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "attributes": read_attributes(content.get("attributes", [])),
         "unknown": content.get("unknown"),
         "labels": KnownLabels.from_json(content.get("labels"), groups),
+        "roles": Columns.from_json(content["roles"]),
         "explore": tuple(
             Explored.from_json(one, len(decided.get("decisions", classes)), len(groups)) for one in explore
         ),

@@ -21,6 +21,7 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
+from felicific._people.columns import Columns
 from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.change import out_of_order
 from felicific._problem.criteria import Choices
@@ -179,6 +180,8 @@ class Aggregates(Displayed):
     ``unlabelled`` holds the others; :meth:`completed` puts them together. ``labels`` then says who has one, and
     ``least_loss`` the loss at its best where hidden reasons may matter: ``loss`` is its worst.
 
+    ``roles`` are the columns that were named, which a policy remembers.
+
     ``weight_kind`` is what was said of the weights, and ``whole`` whether all of them are whole numbers: what can be
     promised depends on it, and no sum does.
 
@@ -227,6 +230,7 @@ class Aggregates(Displayed):
     rising: bool | None = None
     order: tuple[Any, ...] = ()
     baseline_given: bool = False
+    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
 
     _whole: ClassVar[str] = "save(path) writes all of them."
 
@@ -389,6 +393,7 @@ class Aggregates(Displayed):
             rows=self.rows + other.rows,
             whole=self.whole and other.whole,
             baseline_given=self.baseline_given or other.baseline_given,
+            roles=self.roles.shared(other.roles),
             changed=tuple(np.logical_or(self.moves, other.moves).tolist()),
             unlabelled=None if self.unlabelled is None else self.unlabelled.added(other.unlabelled),
             **sums,
@@ -638,6 +643,7 @@ class Aggregates(Displayed):
             "attributes": list(self.attributes),
             "unknown": self.unknown,
             "baseline_given": self.baseline_given,
+            "roles": self.roles.to_json(),
             "cells": cells.tolist(),
             **{name: array[index].tolist() for name, array in self.known_sums.items()},
         }

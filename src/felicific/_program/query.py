@@ -457,6 +457,7 @@ class _Keys:
             square=square,
             **(compared if known else dict.fromkeys(compared)),
             rows=np.bincount(self.z, self.counts, minlength=len(self.known)).astype(np.int64),
+            roles=self.query.columns.remembered(),
             weight_kind=self.query.columns.weight_kind,
             attributes=self.query.columns.attributes,
             unknown=self.query.columns.missing_group,

@@ -360,6 +360,7 @@ class _Sums:
             rising=self.problem.rising,
             order=self.problem.order,
             groups=self.people.groups,
+            roles=self.people.roles,
             attributes=self.people.attributes,
             unknown=self.people.unknown,
             measures=self.problem.measures,

@@ -41,21 +41,22 @@ def aggregate(
     table: Table,
     *,
     score: Any = None,
+    predicted: Any = None,
     y: Any = None,
     sensitive_features: Any,
     happiness: HappinessLike,
-    policy: SignalLike | None = None,
     loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
     decisions: Sequence[Any] | None = None,
     groups: Sequence[Any] | None = None,
-    predicted: Any = None,
     baseline: Any = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
-    constraints: Iterable[Requirement] = (),
+    key: str | None = None,
     missing_group: str | None = None,
     missing_labels: MissingLabelsLike = None,
+    policy: SignalLike = "score",
+    constraints: Iterable[Requirement] = (),
 ) -> Aggregates | Any:
     """Sum up everything that the linear program needs to know of the people in a table.
 
@@ -68,38 +69,36 @@ def aggregate(
     score : column, {class: column}, list of columns, or array of shape (n, K) or (n,)
         The model's probabilities. A list is in the order of the sorted classes; with two classes the score of the
         second alone will do.
-    y, sample_weight : column name or array
-        Labels, which may be left out where neither the loss nor happiness looks at them; weights: 2 is the row twice
-        in every sum, 0 the row absent.
-    sensitive_features : column name(s), callable or array
-        The groups; several columns mean their intersections, and ``between=`` of a requirement says which of them are
-        compared.
-    happiness : function, Happiness, criterion name, expression, or list or dict of them
-        What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
-    policy : "score", "label", "soft-label", or Score(...)
-        What the policy will see; by default the score, or the label where there are no probabilities.
-    loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
-        What a decision costs the decision maker. A matrix has a row for every class and a column for every decision;
-        "changes" counts decisions that are not the baseline's, and nothing else.
-    decisions : sequence, optional
-        What may be decided, from the worst to the best for the person: ``["refuse", "refer", "approve"]``, or numbers.
-        By default the classes, in their order.
-    classes, groups : sequence, optional
-        All classes and groups there are, when these rows may lack some.
     predicted : column name or array, optional
         The label that the model predicts, which a ``"label"`` policy reads; by default the most probable class. Without
         ``score``, and with ``loss="squared"`` or ``decisions=(low, high)``, an amount: the aggregates are then those of
         amounts. ``decisions`` fixes the bins, so that sums of several sites add; without it the least and the largest
         prediction do.
+    y : column name or array, optional
+        Labels, which may be left out where neither the loss nor happiness looks at them.
+    sensitive_features : column name(s), callable or array
+        The groups; several columns mean their intersections, and ``between=`` of a requirement says which of them are
+        compared.
+    happiness : function, Happiness, criterion name, expression, or list or dict of them
+        What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
+    loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
+        What a decision costs the decision maker. A matrix has a row for every class and a column for every decision;
+        "changes" counts decisions that are not the baseline's, and nothing else.
+    classes, groups : sequence, optional
+        All classes and groups there are, when these rows may lack some.
+    decisions : sequence, optional
+        What may be decided, from the worst to the best for the person: ``["refuse", "refer", "approve"]``, or numbers.
+        By default the classes, in their order.
     baseline : column name or array, optional
         What the existing system decides, the baseline; by default what the model predicts, if all of that are
         decisions.
+    sample_weight : column name or array, optional
+        Weights: 2 is the row twice in every sum, 0 the row absent.
     weight_kind : {"frequency", "sampling"}, optional
         What the weights are, as for :func:`felicific.audit`. No sum depends on it; the aggregates remember it, and
         those of different kinds refuse to add.
-    constraints : sequence of WorseOff, Floor, Budget and Gap
-        What will be asked of these sums, so that they hold what only requirements speak of: ``WorseOff``, and a
-        happiness of its own. How much is asked is said again to :func:`felicific.solve`.
+    key : column name, optional
+        What identifies a person: nothing is summed by it, and the policy remembers it for its lottery.
     missing_group : str, optional
         What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
         with others. By default a missing group is an error.
@@ -107,6 +106,11 @@ def aggregate(
         What is known of why some labels are missing; see :class:`felicific.MissingLabels`. People without one are then
         summed up beside the others, and what is supposed of them is found once everything is added. By default a
         missing label is an error where something looks at it.
+    policy : "score", "label", "soft-label", or Score(...)
+        What the policy will see.
+    constraints : sequence of WorseOff, Floor, Budget and Gap
+        What will be asked of these sums, so that they hold what only requirements speak of: ``WorseOff``, and a
+        happiness of its own. How much is asked is said again to :func:`felicific.solve`.
 
     Returns
     -------
@@ -127,11 +131,11 @@ def aggregate(
         # What decides amounts stands above this module.
         return import_module("felicific._amounts.doors").aggregates_of_amounts(
             table, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
-            decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight,
-            missing_group=missing_group, policy=policy, constraints=constraints, score=score, classes=classes,
-            missing_labels=missing_labels,
+            decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight, key=key,
+            missing_group=missing_group, policy=policy, classes=classes, missing_labels=missing_labels,
+            weight_kind=weight_kind,
         )  # fmt: skip
-    signal = resolve_signal(policy if policy is not None else "label" if score is None else "score")
+    signal = resolve_signal(policy)
     columns = Columns(
         sensitive_features,
         y,
@@ -139,6 +143,7 @@ def aggregate(
         predicted,
         baseline,
         weight=sample_weight,
+        key=key,
         weight_kind=weight_kind,
         missing_group=missing_group,
         missing_labels=resolve_missing_labels(missing_labels),

@@ -262,7 +262,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     _says_more = FITTED
     _clustered = False
     _recalibrated = False
-    _named_baseline: Any = None
     _chosen: str | None = None
     _notes: tuple[str, ...] = ()
 
@@ -645,6 +644,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             score=score,
             predicted=predicted,
             group_proba=chances,
+            roles=self._roles(score=columns_of(self.estimator)),
             unknown=self.missing_group,
             **rows.known,
         )
@@ -1282,6 +1282,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             score=score,
             predicted=np.asarray(self.estimator_.predict(features)),
             groups=policy.groups,
+            roles=policy.roles,
             group_proba=self._chances(X, policy.groups) if policy.infers_group else None,
             unknown=self.missing_group,
             **known | {"attributes": policy.attributes},

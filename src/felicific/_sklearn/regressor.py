@@ -341,7 +341,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         groups: tuple[Any, ...] | None = None,
         group_proba: Floats | None = None,
     ) -> AmountPeople:
-        return AmountPeople.of(
+        named = columns_of(self.estimator)
+        people = AmountPeople.of(
             rows.x,
             prediction=prediction,
             y=rows.y,
@@ -354,6 +355,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             groups=groups,
             group_proba=group_proba,
         )
+        return replace(people, roles=self._roles(predicted=None if named is None else named[0]))
 
     def _fit_safely(
         self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
@@ -524,7 +526,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     ) -> AmountPeople:
         """People of a table after the fit."""
         x, prediction, group = self._looked_at(X, sensitive_features, always=True)
-        return AmountPeople.of(
+        people = AmountPeople.of(
             x,
             prediction=prediction,
             y=y,
@@ -536,6 +538,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             unknown=self.missing_group,
             group_proba=self._chances(x, self.groups_) if self.policy_.infers_group else None,
         )
+        return replace(people, roles=self.policy_.roles)
 
     # -----------------------------------------------------------------------------------------------------
     # Reports

@@ -99,7 +99,7 @@ RENAMED = {
 ARGUMENT = re.compile(
     r"--[\w-]+ (?:'[^']*'|\S+)"
     r"|(?<![\w'\"])(?P<of>(?:missing_labels=)?MissingLabels\()?(?P<name>[a-z_]+)"
-    r"(?P<is>=(?P<value>'[^']*'|\{[^{}]*\}|\.\.\.|-?[\w.]*\w)?)?(?![=\[({\w])(?(of)\))"
+    r"(?P<is>=(?P<value>'[^']*'|\{[^{}]*\}|\[\.\.\.\]|\.\.\.|-?[\w.]*\w)?)?(?![=\[({\w])(?(of)\))"
 )
 
 
@@ -111,7 +111,7 @@ def with_options(text: str, options: Set[str]) -> str:
         called = CALLED.get(name, f"--{name.replace('_', '-')}")
         if called not in options or not (found["is"] or "_" in name):
             return found[0]
-        if value in ("...", "True", "False"):
+        if value in ("...", "[...]", "True", "False"):
             return called
         typed = value[1:-1].replace(": ", "=") if value[0] == "{" else value
         return f"{called} " + (typed if " " in typed else typed.strip("'"))

@@ -19,6 +19,7 @@ from felicific.cli.options import (
     Bounded,
     Classes,
     GroupName,
+    Key,
     Kind,
     Label,
     Measures,
@@ -48,6 +49,7 @@ class AggregateOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
     ]
     label: Label = None
     baseline: Baseline = None
+    key: Key = None
     classes: Classes = None
     group_name: GroupName = None
     weight_kind: WeightMeaning = None

@@ -13,12 +13,14 @@ from felicific._amounts.aggregates import AmountAggregates
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.doors import aggregates_of_amounts, fitted_to_sums
 from felicific._documents import POLICY, format_of
+from felicific._people.columns import Columns
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
+from felicific._policy.apply_amounts import with_remembered_amounts
 from felicific.cli.documents import read_any_policy
 from felicific.cli.files import Source, open_source
-from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness
-from felicific.cli.options import Measures, Roles, Scores, Seen, Traced
+from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness, read_range
+from felicific.cli.options import Measures, Roles, Scores, Traced
 from felicific.cli.people import join_groups
 from felicific.exceptions import DataError
 
@@ -69,16 +71,9 @@ def refuse_classes(options: object) -> None:
 
 def read_allowed(text: str | None) -> Any:
     """Which amounts there may be: LOW:HIGH, LOW:HIGH:STEP, a number of levels, or a list."""
-    if text is None:
-        return None
-    if text.count(":") == 1:
-        try:
-            low, high = (float(part) for part in text.split(":"))
-        except ValueError:
-            raise DataError(
-                f"--decisions {text} is no range.", "Write LOW:HIGH, two numbers, as in 0:80."
-            ) from None
-        return (low, high)
+    ends = read_range(text)
+    if ends is not None:
+        return ends
     listed = read_decisions(text)
     if listed is not None and any(isinstance(one, str) for one in listed):
         raise DataError(
@@ -108,6 +103,7 @@ def said_of(options: Any, roles: Roles) -> dict[str, Any]:
         "decisions": read_allowed(roles.decisions),
         "baseline": roles.baseline,
         "sample_weight": roles.weight,
+        "key": roles.key,
         "missing_group": roles.missing_group,
     }
 
@@ -214,8 +210,8 @@ def holds_amounts(path: Path | str) -> bool:
     return isinstance(kind, dict) and kind.get("kind") in AmountPolicy.kinds
 
 
-def amounts_of(path: Path, prediction: str | None) -> AmountPolicy | None:
-    """The policy of amounts in a file; None of one that decides among classes, to which no prediction is told."""
+def amounts_of(path: Path, named: Columns) -> tuple[AmountPolicy, Columns] | None:
+    """The policy of amounts in a file, and the columns that are named or that it remembers; None of another policy."""
     if holds_amounts(path):
         policy = read_any_policy(path)
         assert isinstance(policy, AmountPolicy), "its file says so"
@@ -224,18 +220,19 @@ def amounts_of(path: Path, prediction: str | None) -> AmountPolicy | None:
                 f"This policy is of kind {policy.kind!r}, which looks at the people themselves.",
                 "Apply it in Python, where their columns are at hand: policy.amounts(...).",
             )
-        if prediction is None:
+        named = with_remembered_amounts(policy, named)
+        if named.predicted is None:
             raise DataError(
                 "This policy gives amounts by what a model predicts.", "Name the column with --predicted."
             )
-        return policy
+        return policy, named
     return None
 
 
-def open_people(options: Seen, file: str, table: str | None, policy: AmountPolicy, prediction: str) -> Source:
+def open_people(file: str, table: str | None, policy: AmountPolicy, named: Columns) -> Source:
     """The people of a file that a policy of amounts is applied to; what has no role stays as a CSV has it."""
-    group = options.group or []
+    group = named.group_names
     known = open_source(file, table, [])
-    known.check(predicted=prediction, group=group, key=options.key)
-    typed = {prediction, *([] if all(isinstance(name, str) for name in policy.groups) else group)}
+    known.check(predicted=named.predicted, group=group, key=named.key)
+    typed = {named.predicted, *([] if all(isinstance(name, str) for name in policy.groups) else group)}
     return open_source(file, table, [name for name in known.columns if name not in typed])

@@ -25,6 +25,7 @@ from felicific.cli.options import (
 from felicific.cli.steered import CONTROL, Steer, SteeredPeople, check_alone
 
 if TYPE_CHECKING:
+    from felicific._people.columns import Columns
     from felicific._policy.amounts import AmountPolicy
     from felicific._typing import Array, Table
     from felicific.cli.people import People
@@ -64,6 +65,7 @@ def apply(options: ApplyOptions) -> None:
 
     Example: felicific apply policy.json next-month.csv --score score --group sex --key id --out decided.csv
     """
+    from felicific._people.columns import Columns
     from felicific._policy.apply import proba_columns
     from felicific._policy.signed import Signed
     from felicific.cli.amounts import amounts_of
@@ -74,9 +76,10 @@ def apply(options: ApplyOptions) -> None:
     out, column = options.out, options.column
     check_alone(options)
     check_target(out, [".csv", ".parquet"], force=options.force)
-    amounts = amounts_of(options.policy, options.predicted)
+    named = Columns(options.group, predicted=options.predicted, key=options.key)
+    amounts = amounts_of(options.policy, named)
     if amounts is not None:
-        _give(amounts, options)
+        _give(*amounts, options)
         return
     signed = None if options.signed is None else Signed.read(options.signed)
     people = People.find(options, every_column=True, as_written=out.suffix.lower() == ".csv")
@@ -110,7 +113,7 @@ def apply(options: ApplyOptions) -> None:
     print(f"Written to {out}.")
 
 
-def _give(policy: AmountPolicy, options: ApplyOptions) -> None:
+def _give(policy: AmountPolicy, named: Columns, options: ApplyOptions) -> None:
     """Write all rows with their amounts, a batch at a time."""
     import numpy as np
     import pyarrow as pa
@@ -121,17 +124,17 @@ def _give(policy: AmountPolicy, options: ApplyOptions) -> None:
     from felicific.exceptions import DataError
 
     refuse_classes(options)
-    out, column, prediction = options.out, options.column, str(options.predicted)
-    source = open_people(options, options.file, options.table, policy, prediction)
+    out, column = options.out, options.column
+    source = open_people(options.file, options.table, policy, named)
     if column in source.columns:
         raise DataError(f"The file has a column {column!r} already.", "Name the new one with --column.")
     total = source.relation.count("*").fetchall()[0][0]
-    roles = {"predicted": prediction, "sensitive_features": options.group, "key": options.key}
+    roles = {"predicted": named.predicted, "sensitive_features": named.group, "key": named.key}
     given = []
     with whole_file(out) as path, _bar(total) as advance, contextlib.ExitStack() as stack:
         write = None
         for batch in source.relation.to_arrow_reader(BATCH):
-            decided = policy.apply(pa.Table.from_batches([batch]), **roles, column=column)  # type: ignore[arg-type]
+            decided = policy.apply(pa.Table.from_batches([batch]), **roles, column=column)
             if write is None:
                 write = stack.enter_context(_writer(path, out.suffix.lower(), decided.schema))
             write.write_table(decided)

@@ -13,11 +13,9 @@ from felicific.cli.options import (
     ASKED,
     OUTPUT,
     PEOPLE,
-    Amounts,
     Answer,
     Baseline,
     Between,
-    Classes,
     Confidence,
     Decision,
     Evidence,
@@ -52,8 +50,6 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
         typer.Option(metavar="COLUMN", help="Column of the truth, if it is known.", rich_help_panel=PEOPLE),
     ] = None
     baseline: Baseline = None
-    classes: Classes = None
-    amounts: Amounts = False
     ratios: Annotated[
         bool,
         typer.Option(
@@ -115,7 +111,7 @@ def audit(options: AuditOptions) -> None:
 
 def _measure(options: AuditOptions) -> Audit:
     from felicific._audit.audit import audit as audit_people
-    from felicific.cli.inputs import read_gap
+    from felicific.cli.inputs import read_gap, read_range
     from felicific.cli.people import People
 
     people = People.find(options)
@@ -127,13 +123,11 @@ def _measure(options: AuditOptions) -> Audit:
         sensitive_features=people.sensitive_features,
         loss=None if people.loss == "error" else people.loss,  # of amounts there is another default
         gap=read_gap(options.gap),
-        classes=people.classes,
-        amounts=options.amounts or None,
-        decisions=people.listed,
+        decisions=read_range(options.decisions) or people.decided_among,
         baseline=people.baseline,
+        missing_labels=people.missing_labels,
         weight_kind=people.weight_kind,
         missing_group=people.missing_group,
-        missing_labels=people.missing_labels,
         confidence=options.confidence,
     )
 

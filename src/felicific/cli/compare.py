@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
@@ -15,7 +16,6 @@ from felicific.cli.options import (
     Answer,
     Baseline,
     Bounded,
-    Classes,
     Confidence,
     Evidence,
     Label,
@@ -53,7 +53,6 @@ class CompareOptions(Measured, Evidence, Bounded, Answer):
     ]
     label: Label = None
     baseline: Baseline = None
-    classes: Classes = None
     confidence: Confidence = 0.95
     out: Annotated[
         Path | None,
@@ -77,7 +76,7 @@ def compare(options: CompareOptions) -> None:
     with working(f"Comparing on {options.file} ..."):
         pair = _Pair(options)
         before, after = pair.measured("before"), pair.measured("after")
-        found = paired(before.audit, after.audit)
+        found = paired(before.audit, after.audit, confidence=options.confidence)
         flows = _flows_of_amounts(found, before, after) if pair.amounts else pair.flows(before, after)
     content = _content(found, before, after, flows)
     if options.out is not None:
@@ -120,7 +119,7 @@ class _Pair:
         from felicific._documents import format_of
         from felicific.cli.documents import read_policy
         from felicific.cli.files import open_source
-        from felicific.cli.inputs import read_classes, read_function
+        from felicific.cli.inputs import read_decisions, read_function, read_range
         from felicific.cli.options import Roles
 
         self.options = options
@@ -141,17 +140,18 @@ class _Pair:
             for one in source.distinct(way)
         }
         self.classes = sorted(held, key=lambda one: (type(one).__name__, one))
-        self.amounts = not self.files and not options.classes and self._are_amounts()
-        if self.amounts:
-            self.classes = []
-        if options.classes:
-            texts = [*options.classes, *map(str, self.classes)]
-            self.classes = sorted(
-                read_classes(texts, self.classes), key=lambda one: (type(one).__name__, one)
-            )
+        self.range = read_range(options.decisions)
+        if self.range is None and options.decisions is None and not self.files and self._are_amounts():
+            self.range = (-math.inf, math.inf)
+        self.classes = [] if self.range else read_decisions(options.decisions, self.classes) or self.classes
         for name, path in self.files.items():
             self.policies[name] = read_policy(path, **self._functions(read_function))
             self.classes = self._known_to(self.policies[name], f"--{name} {path}")
+
+    @property
+    def amounts(self) -> bool:
+        """Whether the decisions of both ways are amounts."""
+        return self.range is not None
 
     def _are_amounts(self) -> bool:
         """Whether the decisions of both ways are amounts, and not classes."""
@@ -222,9 +222,7 @@ class _Pair:
             happiness=people.happiness,
             sensitive_features=people.sensitive_features,
             loss=None if self.amounts and people.loss == "error" else people.loss,
-            classes=people.classes if people.policy is None else None,
-            amounts=True if self.amounts else None,
-            decisions=people.listed,
+            decisions=self.range or people.decided_among,
             baseline=people.baseline,
             weight_kind=people.weight_kind,
             missing_group=people.missing_group,

@@ -15,6 +15,7 @@ from felicific.cli.options import (
     Fitted,
     Group,
     HappinessText,
+    Key,
     PolicyKind,
     decides_amounts,
 )
@@ -33,6 +34,7 @@ class FitOptions(Fitted, Answer):
     """What ``felicific fit`` is told."""
 
     group: Group = None  # which a file of sums knows
+    key: Key = None
     happiness: HappinessText = None
     test: Annotated[
         str | None,
@@ -165,7 +167,8 @@ def _fitted_to_rows(
     shown = None if options.confidence is None else fair.certificate_
     verdict = None if options.confidence is None else fair.verdict_
     verdict = verdict if options.test is None else _verdict_on(options, fair)
-    return _Result(fair.policy_, fair.frontier_.baseline, shown, chosen, verdict)
+    policy = replace(fair.policy_, roles=people.roles)
+    return _Result(policy, fair.frontier_.baseline, shown, chosen, verdict)
 
 
 def _verdict_on(options: FitOptions, fair: FairClassifier) -> Verdict:
@@ -191,7 +194,7 @@ def sums(
     from felicific._program.sums import aggregate
 
     people.check_signal()
-    return aggregate(
+    summed = aggregate(
         people.source.relation,
         score=people.score,
         predicted=people.predicted,
@@ -210,6 +213,7 @@ def sums(
         missing_group=people.missing_group,
         missing_labels=people.missing_labels,
     )
+    return replace(summed, roles=people.roles)
 
 
 def _summary(result: _Result, out: Path) -> dict[str, Any]:

@@ -282,20 +282,40 @@ def _number(text: str, option: str) -> float:
 MOST_LEVELS = 10_000
 
 
-def read_decisions(text: str | None, classes: Sequence[Any] = ()) -> list[Any] | None:
-    """The decisions that are listed, from the worst to the best: classes, or numbers if all are; None if none is."""
+def read_decisions(
+    text: str | None, classes: Sequence[Any] = (), taken: Sequence[Any] = ()
+) -> list[Any] | None:
+    """The decisions that are listed, from the worst to the best, of the type of those that were taken; None if none is.
+
+    Else they are classes, or numbers if all are.
+    """
     if text is None:
         return None
-    known = {str(value): value for value in classes}
-    if {*known} >= {part.strip() for part in text.split(",")}:
-        return [known[part.strip()] for part in text.split(",")]
     parts = [part.strip() for part in text.split(",")]
+    known = {str(value): value for value in (*classes, *taken)}
+    known |= {str(one): one for one in (False, True) if any(isinstance(value, bool) for value in taken)}
+    known |= {part: part for part in parts if any(isinstance(value, str) for value in taken)}
+    if {*known} >= {*parts}:
+        return [known[part] for part in parts]
     if len(parts) == 1 and text.count(":") == 2:
         return _levels(text)
     for kind in (int, float):
         with suppress(ValueError):
             return [kind(part) for part in parts]
     return [*parts]
+
+
+def read_range(text: str | None) -> tuple[float, float] | None:
+    """Between which amounts lie, LOW:HIGH; None where nothing or a list says what may be decided."""
+    if text is None or "," in text or text.count(":") != 1:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(":"))
+    except ValueError:
+        raise DataError(
+            f"--decisions {text} is no range.", "Write LOW:HIGH, two numbers, as in 0:80."
+        ) from None
+    return low, high
 
 
 def _levels(text: str) -> list[Any]:

@@ -13,7 +13,6 @@ from felicific.cli.options import (
     OUTPUT,
     PEOPLE,
     Baseline,
-    Classes,
     Compared,
     Decision,
     GroupName,
@@ -55,7 +54,6 @@ class MonitorOptions(Compared, Scored, Limited):
         ),
     ] = None
     baseline: Baseline = None
-    classes: Classes = None
     group_name: GroupName = None
     confidence: Annotated[
         float,
@@ -171,9 +169,10 @@ def _settings(people: People, options: MonitorOptions, happiness: Any) -> dict[s
     return {
         "happiness": happiness,
         "gap": policy.basis.allowed if gap is None and policy is not None else gap,
-        "classes": people.classes if policy is None else policy.classes.tolist(),
         "groups": groups,
-        "decisions": people.listed,
+        "decisions": people.decided_among
+        if policy is None
+        else people.listed or policy.decisions_given or policy.classes.tolist(),
         "missing_group": people.missing_group,
         "confidence": options.confidence,
     }

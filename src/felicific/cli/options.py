@@ -113,8 +113,8 @@ Listed = Annotated[
         "--decisions",
         metavar="LIST",
         help="What may be decided, from the worst to the best for the person; by default the classes in order: "
-        "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. With --predicted also the bounds of "
-        "amounts, 0:80, or a number of levels, 65.",
+        "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. LOW:HIGH says amounts between these, as in "
+        "0:80; with --predicted also a number of levels, 65.",
         rich_help_panel=MEASURED,
     ),
 ]
@@ -190,15 +190,6 @@ Classes = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
-Amounts = Annotated[
-    bool,
-    typer.Option(
-        "--amounts",
-        help="The decisions are amounts (hours, limits, rates), not classes. Without it numbers are, unless --class "
-        "names them, if some are no whole numbers, there are more than 50, or distributional_parity is asked for.",
-        rich_help_panel=PEOPLE,
-    ),
-]
 GroupName = Annotated[
     list[str] | None,
     typer.Option(
@@ -228,6 +219,14 @@ Kind = Annotated[
         help="What the policy sees besides the group: score, individual, label or soft-label. auto: score for two "
         "classes and a group that is seen, else individual; label where there are no probabilities.",
         rich_help_panel=ASKED,
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that identifies a person: the same person always draws the same number.",
+        rich_help_panel=PEOPLE,
     ),
 ]
 Confidence = Annotated[
@@ -495,14 +494,7 @@ class Seen:
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that identifies a person: the same person always draws the same number.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    key: Key = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from felicific import Policy
-from felicific._people.columns import ordered_groups, stacked
+from felicific._people.columns import Columns, ordered_groups, stacked
+from felicific._policy.apply import with_remembered
 from felicific._policy.solve import check_inference
 from felicific._problem.missing_labels import MissingLabels
 from felicific._program.signal_names import choose_policy
@@ -112,12 +113,14 @@ class People:
         rule = None
         if roles.policy is not None:
             rule = read_policy(roles.policy, happiness=happiness or None, loss=cost)
+            roles = roles if roles.decision else remembered_roles(roles, rule)
         looked_at = needed_columns(happiness, cost, getattr(rule, "happiness", ()))
         source = _open(roles, rule, looked_at if as_written else None)
         original = source.columns
         source.check(**roles.columns())
         source, roles = join_groups(source, roles, every_group=rule is None and not a_part)
         known = list(classes) or _known_classes(roles, rule, source)
+        taken = source.distinct(roles.decision) if roles.decision and roles.decisions else ()
         believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
         source, score = read_proba(source, roles.score, known, of_values=rule is not None and rule.of_values)
         if looked_at is not None:
@@ -146,13 +149,27 @@ class People:
             happiness=happiness,
             loss=cost,
             policy=rule,
-            listed=read_decisions(roles.decisions, known),
+            listed=read_decisions(roles.decisions, known, taken),
         )
 
     @property
     def sensitive_features(self) -> str | list[str]:
         """The group as the library takes it."""
         return self.group[0] if len(self.group) == 1 else self.group
+
+    @property
+    def roles(self) -> Columns:
+        """The columns that the file itself has, for a policy to remember."""
+        score = {one: column for one, column in (self.score or {}).items() if column in self.original}
+        named = Columns(
+            self.sensitive_features, self.label, score or None, self.predicted, self.baseline, key=self.key
+        )
+        return replace(named, group_proba=self.group_proba).remembered(self.original)
+
+    @property
+    def decided_among(self) -> list[Any] | None:
+        """The decisions that are listed, or known before the rows are read; a policy knows its own."""
+        return self.listed or (self.classes if self.policy is None else None)
 
     def held_groups(self) -> list[Any]:
         """The groups that stand in the file."""
@@ -283,8 +300,10 @@ class People:
     def _by_policy(self) -> dict[str, Any]:
         """The policy whose decisions are audited, and what it decides by."""
         self.check_scores()
+        assert self.policy is not None, "its file was named"
+        roles = replace(self.policy.roles, group_proba=self.group_proba)
         scores = {"predicted": self.predicted} if self.reads_label else {"score": self.score}
-        return {"decided": self.policy, "group_proba": self.group_proba} | scores
+        return {"decided": replace(self.policy, roles=roles)} | scores
 
 
 def join_groups(source: Source, roles: Roles, *, every_group: bool) -> tuple[Source, Roles]:
@@ -300,6 +319,30 @@ def join_groups(source: Source, roles: Roles, *, every_group: bool) -> tuple[Sou
             )
         source, columns[columns.index(column)] = source.joined(column, names)
     return source, replace(roles, group=columns or None)
+
+
+def remembered_roles(roles: Roles, rule: Policy) -> Roles:
+    """With the columns that a policy decides by, and remembers, where no option names others."""
+    given = Columns(roles.group or None, None, roles.score or None, roles.predicted, key=roles.key)
+    named = with_remembered(rule, replace(given, group_proba=roles.group_proba or None))
+    score = [named.score] if isinstance(named.score, str) else named.score
+    if isinstance(score, list) and len(score) == len(rule.classes) and not roles.score:
+        score = dict(zip(rule.classes.tolist(), score, strict=True))
+    return replace(
+        roles,
+        group=named.group_names or None,
+        score=_as_typed(score),
+        predicted=named.predicted,
+        key=named.key,
+        group_proba=_as_typed(named.group_proba),
+    )
+
+
+def _as_typed(columns: Any) -> list[str] | None:
+    """Columns by class or group as options name them; others as they are."""
+    if isinstance(columns, dict):
+        return [f"{one}={column}" for one, column in columns.items()]
+    return None if columns is None else list(columns)
 
 
 def _named(roles: Roles) -> list[str]:

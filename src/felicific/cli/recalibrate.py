@@ -171,7 +171,7 @@ def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem
     """The sums of the people with labels: as a file holds them, or of their rows, by the cells of the policy."""
     from felicific.cli.documents import read_sums, what_is
     from felicific.cli.fit import sums
-    from felicific.cli.people import People
+    from felicific.cli.people import People, remembered_roles
     from felicific.exceptions import DataError
 
     file = str(options.labelled)
@@ -187,7 +187,8 @@ def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem
         name: getattr(options, name) for name in ("label", "missing_labels", "label_proba", "max_odds_ratio")
     }
     classes = [str(one) for one in policy.classes.tolist()]
-    people = People.find(replace(roles, file=file, policy=None, classes=classes, **told))
+    own = remembered_roles(roles, policy)
+    people = People.find(replace(own, file=file, policy=None, classes=classes, **told))
     signal: Any = policy.sight  # so that the same cells are filled
     kept = [one for one in problem.requirements if not one.is_plain_gap]
     return sums(people, signal, kept, groups=list(policy.groups)).completed()

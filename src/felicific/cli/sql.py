@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,16 +79,18 @@ def sql(options: SqlOptions) -> None:
 
 def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPolicy, dict[str, str]]:
     """The policy, and its expressions by the name of their columns."""
+    from felicific._people.columns import Columns
     from felicific.cli.amounts import amounts_of, refuse_classes
 
-    amounts = amounts_of(options.policy, options.predicted)
+    named = Columns(options.group or None, predicted=options.predicted, key=options.key)
+    amounts = amounts_of(options.policy, named)
     if amounts is not None:
         refuse_classes(options)
-        text = amounts.sql_of(dialect, options.predicted, options.group or None, options.key)
-        return amounts, {options.column: text}
+        gives, named = amounts
+        return gives, {options.column: gives.sql_of(dialect, named.predicted, named.group, named.key)}
     policy = _load(options.policy)
-    named = (_proba(options, policy), options.predicted, options.group or None, options.key)
-    return policy, policy.sql_columns(dialect, *named, column=options.column, with_proba=options.with_proba)
+    named = replace(named, score=_proba(options, policy))
+    return policy, policy.sql_columns(dialect, named, options.column, with_proba=options.with_proba)
 
 
 def _load(path: Path) -> Policy:

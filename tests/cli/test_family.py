@@ -153,7 +153,7 @@ def test_every_command_takes_people_without_a_group(table, capsys):
         ("--ratio 1 --confidence .9", "can never be shown"),
         ("--ratio .8 --between sex,sex", "Name each attribute once"),
         (
-            "--worse-off 0 --gap .1 --confidence .9",
+            "--worse-off 0 --gap .1 --confidence .9 --policy soft-label",
             "Allow a little with --confidence: 0.01 of the people to lose",
         ),
         ("--gap .1 --missing-group f", "--missing-group is 'f'"),

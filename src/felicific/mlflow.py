@@ -36,9 +36,9 @@ from felicific._audit.verdict import plain_text
 from felicific._documents import read_document, write_document
 from felicific._files import folder_whole
 from felicific._fit.certificate import Certificate, no_certificate
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._policy.amounts import AmountPolicy
-from felicific._policy.apply import Roles
+from felicific._policy.apply import SeenColumns
 from felicific._policy.policy import Policy, among_classes
 from felicific._typing import Array, ProbaColumns, Table
 from felicific.exceptions import DataError, GroupError, PolicyFileError
@@ -244,8 +244,8 @@ class _Columns:
         """Check what is said of them against what the model needs to see."""
         policy, classifier = kept.policy, kept.classifier
         if classifier is None:
-            named = Columns(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
-            roles = Roles.of(policy, named)
+            named = Roles(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
+            roles = SeenColumns.of(policy, named)
             if policy.is_randomized and roles.key is None:
                 raise DataError(
                     "The policy decides by lottery, and there is no key.",

@@ -26,7 +26,7 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._problem.amounts import PARITY
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import Happiness
@@ -245,7 +245,7 @@ class AmountAggregates:
             scale=Scale(low, high),
             squares=squares,
             rows=read_whole(rows.tolist(), "rows"),
-            roles=Columns.from_json(content["roles"]),
+            roles=Roles.from_json(content["roles"]),
             attributes=read_attributes(content["attributes"]),
             unknown=content["unknown"],
             **arrays,

@@ -16,7 +16,7 @@ from felicific._amounts.fit import FittedAmounts, fit_sums
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.tables import AmountColumns, sum_table
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
@@ -65,7 +65,7 @@ def aggregates_of_amounts(
     columns = AmountColumns(predicted, y, sensitive_features, sample_weight, None, missing_group)
     engine = find_engine(table)
     sums = sum_table(table, engine, columns, asked.allowed, groups)
-    roles = Columns(sensitive_features, y, predicted=predicted, key=key)
+    roles = Roles(sensitive_features, y, predicted=predicted, key=key)
     named = roles.remembered(column_names(table) if engine is None else engine.names)
     return AmountAggregates(replace(sums, roles=named), asked)
 

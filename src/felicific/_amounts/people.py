@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from felicific._people.checks import as_amounts, check_weights
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._people.worth import BATCH, Batch
 from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
@@ -43,7 +43,7 @@ class AmountPeople:
         What the groups are made of, and what those are called whose group is missing.
     group_proba : array of shape (n, groups), or None
         How likely everybody is of each group, where deciding may not look at it.
-    roles : Columns
+    roles : Roles
         The columns that are named, which a policy for these people remembers.
     """
 
@@ -58,7 +58,7 @@ class AmountPeople:
     attributes: tuple[Any, ...] = ()
     unknown: str | None = None
     group_proba: Floats | None = None
-    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
+    roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
 
     @classmethod
     def of(

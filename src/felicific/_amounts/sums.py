@@ -12,7 +12,7 @@ import numpy as np
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.scale import BINS, Scale
 from felicific._capacity import check_room
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._typing import Codes, Floats
 from felicific.exceptions import AggregatesError
 
@@ -63,7 +63,7 @@ class AmountSums:
     costs: Floats | None = None
     attributes: tuple[Any, ...] = ()
     unknown: str | None = None
-    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
+    roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
 
     @cached_property
     def people(self) -> Floats:

@@ -12,6 +12,7 @@ from felicific._audit.audit import Asked
 from felicific._audit.decided import checked_columns, has_policy, last_step
 from felicific._audit.monitored import Monitor
 from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._policy.policy import policy_of
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.problem import Problem
@@ -148,7 +149,7 @@ def _groups_decided(decisions: object) -> tuple[Any, ...]:
     return known
 
 
-def _remembered(columns: Columns, group: Any) -> Columns:
+def _remembered(columns: Columns, group: Any) -> Roles:
     """The columns that later people have too, a function of them for the groups among these."""
     group = columns.group if group is None else group
     named = replace(columns, group=group, key=None).remembered()

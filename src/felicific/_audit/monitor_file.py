@@ -28,7 +28,7 @@ from felicific._documents import (
     write_decisions,
     write_document,
 )
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._problem.happiness import (
     HappinessLike,
     function_from_json,
@@ -140,7 +140,7 @@ def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Monitor:
         problem,
         monitored,
         groups,
-        Columns.from_json(content["roles"]),
+        Roles.from_json(content["roles"]),
         attributes,
         unknown,
         _read_confidence(content["confidence"]),

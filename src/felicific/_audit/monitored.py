@@ -18,6 +18,7 @@ from felicific._audit.known_rows import counted_before, digest_of
 from felicific._audit.result import Interval, plain, plain_all
 from felicific._files import write_whole
 from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._people.weights import level_outside
 from felicific._policy.policy import policy_of
 from felicific._problem.happiness import Happiness, HappinessLike, Measure, function_to_json
@@ -105,7 +106,7 @@ class Monitor(Displayed):
     problem: Problem
     monitored: tuple[int, ...]
     groups: tuple[Any, ...]
-    columns: Columns
+    columns: Roles
     attributes: tuple[Any, ...]
     unknown: str | None
     confidence: float

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from felicific._documents import plain, refused
 from felicific._people.checks import check_weights
+from felicific._people.roles import Roles
 from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import as_classes
@@ -44,31 +44,16 @@ PURPOSES = {
     "label_proba": "label_proba",
 }
 
-#: Roles whose columns a policy, or a monitor, remembers: those that later people have too.
-REMEMBERED = ("score", "predicted", "y", "group", "baseline", "key", "group_proba")
-
 #: How the probabilities of groups are named.
 BY_GROUP = "Name one column for every group: group_proba={group: column}."
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Names of columns; of a table in memory also the values themselves.
+class Columns(Roles):
+    """Names of columns, or of a table in memory also the values themselves, with what is known of them.
 
     Attributes
     ----------
-    group : column name(s), callable or array
-        The groups.
-    y, weight, cluster : column name or array
-        Labels; weights; what several rows have in common that are not independent.
-    score : column name, {class: column}, list of columns, or array
-        The model's probabilities; with two classes the score of the second will do.
-    predicted, baseline : column name or array
-        The model's own label; the baseline, where that is not what the model predicts.
-    decided : column name or array
-        The decisions that are measured.
-    group_proba : {group: column}, or those columns in the order of the groups
-        How likely each person is of each group, for a policy that infers the group.
     columns_only : bool
         Whether a list of groups names columns, whatever its length.
     weight_kind : {"frequency", "sampling"}, or None
@@ -85,16 +70,6 @@ class Columns:
         Whether decisions are listed, so that the baseline says nothing of the classes.
     """
 
-    group: Any = None
-    y: Any = None
-    score: Any = None
-    predicted: Any = None
-    baseline: Any = None
-    decided: Any = None
-    weight: Any = None
-    cluster: Any = None
-    group_proba: Any = None
-    key: Any = None
     columns_only: bool = False
     weight_kind: WeightKind = None
     missing_group: str | None = None
@@ -110,13 +85,6 @@ class Columns:
 
     # -----------------------------------------------------------------------------------------------------
     # Names
-
-    @property
-    def group_names(self) -> list[str]:
-        """Columns that the groups are made of; none when a function makes them."""
-        if self.group is None or callable(self.group):
-            return []
-        return list(self.group) if isinstance(self.group, list | tuple) else [self.group]
 
     @property
     def attributes(self) -> tuple[Any, ...]:
@@ -144,43 +112,6 @@ class Columns:
         """Columns of a table in memory that are named, and what for."""
         known = [] if table is None else column_names(table)
         return {name: purpose for name, purpose in self.named.items() if name in known}
-
-    def remembered(self, columns: Iterable[str] | None = None) -> Columns:
-        """The columns that are named, all of which there are among ``columns``; values and functions are left out."""
-        there = None if columns is None else set(columns)
-        roles: dict[str, Any] = {role: _as_names(role, getattr(self, role)) for role in REMEMBERED}
-        for role, named in roles.items():
-            if there is not None and not there.issuperset(_names_in(named)):
-                roles[role] = None
-        return Columns(**roles)
-
-    def shared(self, other: Columns) -> Columns:
-        """Those that are remembered of both alike."""
-        roles = [role for role in REMEMBERED if getattr(self, role) == getattr(other, role)]
-        return Columns(**{role: getattr(self, role) for role in roles})
-
-    def to_json(self) -> dict[str, Any]:
-        """What is remembered, as data; {class: column} as pairs."""
-        roles = {role: getattr(self, role) for role in REMEMBERED}
-        return {
-            role: [[*plain([one], "class"), column] for one, column in named.items()]
-            if isinstance(named, Mapping)
-            else named
-            for role, named in roles.items()
-        }
-
-    @classmethod
-    def from_json(cls, content: Any) -> Columns:
-        """Read it, refusing what names no columns."""
-        if not isinstance(content, dict) or set(content) != {*REMEMBERED}:
-            raise refused("the roles of its columns are others")
-        roles: dict[str, Any] = {}
-        for role, named in content.items():
-            pairs = isinstance(named, list) and any(isinstance(one, list) for one in named)
-            roles[role] = dict(named) if pairs else named
-            if named is not None and _as_names(role, roles[role]) is None:
-                raise refused(f"the name of a column is {named!r}")
-        return cls(**roles)
 
     def complete(self, names: Iterable[str], *, labels: bool = False) -> list[str]:
         """Those of some columns in which no value may be missing; ``labels`` says whether something looks at them."""
@@ -352,28 +283,6 @@ class Columns:
     def for_classes(self, classes: list[Any]) -> Columns:
         """With the columns of probabilities in the order of the classes."""
         return self if self.score is None else replace(self, score=ordered_names(self.score, classes))
-
-
-def _names_in(named: Any) -> list[Any]:
-    """The columns that stand in a role, if columns do."""
-    if isinstance(named, Mapping):
-        return list(named.values())
-    return list(named) if isinstance(named, list | tuple) else [named] * (named is not None)
-
-
-def _as_names(role: str, named: Any) -> str | list[str] | dict[Any, str] | None:
-    """A column, several, or one for each class or group; None where something else stands in a role."""
-    names = _names_in(named)
-    several = role in ("score", "group", "group_proba")
-    if (
-        not names
-        or not all(isinstance(name, str) for name in names)
-        or not (isinstance(named, str) or several)
-    ):
-        return None
-    if isinstance(named, Mapping):
-        return {one.item() if isinstance(one, np.generic) else one: column for one, column in named.items()}
-    return str(named) if isinstance(named, str) else names
 
 
 def without_missing(labels: Entries | None, weight: Floats | None) -> Entries | None:

@@ -19,7 +19,8 @@ from felicific._people.checks import (
     encode_labels,
     refuse_missing_labels,
 )
-from felicific._people.columns import Columns, ordered_groups
+from felicific._people.columns import ordered_groups
+from felicific._people.roles import Roles
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
 from felicific._people.worth import BATCH, Batch, differs, idle, no_baseline, worth_of
 from felicific._problem.missing_labels import MissingLabels
@@ -83,7 +84,7 @@ class People:
         What the groups are made of.
     unknown : str, or None
         What those are called whose group is missing.
-    roles : Columns
+    roles : Roles
         The columns that are named, which a policy for these people remembers.
     missing : MissingLabels, or None
         What is known of missing labels; None where none may be missing.
@@ -123,7 +124,7 @@ class People:
     unknown: str | None = None
     missing: MissingLabels | None = None
     label_proba: Floats | None = None
-    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
+    roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
     by_score: bool = False
     chances: Floats | None = None
     supposed: frozenset[str] = frozenset()
@@ -151,7 +152,7 @@ class People:
         unknown: str | None = None,
         missing: MissingLabels | None = None,
         label_proba: Any = None,
-        roles: Columns | None = None,
+        roles: Roles | None = None,
     ) -> People:
         """Check everything that is said about some rows.
 
@@ -248,7 +249,7 @@ class People:
             unknown=unknown,
             missing=missing,
             label_proba=known_labels.probabilities,
-            roles=roles or Columns(),
+            roles=roles or Roles(),
         )
         if missing is not None and problem.listed and not people.knows_baseline:
             raise DataError(

@@ -25,7 +25,7 @@ from felicific._documents import (
 )
 from felicific._files import write_whole
 from felicific._people.checks import as_amounts
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amount_words import achieved, headline, impact, rules
 from felicific._policy.apply_amounts import AmountRoles, give_table
@@ -92,7 +92,7 @@ class AmountPolicy(Displayed):
         Whether predictions came from models that were not fitted on these people.
     notes : tuple of str
         What whoever fitted it should know, the worst first.
-    roles : Columns
+    roles : Roles
         The names of its columns, as far as columns were named: where a table has them, nobody has to name them again.
     """
 
@@ -117,7 +117,7 @@ class AmountPolicy(Displayed):
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
     notes: tuple[str, ...] = ()
-    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
+    roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
 
     kind: ClassVar[str] = "amounts"
     sees_x: ClassVar[bool] = False
@@ -219,7 +219,7 @@ class AmountPolicy(Displayed):
         column : str
             How the column of amounts is called.
 
-        Columns that are not named are those that were named when the policy was fitted.
+        Roles that are not named are those that were named when the policy was fitted.
         """
         roles = AmountRoles.of(self, predicted, sensitive_features, key)
         return give_table(table, self, roles, column)
@@ -453,7 +453,7 @@ class AmountPolicy(Displayed):
             "expected": content["expected"],
             "share_randomized": read_number(content["share_randomized"], "share_randomized"),
             "out_of_fold": content["out_of_fold"],
-            "roles": Columns.from_json(content["roles"]),
+            "roles": Roles.from_json(content["roles"]),
             "attributes": read_attributes(content["attributes"]),
             "unknown": content["unknown"],
             "notes": tuple(content["notes"]),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._people.columns import Columns, ordered_columns, ordered_groups, stacked
+from felicific._people.columns import ordered_columns, ordered_groups, stacked
+from felicific._people.roles import Named, Roles
 from felicific._policy.expression import SEVERAL
 from felicific._policy.lookup import LEAST, Lookup
 from felicific._policy.lottery import checked_keys, draw, uniforms
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Roles:
+class SeenColumns:
     """What the columns of a table are to a policy."""
 
     score: tuple[str, ...] | None
@@ -43,7 +44,7 @@ class Roles:
     group_proba: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, policy: Policy, named: Columns) -> Roles:
+    def of(cls, policy: Policy, named: Roles) -> SeenColumns:
         """Check the names, with those that the policy remembers, against what it sees."""
         named = with_remembered(policy, named)
         group = tuple(named.group_names)
@@ -106,7 +107,7 @@ class Roles:
         )
 
 
-def with_remembered(policy: Policy, named: Columns) -> Columns:
+def with_remembered(policy: Policy, named: Named) -> Named:
     """With the columns that the policy remembers, of what it needs to decide and nobody names now."""
     own, roles = policy.roles, {}
     if named.score is None and (policy.needs_proba or named.predicted is None):
@@ -154,7 +155,7 @@ class _PolicyDecisions(Decisions):
     """The decisions of a policy about a table whose columns have these roles."""
 
     policy: Policy
-    roles: Roles
+    roles: SeenColumns
 
     @property
     def classes(self) -> Array:
@@ -294,7 +295,7 @@ def refuse_taken(names: Sequence[Any], column: str, remedy: str, *, ignores_case
 
 
 def decide_table(
-    table: Table, policy: Policy, roles: Roles, column: str, *, with_proba: bool = False
+    table: Table, policy: Policy, roles: SeenColumns, column: str, *, with_proba: bool = False
 ) -> Table:
     """The table with the decisions as one more column, and their probabilities as others; a lazy table stays lazy."""
     engine = find_engine(table)
@@ -331,7 +332,7 @@ def decide_table(
     return table
 
 
-def _check_kinds(engine: Engine, roles: Roles) -> None:
+def _check_kinds(engine: Engine, roles: SeenColumns) -> None:
     for what, names in (("score", roles.score), ("group_proba", roles.group_proba)):
         for name in names or ():
             if engine.kind(name, what) not in ("bool", "whole", "real"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._people.checks import as_amounts
-from felicific._people.columns import Columns
+from felicific._people.roles import Named, Roles
 from felicific._policy.apply import check_keys_on, refuse_taken
 from felicific._policy.expression import SEVERAL
 from felicific._policy.lottery import checked_keys
@@ -42,7 +42,7 @@ class AmountRoles:
     @classmethod
     def of(cls, policy: AmountPolicy, prediction: Any, sensitive_features: Any, key: Any) -> AmountRoles:
         """Check the names, with those that the policy remembers, against what it sees."""
-        given = Columns(sensitive_features, predicted=prediction, key=key)
+        given = Roles(sensitive_features, predicted=prediction, key=key)
         named = with_remembered_amounts(policy, given)
         prediction, key, group = named.predicted, named.key, tuple(named.group_names)
         if prediction is None:
@@ -86,7 +86,7 @@ class AmountRoles:
         )
 
 
-def with_remembered_amounts(policy: AmountPolicy, named: Columns) -> Columns:
+def with_remembered_amounts(policy: AmountPolicy, named: Named) -> Named:
     """With the columns that the policy remembers, of what it needs and nobody names now."""
     needed = {"predicted": True, "group": policy.sees_group, "key": policy.is_randomized}
     roles = [role for role, one in needed.items() if one and getattr(named, role) is None]

@@ -33,10 +33,11 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
-from felicific._people.columns import Columns, ordered_groups
+from felicific._people.columns import ordered_groups
 from felicific._people.people import People
+from felicific._people.roles import Roles
 from felicific._policy.amounts import AmountPolicy, not_among_classes
-from felicific._policy.apply import Roles, decide_table, proba_columns, refuse_taken
+from felicific._policy.apply import SeenColumns, decide_table, proba_columns, refuse_taken
 from felicific._policy.basis import (
     OUT_OF_FOLD,
     SHARES,
@@ -187,7 +188,7 @@ class Policy(Displayed, ABC):
         Where decisions are others than the classes: whether better ones go with higher scores of the last class.
     explore : tuple of Explored
         Chances that people keep, see :class:`felicific.Exploration`.
-    roles : Columns
+    roles : Roles
         The names of its columns, as far as columns were named: where a table has them, nobody has to name them again.
 
     Examples
@@ -226,7 +227,7 @@ class Policy(Displayed, ABC):
     rising: bool | None = None
     explore: tuple[Explored, ...] = ()
     decisions: Array = field(default_factory=_no_decisions)
-    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
+    roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
 
     _whole: ClassVar[str] = "sentences() says all of it."
 
@@ -344,7 +345,7 @@ class Policy(Displayed, ABC):
         return None
 
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
-        """Columns of x that it looks at; None when it must see the library's own rows."""
+        """Roles of x that it looks at; None when it must see the library's own rows."""
         return ()
 
     @abstractmethod
@@ -631,7 +632,7 @@ class Policy(Displayed, ABC):
             A lazy table draws the same draws as Python, whatever its engine.
         score, predicted : column, {class: column} or list of columns; column
             Where the model's probabilities, or its own labels, are; with two classes the score of the second will do.
-            For a policy of a model without probabilities, ``score`` is the column of its decision function. Columns
+            For a policy of a model without probabilities, ``score`` is the column of its decision function. Roles
             that are not named are those that were named when it was fitted.
         sensitive_features, key : column(s), column
             Where the groups are, and what identifies a person (strings or integers).
@@ -643,8 +644,8 @@ class Policy(Displayed, ABC):
             Whether to add the chance that everybody had: of two classes a column ``probabilities``, of the best
             decision; of more, a column ``proba_<class>`` of each.
         """
-        named = Columns(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
-        return decide_table(table, self, Roles.of(self, named), column, with_proba=with_proba)
+        named = Roles(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
+        return decide_table(table, self, SeenColumns.of(self, named), column, with_proba=with_proba)
 
     def rounded(self, decisions: Floats) -> Floats:
         """Decision probabilities as they are, or the most probable decision when the policy does not randomize.
@@ -841,20 +842,20 @@ class Policy(Displayed, ABC):
         >>> text.splitlines()[0], text.splitlines()[-1], '"sex" COLLATE "C" = ' in text
         ('CASE', 'END', True)
         """
-        spoken, named = dialect_of(dialect), Columns(sensitive_features, None, score, predicted, key=key)
+        spoken, named = dialect_of(dialect), Roles(sensitive_features, None, score, predicted, key=key)
         columns = self.sql_columns(spoken, named, with_proba=with_proba)
         if not with_proba:
             return columns["decision"]
         return ", ".join(f"{text} AS {spoken.quote_name(name)}" for name, text in columns.items())
 
     def sql_columns(
-        self, dialect: Dialect, named: Columns, column: str = "decision", *, with_proba: bool = False
+        self, dialect: Dialect, named: Roles, column: str = "decision", *, with_proba: bool = False
     ) -> dict[str, str]:
         """The decision as an expression, and with it the probabilities, by the name of its column."""
         write = self.sql_writer()
         if write is None:
             raise no_sql()
-        names = Roles.of(self, named).placed(dialect.quote_name)
+        names = SeenColumns.of(self, named).placed(dialect.quote_name)
         chances = proba_columns(self) if with_proba else {}
         for name in chances:
             refuse_taken([column], name, "Choose another name in column=, or leave with_proba= out.")
@@ -1144,7 +1145,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "attributes": read_attributes(content.get("attributes", [])),
         "unknown": content.get("unknown"),
         "labels": KnownLabels.from_json(content.get("labels"), groups),
-        "roles": Columns.from_json(content["roles"]),
+        "roles": Roles.from_json(content["roles"]),
         "explore": tuple(
             Explored.from_json(one, len(decided.get("decisions", classes)), len(groups)) for one in explore
         ),

@@ -21,7 +21,7 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.change import out_of_order
 from felicific._problem.criteria import Choices
@@ -230,7 +230,7 @@ class Aggregates(Displayed):
     rising: bool | None = None
     order: tuple[Any, ...] = ()
     baseline_given: bool = False
-    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
+    roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
 
     _whole: ClassVar[str] = "save(path) writes all of them."
 

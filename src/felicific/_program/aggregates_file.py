@@ -18,7 +18,7 @@ from felicific._documents import (
     read_whole,
     refused,
 )
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._problem.happiness import Measure, read_measure
 from felicific._problem.loss import loss_bounds
 from felicific._problem.unions import read_attributes
@@ -117,7 +117,7 @@ def _read_rest(content: dict[str, Any], n_measures: int) -> dict[str, Any]:
         "attributes": read_attributes(content["attributes"]),
         "unknown": unknown,
         "baseline_given": given,
-        "roles": Columns.from_json(content["roles"]),
+        "roles": Roles.from_json(content["roles"]),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from felicific._people.columns import Columns
+from felicific._people.roles import Roles
 from felicific._problem.exploration import floors_of, keeps
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import Chance
@@ -61,7 +61,7 @@ class Crowd:
     own: Codes
     sees_group: bool
     likely: Codes | None = None
-    roles: Columns = Columns()  # noqa: RUF009  # nobody changes it
+    roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
     change_cost: float = 0.0

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from felicific._people.columns import Columns, ordered_groups, stacked
+from felicific._people.columns import ordered_groups, stacked
+from felicific._people.roles import Roles
 from felicific._people.sketch import RowSketch
 from felicific._shown.parts import Lines, Part, as_text
 from felicific._sklearn.beliefs import believed_by, fit_group_model
@@ -73,11 +74,11 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
         """Columns of the fit, where they had names."""
         return getattr(self, "feature_names_in_", None)
 
-    def _roles(self, **signal: Any) -> Columns:
+    def _roles(self, **signal: Any) -> Roles:
         """The columns that the settings name, and those of what the model says: the policy remembers them."""
         named, now = self._intake.named, self._named_baseline
         roles = {"baseline": now, "key": self.key, "group_proba": self._group_proba, **signal}
-        return Columns(named, **roles).remembered()
+        return Roles(named, **roles).remembered()
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         """Parameters for the estimator's own fit."""

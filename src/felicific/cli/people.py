@@ -10,6 +10,7 @@ import numpy as np
 
 from felicific import Policy
 from felicific._people.columns import Columns, ordered_groups, stacked
+from felicific._people.roles import Roles as ColumnRoles
 from felicific._policy.apply import with_remembered
 from felicific._policy.solve import check_inference
 from felicific._problem.missing_labels import MissingLabels
@@ -158,7 +159,7 @@ class People:
         return self.group[0] if len(self.group) == 1 else self.group
 
     @property
-    def roles(self) -> Columns:
+    def roles(self) -> ColumnRoles:
         """The columns that the file itself has, for a policy to remember."""
         score = {one: column for one, column in (self.score or {}).items() if column in self.original}
         named = Columns(

@@ -215,7 +215,6 @@ class AmountAggregates:
             "rows": sums.rows.tolist(),
             "squares": sums.squares.tolist(),
             "attributes": list(sums.attributes),
-            "unknown": sums.unknown,
             "cells": cells.tolist(),
             **{name: None if array is None else array[index].tolist() for name, array in arrays.items()},
         }
@@ -233,8 +232,6 @@ class AmountAggregates:
         low, high = (read_number(end, "scale") for end in content["scale"])
         rows = check_shape("rows", read_numbers(content["rows"], "rows"), (len(groups),))
         squares = check_shape("squares", read_numbers(content["squares"], "squares"), (len(groups), 3))
-        if content["unknown"] is not None and type(content["unknown"]) is not str:
-            raise refused(f"those whose group is missing are called {content['unknown']!r}")
         arrays = _read_bins(content, len(groups))
         if ((arrays["mass"] > 0).any(axis=1) != (rows > 0)).any():
             raise refused("some group has people but no rows, or rows but no people")
@@ -244,7 +241,6 @@ class AmountAggregates:
             squares=squares,
             rows=read_whole(rows.tolist(), "rows"),
             attributes=read_attributes(content["attributes"]),
-            unknown=content["unknown"],
             **arrays,
         )
         aggregates = cls(sums, asked)

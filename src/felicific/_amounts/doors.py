@@ -41,7 +41,6 @@ def aggregates_of_amounts(
     policy: Any = None,
     baseline: Any = None,
     sample_weight: Any = None,
-    missing_group: str | None = None,
     **of_classes: Any,
 ) -> AmountAggregates:
     """Sum up people about whom an amount is predicted; see :func:`felicific.aggregate`."""
@@ -57,7 +56,7 @@ def aggregates_of_amounts(
     asked = AskedOfAmounts.of(
         LinesProblem.of_lines(happiness, loss=loss, decisions=decisions), loss, _calibration(policy)
     )
-    columns = AmountColumns(predicted, y, sensitive_features, sample_weight, None, missing_group)
+    columns = AmountColumns(predicted, y, sensitive_features, sample_weight)
     return AmountAggregates(sum_table(table, find_engine(table), columns, asked.allowed, groups), asked)
 
 

@@ -15,7 +15,14 @@ from felicific._amounts.calibration import Method, calibrate
 from felicific._amounts.cells import Cells, cell_ground, check_cells, solve_cells
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.levels import level_aggregates, shared_grid, solve_levels
-from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_lines, people_of_bins
+from felicific._amounts.outcome import (
+    held_people,
+    losses,
+    numbers_of,
+    outcome_of_amounts,
+    outcome_of_lines,
+    people_of_bins,
+)
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import FINE, Scale
@@ -29,7 +36,9 @@ from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
 from felicific._problem.happiness import written
+from felicific._problem.requirements import left_out_by
 from felicific._problem.rows import goals_of, rows_of
+from felicific._problem.unions import compared
 from felicific._typing import Floats, GapLike
 from felicific.exceptions import DataError, HappinessError
 
@@ -90,7 +99,9 @@ class FittedAmounts:
     def stated(self) -> Stated:
         """What was asked of the policy besides gaps of all groups, which other people are held against."""
         policy = self.policy
-        means = means_of_amounts(self.problem, self.sums, self.allowed, policy.baseline.means)
+        people, _ = _measured_on(self.people, self.sums)
+        _, sums = comparing(self.problem, people, self.sums)
+        means = means_of_amounts(self.problem, sums, self.allowed, policy.baseline.means)
         asked = goals_of(rows_of(self.problem.requirements, means))
         return Stated(policy.groups, policy.measures, {}, asked)
 
@@ -235,6 +246,19 @@ def _measured_on(people: AmountPeople | None, sums: AmountSums) -> tuple[AmountP
     return (people, 0.0) if people is not None else people_of_bins(sums)
 
 
+def comparing(
+    problem: LinesProblem, people: AmountPeople, sums: AmountSums
+) -> tuple[AmountPeople, AmountSums]:
+    """People and their sums, with whom the gaps of a problem do not compare."""
+    numbers = numbers_of(problem, people)
+    left_out = left_out_by(problem.requirements, problem.measures, people.groups, numbers)
+    if problem.parity and problem.distance is not None:
+        every = held_people(people)
+        _, few = compared(people.groups, (), every, problem.parity_whom, problem.parity)
+        left_out |= {problem.parity: few} if few.people else {}
+    return replace(people, left_out=left_out), replace(sums, left_out=left_out, counted=numbers)
+
+
 def _policy(
     problem: LinesProblem,
     sums: AmountSums,
@@ -252,6 +276,7 @@ def _policy(
     """Solve, and measure on people."""
     if problem.of_people or not problem.sees_group:
         check_cells(problem, rows=rows)
+    people, sums = comparing(problem, people, sums)
 
     def stated(lines: Sequence[Line]) -> AmountOutcome:
         outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
@@ -292,7 +317,7 @@ def _policy(
         share_randomized=lucky / float(people.weights.sum()) if randomize else 0.0,
         out_of_fold=out_of_fold,
         attributes=sums.attributes,
-        unknown=sums.unknown,
+        left_out=sums.left_out,
     )
     return replace(policy, notes=tuple(notes_of(problem, policy, sums, calibration)))
 
@@ -411,10 +436,7 @@ def notes_of(
             "mostly costs less.",
         )
     less, more = policy.outcome.less, policy.outcome.more
-    known = policy.known
-    fell = policy.outcome.amounts[known] < policy.baseline.amounts[known] - 1e-9 * (
-        policy.bounds[1] - policy.bounds[0]
-    )
-    if less is not None and more is not None and len(known) > 1 and fell.all():
+    fell = policy.outcome.amounts < policy.baseline.amounts - 1e-9 * (policy.bounds[1] - policy.bounds[0])
+    if less is not None and more is not None and fell.all():
         notes.insert(0, "Every group gets less on average than from the baseline.")
     return notes

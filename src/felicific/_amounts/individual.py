@@ -9,7 +9,7 @@ import numpy as np
 
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.calibration import Method, calibrate
-from felicific._amounts.fit import FittedAmounts, check_new_people, meets, notes_of, range_of
+from felicific._amounts.fit import FittedAmounts, check_new_people, comparing, meets, notes_of, range_of
 from felicific._amounts.ground import AmountGround
 from felicific._amounts.outcome import outcome_of_amounts
 from felicific._amounts.people import AmountPeople
@@ -118,6 +118,7 @@ def _policy(
     residual: float | None,
 ) -> IndividualAmountPolicy:
     """Solve, and measure on people; of people without labels, ``residual`` is what these vary."""
+    people, sums = comparing(problem, people, sums)
 
     def stated(amounts: Floats) -> AmountOutcome:
         outcome = outcome_of_amounts(problem, people, amounts)
@@ -151,7 +152,7 @@ def _policy(
         expected=residual is not None,
         out_of_fold=out_of_fold,
         attributes=sums.attributes,
-        unknown=sums.unknown,
+        left_out=sums.left_out,
         weights=solved.weights,
         shares=solved.shares,
         calibration=calibration,

@@ -24,6 +24,7 @@ from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness, Measure
 from felicific._problem.requirements import Gap, check_width, constraint_name
 from felicific._problem.rows import Requirement
+from felicific._problem.unions import Whom
 from felicific._problem.worse_off import WorseOff
 from felicific._tables.memory import as_objects
 from felicific._typing import Floats
@@ -43,10 +44,13 @@ class LinesProblem(AmountsProblem):
         What amounts there may be.
     monotone : bool
         Whether amounts by cells of the prediction may not fall as it rises.
+    parity_whom : Whom
+        Whose distributions are compared, where a gap of them was asked for.
     """
 
     allowed: Allowed = field(default_factory=Allowed)
     monotone: bool = True
+    parity_whom: Whom = Whom()
 
     @classmethod
     def of_lines(
@@ -66,6 +70,7 @@ class LinesProblem(AmountsProblem):
         gap = default_gap(gap, listed)
         others = [_checked(one) for one in listed if one.happiness != PARITY]
         widths = [_parity_of(one) for one in listed if one.happiness == PARITY]
+        whom = next((one.whom for one in listed if isinstance(one, Gap) and one.happiness == PARITY), None)
         asked = gap
         if not isinstance(gap, Mapping):
             asked = {
@@ -86,6 +91,7 @@ class LinesProblem(AmountsProblem):
             closed=names,
             parity=parity,
             parity_gap=min(widths, default=math.inf),
+            parity_whom=whom or Gap(PARITY, 0.0).whom,
             allowed=allowed,
         )
         if made.loss.name == "changes":
@@ -138,8 +144,7 @@ class LinesProblem(AmountsProblem):
         width = asked.pop(self.parity, math.inf) if self.parity else math.inf
         check_gaps(asked, (), self.measures)
         check_gaps({self.parity: width}, (), (parity_measure(self.parity),)) if self.parity else None
-        needs = requirements_of(asked, self.kept, self.measures)
-        return replace(self, requirements=needs, parity_gap=float(width))
+        return replace(self.with_gaps(asked), parity_gap=float(width))
 
     def values(self, amounts: Floats, groups: tuple[Any, ...]) -> Floats:
         """Happiness of every amount in every group, where only these matter: (groups, measures, amounts)."""

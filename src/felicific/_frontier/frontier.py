@@ -438,19 +438,20 @@ class Frontier:
                 "Pass aggregate(table, policy=frontier.policies[0].signal, ...), or use fair.frontier_on(X, y).",
             )
         if isinstance(others, Aggregates):
-            theirs = _matching(self, others)
+            theirs = replace(_matching(self, others), left_out=self._line.sums.left_out)
             outcomes = [theirs.evaluate(point.q) for point in self.points]
             return curve(
                 self.measures,
                 self.groups,
                 self.tau,
                 outcomes,
-                others.baseline_or_none,
-                others.named_groups,
+                theirs.baseline_or_none,
+                theirs.compared,
                 mixes=self.mixes,
             )
         outcomes = [others(policy) for policy in self.policies]
-        return curve(self.measures, self.groups, self.tau, outcomes, mixes=self.mixes)
+        compared = self._line.sums.compared
+        return curve(self.measures, self.groups, self.tau, outcomes, None, compared, mixes=self.mixes)
 
     def band(
         self,
@@ -569,7 +570,7 @@ def cell_frontier(
     change_cost: ChangeCost = 0.0,
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
-    joined.check_complete()
+    joined = joined.comparing(closing.requirements)
     sight: dict[str, Any] = {"sees_group": sees_group, "change_cost": change_cost}
     if change_cost:
         changed_by(joined)  # is known, or that is said now
@@ -591,7 +592,7 @@ def cell_frontier(
             mass=joined.mass,
             unconstrained=Lazy(lambda: free.value.q),
             attributes=joined.attributes,
-            unknown=joined.unknown,
+            left_out=joined.left_out,
             order=joined.order,
             rising=joined.rising,
             labels=joined.labels,

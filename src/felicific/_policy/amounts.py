@@ -28,6 +28,7 @@ from felicific._people.checks import as_amounts
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amount_words import achieved, headline, impact, rules
 from felicific._policy.apply_amounts import AmountRoles, give_table
+from felicific._policy.basis import read_left_out, write_left_out
 from felicific._policy.lines import Line
 from felicific._policy.lottery import (
     RESALT,
@@ -41,7 +42,7 @@ from felicific._policy.lottery import (
 from felicific._policy.picture import LANES, LETTERS
 from felicific._policy.sql_amounts import amount_expression
 from felicific._problem.happiness import Measure, read_measure, written
-from felicific._problem.unions import Attribute, named_groups, read_attributes
+from felicific._problem.unions import Attribute, LeftOutBy, read_attributes
 from felicific._shown.drawing import curves
 from felicific._shown.parts import Displayed, Lines, Part, Picture, extremes, short
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
@@ -112,7 +113,7 @@ class AmountPolicy(Displayed):
     share_randomized: float = 0.0
     out_of_fold: bool = False
     attributes: tuple[Attribute, ...] = ()
-    unknown: str | None = None
+    left_out: LeftOutBy = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "amounts"
@@ -159,11 +160,6 @@ class AmountPolicy(Displayed):
     def outcomes(self) -> dict[str, AmountOutcome]:
         """What is done to the fitted people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"``."""
         return {"baseline": self.baseline, "unconstrained": self.unconstrained, "proposed": self.outcome}
-
-    @property
-    def known(self) -> list[int]:
-        """Positions of the groups that are compared."""
-        return named_groups(self.groups, self.attributes, self.unknown)
 
     @property
     def infers_group(self) -> bool:
@@ -272,7 +268,7 @@ class AmountPolicy(Displayed):
             raise DataError(
                 f"There are {len(entries)} groups for {n} predictions.", "Pass one for every row."
             )
-        return encode_groups(without_null(entries, self.unknown, UNDECIDED), self.groups)
+        return encode_groups(without_null(entries, UNDECIDED), self.groups)
 
     def given(self, prediction: Floats, codes: Codes, keys: Any = None) -> Floats:
         """Amounts of people who were checked; ``keys`` say whose draw is whose."""
@@ -375,7 +371,7 @@ class AmountPolicy(Displayed):
             "share_randomized": self.share_randomized,
             "out_of_fold": self.out_of_fold,
             "attributes": list(self.attributes),
-            "unknown": self.unknown,
+            "left_out": write_left_out(self.left_out),
             "notes": list(self.notes),
         }
 
@@ -447,7 +443,9 @@ class AmountPolicy(Displayed):
             "share_randomized": read_number(content["share_randomized"], "share_randomized"),
             "out_of_fold": content["out_of_fold"],
             "attributes": read_attributes(content["attributes"]),
-            "unknown": content["unknown"],
+            "left_out": read_left_out(
+                content["left_out"], groups, [content["parity"], *(one.name for one in measures)]
+            ),
             "notes": tuple(content["notes"]),
         }
 
@@ -469,7 +467,6 @@ class AmountPolicy(Displayed):
             self.loss_name,
             self.parity,
             *self.notes,
-            *([] if self.unknown is None else [self.unknown]),
         )
         if not all(isinstance(text, str) for text in texts) or math.isnan(self.share_randomized):
             raise refused("a part is of another type")

@@ -31,6 +31,7 @@ from felicific._problem.change import (
 )
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import STATISTICS, Goal
+from felicific._problem.unions import LeftOut, LeftOutBy
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
@@ -107,7 +108,7 @@ class Basis:
             found.append(f"Asked for: {asked.words}. It is {text} ({whose}).")
             if asked.left_out:
                 who = ", ".join(f"{name!r} ({people:,.6g} people)" for name, people in asked.left_out.items())
-                found.append(f"Not compared there, being too few or of no known group: {who}.")
+                found.append(f"Not compared there: {who}.")
         return found
 
     def remarks(
@@ -239,6 +240,25 @@ def _asked(content: Any, shape: tuple[int, ...]) -> Goal:
 
 #: Shares of an outcome that may not be known.
 SHARES = ("changed", "gains", "loses")
+
+
+def write_left_out(left_out: LeftOutBy) -> list[Any]:
+    """Whom gaps do not compare, as data."""
+    return [
+        [name, part.least, [[*plain([group], "group"), people] for group, people in part.people.items()]]
+        for name, part in left_out.items()
+    ]
+
+
+def read_left_out(content: Any, groups: Sequence[Any], measures: Sequence[str]) -> dict[str, LeftOut]:
+    """Read what :func:`write_left_out` wrote, of these groups and measures."""
+    found = {}
+    for name, least, parts in content:
+        people = {read_values([one], "group")[0]: read_number(number, "people") for one, number in parts}
+        if name not in measures or not set(people) < set(groups) or min(people.values(), default=0.0) < 0:
+            raise refused("a group that is not compared is none of its groups")
+        found[name] = LeftOut(people, read_number(least, "people"))
+    return found
 
 
 def write_outcome(outcome: Outcome) -> dict[str, Any]:

@@ -442,7 +442,7 @@ def solve_cells(
     change_cost: ChangeCost = 0.0,
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some aggregates."""
-    cost = resolved(joined, change_cost)
+    joined, cost = joined.comparing(requirements), resolved(joined, change_cost)
     solution, free = solve_beside_free(joined, requirements, sees_group=sees_group, change_cost=cost)
     decisions, chances = (
         joined.decisions.tolist(),
@@ -467,7 +467,7 @@ def solve_cells(
         salt=salt,
         sees_group=sees_group,
         attributes=joined.attributes,
-        unknown=joined.unknown,
+        left_out=joined.left_out,
         order=joined.order,
         rising=joined.rising,
         explore=explored_in(chances, losses),

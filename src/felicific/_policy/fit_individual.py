@@ -179,7 +179,8 @@ def ground_of(
         likely=likely,
         sees_group=problem.sees_group,
         attributes=people.attributes,
-        unknown=people.unknown,
+        weight_kind=people.weight_kind,
+        whole=bool((people.weights % 1 == 0).all()),
         change_cost=change_cost,
         score=scores[:, 1] if scores.shape[1] == 2 else None,
     )
@@ -251,7 +252,7 @@ def make_policy(
         origin=crowd.origin,
         problem=problem,
         attributes=crowd.attributes,
-        unknown=crowd.unknown,
+        left_out=generated.left_out,
         order=problem.order,
         rising=problem.rising,
         explore=generated.explored,

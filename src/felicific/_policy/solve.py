@@ -70,9 +70,9 @@ def solve(
     --------
     >>> from felicific import aggregate, solve
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="statistical_parity")
     >>> policy = solve(sums, gap=0.0, random_state=0)
@@ -105,7 +105,6 @@ def completed_sums(aggregates: object) -> Aggregates:
             "Pass aggregate(table, score=..., y=..., sensitive_features=..., happiness=...).",
         )
     completed = aggregates.completed()
-    completed.check_complete()
     for measure, moves in zip(completed.measures, completed.moves, strict=True):
         if not moves:
             raise idle(measure.name, completed.decisions.tolist())

@@ -216,8 +216,14 @@ class Problem:
         return replace(self, requirements=tuple(map(tighter, self.requirements)))
 
     def with_gaps(self, gaps: dict[str, float]) -> Problem:
-        """The same with other gaps."""
-        return replace(self, requirements=requirements_of(gaps, self.kept, self.measures))
+        """The same with other gaps, between the same people."""
+        return replace(self, requirements=(*self.own_gaps(gaps), *self.kept))
+
+    def own_gaps(self, gaps: dict[str, float]) -> tuple[Requirement, ...]:
+        """Such gaps between the people that each measure compares."""
+        own = {one.happiness.name: one for one in self.requirements if one.is_plain_gap}
+        made = {str(one.happiness.name): one for one in requirements_of(gaps, (), self.measures)}
+        return tuple(own[name].at(one.at_most) if name in own else one for name, one in made.items())
 
     @property
     def looks_at_x(self) -> bool:

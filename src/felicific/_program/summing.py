@@ -361,7 +361,6 @@ class _Sums:
             order=self.problem.order,
             groups=self.people.groups,
             attributes=self.people.attributes,
-            unknown=self.people.unknown,
             measures=self.problem.measures,
             signal=self.signal,
             loss_name=self.problem.loss.name,

@@ -160,7 +160,7 @@ def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats
 
 def _ranked(problem: LinesProblem, people: AmountPeople) -> list[int]:
     """Positions of the groups whose distributions are compared."""
-    return compared_groups(people.left_out, problem.parity, people.groups).tolist()
+    return [*compared_groups(people.left_out, problem.parity, people.groups).tolist()]
 
 
 def held_people(people: AmountPeople) -> Floats:

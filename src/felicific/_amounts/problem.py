@@ -50,7 +50,7 @@ class LinesProblem(AmountsProblem):
 
     allowed: Allowed = field(default_factory=Allowed)
     monotone: bool = True
-    parity_whom: Whom = Whom()
+    parity_whom: Whom = field(default_factory=Whom)
 
     @classmethod
     def of_lines(

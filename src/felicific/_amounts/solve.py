@@ -116,9 +116,10 @@ def means_of_amounts(
         if problem.of_people
         else problem.values(grid, sums.groups)
     )
+    counted = np.repeat(sums.people[:, None], shape[1], axis=1) if sums.counted is None else sums.counted
     return MeansOfAmounts(
         problem.measures, sums.groups, sums.people, sums.rows.astype(np.float64), values, baseline, grid,
-        sums.attributes, sums.counted if sums.counted is not None else np.repeat(sums.people[:, None], shape[1], axis=1),
+        sums.attributes, counted,
     )  # fmt: skip
 
 

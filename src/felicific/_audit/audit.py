@@ -305,7 +305,10 @@ def _alone(persons: Persons) -> str:
     """What is said where there is one group only."""
     if len(persons.groups) > 1:
         return ""
-    return f"There is one group only: {persons.groups[0]!r}. A gap is between groups, and there is none: pass rows of at least two."
+    return (
+        f"There is one group only: {persons.groups[0]!r}. A gap is between groups, and there is none: pass rows of at "
+        "least two."
+    )
 
 
 @dataclass

@@ -30,7 +30,7 @@ from felicific._statistics.gaps import spread_of
 from felicific._statistics.intervals import Limits, check_confidence
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import count_rows, table_maker, take_column
-from felicific._typing import Floats, Table
+from felicific._typing import Floats, Table, Truths
 from felicific.exceptions import ConstraintError, DataError
 
 

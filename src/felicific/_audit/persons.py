@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def groups_compared(persons: Persons, j: int) -> Codes:
     return compared_groups(persons.left_out, persons.measures[j].name, persons.groups)
 
 
-def only_comparing(people: P, whom: Whom, parity: str = "") -> P:
+def only_comparing(people: Persons, whom: Whom, parity: str = "") -> Persons:
     """People of whose groups only some are compared; with ``parity`` so are the distributions of their amounts."""
     if len(people.groups) < 2 or whom == Whom():
         return people
@@ -434,7 +434,6 @@ class SummedPersons:
 
 #: People of positive weight with what decisions do to them: each of them, or sums over them.
 Persons: TypeAlias = EachPerson | SummedPersons
-P = TypeVar("P", EachPerson, SummedPersons)
 
 
 def regrouped(persons: Persons, unions: Sequence[Union]) -> EachPerson:

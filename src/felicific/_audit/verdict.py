@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, ClassVar
 
+import numpy as np
+
 from felicific._audit import words_of_verdicts as words
 from felicific._audit.facts import Facts
 from felicific._audit.flags import FEW, FEWEST, Flag, find_flags

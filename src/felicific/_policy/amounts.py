@@ -42,7 +42,7 @@ from felicific._policy.lottery import (
 from felicific._policy.picture import LANES, LETTERS
 from felicific._policy.sql_amounts import amount_expression
 from felicific._problem.happiness import Measure, read_measure, written
-from felicific._problem.unions import Attribute, LeftOutBy, read_attributes
+from felicific._problem.unions import Attribute, LeftOutBy, read_attributes, whom_left_out
 from felicific._shown.drawing import curves
 from felicific._shown.parts import Displayed, Lines, Part, Picture, extremes, short
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
@@ -314,7 +314,7 @@ class AmountPolicy(Displayed):
 
     def sentences(self, digits: int = 12) -> list[str]:
         """Spell the policy out in plain sentences, and what it achieved."""
-        return [*self.rules(digits), *achieved(self), *self.notes]
+        return [*self.rules(digits), *achieved(self), *whom_left_out(self.left_out), *self.notes]
 
     def impact(self) -> list[str]:
         """What calibration did and what fairness did, apart, and who gets more or less than from the baseline."""
@@ -338,7 +338,7 @@ class AmountPolicy(Displayed):
             Lines(self.notes, self._whole),
             *([] if picture is None else [picture]),
             Lines(self.rules(digits=4), self._whole, listed=True),
-            Lines([*achieved(self), *self.impact()], self._whole),
+            Lines([*achieved(self), *whom_left_out(self.left_out), *self.impact()], self._whole),
         ]
 
     # -----------------------------------------------------------------------------------------------------

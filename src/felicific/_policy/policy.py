@@ -80,7 +80,13 @@ from felicific._problem.happiness import (
 )
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.rows import Chance
-from felicific._problem.unions import Attribute, LeftOutBy, compared_by, read_attributes
+from felicific._problem.unions import (
+    Attribute,
+    LeftOutBy,
+    compared_by,
+    read_attributes,
+    whom_left_out,
+)
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost, words_of
 from felicific._program.known_labels import KnownLabels
@@ -903,6 +909,7 @@ class Policy(Displayed, ABC):
             found.append(f"{mean} {measure.name!r} is {means}{ending}.")
         if self.labels is not None:
             found += self.labels.sentences(" among the people it was fitted on" if self.expected else "")
+        found += whom_left_out(self.left_out)
         found += self.basis.reached(self.measures, self.outcome.means) + self._explored()
         cost = words_of(self.change_cost, baseline_words(self.basis.baseline_given))
         found += [*cost, outlook(self), *self.premises()]

@@ -77,7 +77,7 @@ class Gap(Requirement):
     at_most: float
     between: Between = None
     min_people: float = MIN_PEOPLE
-    groups: Sequence[Any] | None = None
+    groups: tuple[Any, ...] | None = None
     course: ClassVar[Literal["ray"]] = "ray"
     replaces_gap: ClassVar[bool] = True
 
@@ -95,7 +95,7 @@ class Gap(Requirement):
     @property
     def whom(self) -> Whom:
         """Who is compared."""
-        return Whom(self.between, self.min_people, self.groups)  # type: ignore[arg-type]  # checked, it is a tuple
+        return Whom(self.between, self.min_people, self.groups)
 
     def rows(self, sums: GroupSums) -> list[Row]:
         """One row for each measure that it speaks of."""
@@ -156,7 +156,10 @@ class Gap(Requirement):
 class FurtherGap(Gap):
     """A gap of a measure that has another one, of other people."""
 
-    is_plain_gap: ClassVar[bool] = False  # type: ignore[misc]  # where another gap is its own
+    @property
+    def is_plain_gap(self) -> bool:
+        """Another one is the measure's own."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,7 @@ class Ratio(Requirement):
     at_least: float = 0.8
     between: Between = None
     min_people: float = MIN_PEOPLE
-    groups: Sequence[Any] | None = None
+    groups: tuple[Any, ...] | None = None
     replaces_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -220,7 +223,7 @@ class Ratio(Requirement):
     @property
     def whom(self) -> Whom:
         """Who is compared."""
-        return Whom(self.between, self.min_people, self.groups)  # type: ignore[arg-type]  # checked, it is a tuple
+        return Whom(self.between, self.min_people, self.groups)
 
     def comparisons(self, measures: tuple[Measure, ...]) -> list[ComparedMeans]:
         """The means of each measure that it speaks of."""
@@ -529,8 +532,9 @@ def left_out_by(
     ``numbers`` are the people of every group that each measure counts, of shape (groups, measures).
     """
     found: dict[str, LeftOut] = {}
-    for one in requirements:
-        for j in one.measures(measures) if isinstance(one, Gap) and one.is_plain_gap else ():
+    own = [one for one in requirements if isinstance(one, Gap) and one.is_plain_gap]
+    for one in own:
+        for j in one.measures(measures):
             over, name = position_over(measures, j), measures[j].name
             _, left_out = compared(groups, (), numbers[:, j if over is None else over], one.whom, name)
             if left_out.people:

@@ -591,9 +591,9 @@ def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Gene
     return generated, {} if worth is None or not ground.chances else _slopes(search, mixture, worth)
 
 
-def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:
+def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats, left_out: LeftOutBy) -> Outcome:
     """What decision probabilities of shape (n, K) do, valued by one ledger."""
-    columns = Columns(crowd, "expected", Ledgers(crowd, ledger).totals())
+    columns = Columns(crowd, "expected", Ledgers(crowd, ledger).totals(), dict(left_out))
     loss = np.zeros(len(crowd.groups))
     value = np.zeros((len(crowd.groups), len(crowd.measures)))
     for d in range(len(crowd.decisions)):

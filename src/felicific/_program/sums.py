@@ -54,7 +54,6 @@ def aggregate(
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     constraints: Iterable[Requirement] = (),
-    missing_group: str | None = None,
     missing_labels: MissingLabelsLike = None,
 ) -> Aggregates | Any:
     """Sum up everything that the linear program needs to know of the people in a table.
@@ -100,9 +99,6 @@ def aggregate(
     constraints : sequence of WorseOff, Floor, Budget and Gap
         What will be asked of these sums, so that they hold what only requirements speak of: ``WorseOff``, and a
         happiness of its own. How much is asked is said again to :func:`felicific.solve`.
-    missing_group : str, optional
-        What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
-        with others. By default a missing group is an error.
     missing_labels : "at_random", "unknown" or MissingLabels(...), optional
         What is known of why some labels are missing; see :class:`felicific.MissingLabels`. People without one are then
         summed up beside the others, and what is supposed of them is found once everything is added. By default a
@@ -128,7 +124,7 @@ def aggregate(
         return import_module("felicific._amounts.doors").aggregates_of_amounts(
             table, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
             decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight,
-            missing_group=missing_group, policy=policy, constraints=constraints, score=score, classes=classes,
+            policy=policy, constraints=constraints, score=score, classes=classes,
             missing_labels=missing_labels,
         )  # fmt: skip
     signal = resolve_signal(policy if policy is not None else "label" if score is None else "score")
@@ -140,7 +136,6 @@ def aggregate(
         baseline,
         weight=sample_weight,
         weight_kind=weight_kind,
-        missing_group=missing_group,
         missing_labels=resolve_missing_labels(missing_labels),
         listed=decisions is not None,
     )

@@ -108,7 +108,6 @@ def said_of(options: Any, roles: Roles) -> dict[str, Any]:
         "decisions": read_allowed(roles.decisions),
         "baseline": roles.baseline,
         "sample_weight": roles.weight,
-        "missing_group": roles.missing_group,
     }
 
 

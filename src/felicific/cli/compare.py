@@ -227,7 +227,6 @@ class _Pair:
             decisions=people.listed,
             baseline=people.baseline,
             weight_kind=people.weight_kind,
-            missing_group=people.missing_group,
             confidence=self.options.confidence,
         )
 

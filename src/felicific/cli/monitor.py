@@ -174,7 +174,6 @@ def _settings(people: People, options: MonitorOptions, happiness: Any) -> dict[s
         "classes": people.classes if policy is None else policy.classes.tolist(),
         "groups": groups,
         "decisions": people.listed,
-        "missing_group": people.missing_group,
         "confidence": options.confidence,
     }
 
@@ -231,7 +230,6 @@ def _check_same(known: Monitor, settings: dict[str, Any], state: Path) -> None:
         ],
         "--gap": [monitored.gaps, asked.gaps],
         "--confidence": [known.confidence, settings["confidence"]],
-        "--missing-group": [known.unknown, settings["missing_group"]],
     }
     for option, (before, now) in pairs.items():
         if before != now:

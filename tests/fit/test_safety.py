@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Happiness, Ratio, Score, WorseOff, audit, sample_size
+from felicific import FairClassifier, Gap, Happiness, Ratio, Score, WorseOff, audit, sample_size
 from felicific._audit.methods import Sampled
 from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, split
 from felicific._frontier.breakpoints import RayPolicies
@@ -522,8 +522,9 @@ def test_ratios_and_gaps_keep_their_words_in_sentences():
     assert [*fair.policy_.reached] == [words] == [*fair.at(gap=0.1).policy_.reached]
     assert "the mean 'decision' of every group is at least 0.5 of the highest" in fair.certificate_.sentence
     group = group.astype(object)
-    group[:300] = None
-    gap = FairClassifier(
-        model, happiness="decision", gap=0.4, confidence=0.9, missing_group="unknown", random_state=0
-    ).fit(X, y, sensitive_features=group)
+    group[:300] = "c"
+    asked = [Gap("decision", 0.4, groups=["a", "b"])]
+    gap = FairClassifier(model, happiness="decision", constraints=asked, confidence=0.9, random_state=0).fit(
+        X, y, sensitive_features=group
+    )
     assert "gap of 'decision' at most 0.4" in " ".join(gap.policy_.sentences())

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._audit.persons import Persons, persons_of
+from felicific._audit.persons import Persons, groups_compared, persons_of
 from felicific._people.people import People
 from felicific._policy.policy import Policy
 from felicific._problem.change import baseline_words, every_group_loses, nothing_to_repair
 from felicific._problem.problem import Problem
-from felicific._problem.unions import compared_by
-from felicific._program.aggregates import gaps_of
 from felicific._typing import Floats
 from felicific.exceptions import FittedRowsWarning
 
@@ -49,8 +47,8 @@ class Beside:
         """What is to be said; whether every gap asked about is ``shown`` to be small enough says the audit."""
         found = fitted_notes(self.fitted, self.recalibrated, self.out_of_fold)
         groups = [repr(group) for group in persons.groups]
-        compared = compared_by(persons.left_out, [one.name for one in persons.measures], persons.groups)
-        gaps = gaps_of(persons.means if self.means is None else self.means, compared)
+        means = persons.means if self.means is None else self.means
+        gaps = np.array([np.ptp(means[groups_compared(persons, j), j]) for j in range(len(persons.measures))])
         if self.means is None:
             where = f"on these rows ({'shown' if shown else 'not shown'} of people like these)"
             return [*found, *nothing_to_repair(persons.measures, gaps, widths, where)]

@@ -105,6 +105,7 @@ def completed_sums(aggregates: object) -> Aggregates:
             "Pass aggregate(table, score=..., y=..., sensitive_features=..., happiness=...).",
         )
     completed = aggregates.completed()
+    completed.check_groups()
     for measure, moves in zip(completed.measures, completed.moves, strict=True):
         if not moves:
             raise idle(measure.name, completed.decisions.tolist())

@@ -439,18 +439,22 @@ class Aggregates(Displayed):
             square=square,
         )
 
-    def check_complete(self) -> None:
-        """Raise unless there are two groups, each with people, and inside ``among`` of measures that compare them."""
+    def check_groups(self) -> None:
+        """Raise unless there are two groups, each with people."""
         if len(self.groups) < 2:
             raise GroupError(
                 f"There is one group only: {self.groups[0]!r}." if self.groups else "There is no group.",
                 "A gap is between groups: pass rows of at least two.",
             )
-        lacking = (self.people <= 0) | ((self.counted <= 0) & self.compared).any(axis=1)
-        for z in np.flatnonzero(lacking).tolist():
+        for z in np.flatnonzero(self.people <= 0).tolist():
             group = self.groups[z]
-            if self.people[z] <= 0:
-                raise GroupError(f"The group {group!r} is empty.", "Leave it out, or add rows that hold it.")
+            raise GroupError(f"The group {group!r} is empty.", "Leave it out, or add rows that hold it.")
+
+    def check_complete(self) -> None:
+        """Raise unless there are two groups, each with people, and inside ``among`` of measures that compare them."""
+        self.check_groups()
+        for z in np.flatnonzero(((self.counted <= 0) & self.compared).any(axis=1)).tolist():
+            group = self.groups[z]
             measure = self.measures[int(((self.counted[z] <= 0) & self.compared[z]).argmax())]
             raise HappinessError(
                 f"Nobody of the group {group!r} is counted by {measure.name!r}.",

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from felicific._audit.names import labels
 from felicific._audit.quantity import SHARE, Quantity
 from felicific._audit.result import Interval, interval_to_dict, plain

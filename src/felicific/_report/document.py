@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.tryout import AmountTryout
 from felicific._amounts.verdict import verdict_on_amounts

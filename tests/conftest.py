@@ -40,7 +40,6 @@ def pytest_collection_modifyitems(config, items):
 
 #: Files of tests in which solve and frontier charge what they charge users, and gaps leave out small groups.
 AS_USERS = (
-    "test_changes",
     "test_docs",
     "test_examples",
     "test_readme",

@@ -47,9 +47,9 @@ def small_batches(monkeypatch):
     monkeypatch.setattr("felicific._people.people.BATCH", 300)
 
 
-def measured(rows, groups=("sex", "race"), **more):
+def measured(rows, named=("sex", "race"), **more):
     """An audit by names of columns."""
-    named = list(groups) if isinstance(groups, tuple) else groups
+    named = list(named) if isinstance(named, tuple) else named
     return audit("decided", rows, happiness=HAPPINESS, sensitive_features=named, **more)
 
 

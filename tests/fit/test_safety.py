@@ -19,6 +19,7 @@ from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, split
 from felicific._frontier.breakpoints import RayPolicies
 from felicific._policy.lottery import make_salt
 from felicific._problem.rows import ComparedMeans
+from felicific._problem.unions import Whom
 from felicific._statistics.intervals import Sample
 from felicific._statistics.pairs import shown_by_pairs
 from felicific._tables.groups import encode_groups
@@ -448,7 +449,7 @@ def test_people_are_paired_at_random():
         groups = [np.sort(rng.random(60) < 0.6) * 1.0, np.sort(rng.random(60) < 0.4)[::-1] * 1.0]
         found = Sampled(sizes, 0.0, "betting", (0.0, 1.0), groups.__getitem__)
         guess = SimpleNamespace(sample=SimpleNamespace(sd=np.full((2, 1), 0.49)))
-        claim = ComparedMeans(0, 0.2, 1.0, None, 0, "gap", plain=True)
+        claim = ComparedMeans(0, 0.2, 1.0, Whom(), "gap", plain=True)
         trial = Trial(1 - level / 0.9, (claim,), guess)
         at_random += trial._bets(found, claim, guess, make_salt(rng.integers(1 << 30)))[0]
         sorted_ += shown_by_pairs(groups, np.full(2, 0.49), (0.0, 1.0), 0.2, level)

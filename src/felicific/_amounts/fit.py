@@ -251,10 +251,13 @@ def comparing(
 ) -> tuple[AmountPeople, AmountSums]:
     """People and their sums, with whom the gaps of a problem do not compare."""
     numbers = numbers_of(problem, people)
-    left_out = left_out_by(problem.requirements, problem.measures, people.groups, numbers)
+    # Of a share of everybody the weights count, as in the sums.
+    counts = problem.measures, people.groups, numbers, numbers_of(problem, people, weighed=True)
+    left_out = left_out_by(problem.requirements, *counts)
     if problem.parity and problem.distance is not None:
-        every = held_people(people)
-        _, few = compared(people.groups, (), every, problem.parity_whom, problem.parity)
+        whom = problem.parity_whom
+        every = held_people(people, weighed=whom.min_people < 1)
+        _, few = compared(people.groups, (), every, whom, problem.parity)
         left_out |= {problem.parity: few} if few.people else {}
     return replace(people, left_out=left_out), replace(sums, left_out=left_out, counted=numbers)
 

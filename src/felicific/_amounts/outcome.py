@@ -163,20 +163,20 @@ def _ranked(problem: LinesProblem, people: AmountPeople) -> list[int]:
     return [*compared_groups(people.left_out, problem.parity, people.groups).tolist()]
 
 
-def held_people(people: AmountPeople) -> Floats:
-    """How many people of every group were seen: their weight where that counts people, else their rows."""
-    return _seen(people, np.ones(len(people), dtype=bool))
+def held_people(people: AmountPeople, *, weighed: bool = False) -> Floats:
+    """How many people of every group were seen: their weight where that counts people, or is asked; else their rows."""
+    return _seen(people, np.ones(len(people), dtype=bool), weighed)
 
 
-def _seen(people: AmountPeople, inside: Truths) -> Floats:
+def _seen(people: AmountPeople, inside: Truths, weighed: bool) -> Floats:
     """The same of some people."""
     weights, n_groups = people.weights, len(people.groups)
     whole = bool((weights % 1.0 == 0.0).all())
-    counts = are_counts(people.weight_kind, whole, float(weights.sum()), len(people))
+    counts = weighed or are_counts(people.weight_kind, whole, float(weights.sum()), len(people))
     return np.bincount(people.codes, inside * weights if counts else inside, n_groups).astype(np.float64)
 
 
-def numbers_of(problem: LinesProblem, people: AmountPeople) -> Floats:
+def numbers_of(problem: LinesProblem, people: AmountPeople, *, weighed: bool = False) -> Floats:
     """How many people of every group each measure counts, of shape (groups, measures)."""
     amounts, columns = people.decided_baseline, []
     for happiness in problem.happiness:
@@ -185,7 +185,7 @@ def numbers_of(problem: LinesProblem, people: AmountPeople) -> Floats:
             np.ones(len(amounts[part]), dtype=bool) if some is None else some
             for some, (part, _) in zip(counted, people.batches(), strict=True)
         ]
-        columns.append(_seen(people, np.concatenate(inside)))
+        columns.append(_seen(people, np.concatenate(inside), weighed))
     return np.column_stack([np.zeros((len(people.groups), 0)), *columns])
 
 

@@ -47,8 +47,10 @@ def only_comparing(people: Persons, whom: Whom, parity: str = "") -> Persons:
     if len(people.groups) < 2 or whom == Whom():
         return people
     left_out: dict[str, LeftOut] = {}
-    columns = {measure.name: people.numbers[:, j] for j, measure in enumerate(people.measures)}
-    for name, numbers in (columns | ({parity: people.seen} if parity else {})).items():
+    share = whom.min_people < 1
+    counts, everybody = (people.weighed, people.sizes) if share else (people.numbers, people.seen)
+    columns = {measure.name: counts[:, j] for j, measure in enumerate(people.measures)}
+    for name, numbers in (columns | ({parity: everybody} if parity else {})).items():
         _, few = compared(people.groups, (), numbers, whom, name)
         left_out |= {name: few} if few.people else {}
     return replace(people, left_out=left_out)
@@ -319,7 +321,12 @@ class EachPerson:
     @property
     def numbers(self) -> Floats:
         """How many people of every group each measure counts, of shape (groups, measures)."""
-        if self.weight is None or self.sampling:
+        return self.counted if self.sampling else self.weighed
+
+    @property
+    def weighed(self) -> Floats:
+        """How much those weigh."""
+        if self.weight is None:
             return self.counted
         inside = np.ones((1, len(self.measures))) if self.inside is None else self.inside
         columns = (self.weight[:, None] * inside).T
@@ -383,6 +390,11 @@ class SummedPersons:
     def numbers(self) -> Floats:
         """How many people of every group each measure counts: of sampling weights as many rows as of the weight."""
         return np.asarray(self.counted * (self.seen / np.where(self.sizes > 0, self.sizes, 1.0))[:, None])
+
+    @property
+    def weighed(self) -> Floats:
+        """How much those weigh."""
+        return self.counted
 
     @property
     def debiased_at(self) -> Truths:

@@ -288,7 +288,8 @@ class _Compared:
     def left_out(self, j: int, min_people: float) -> Truths:
         """Whom a measure does not compare: too few, or left out of the audit."""
         persons, name = self.persons, self.persons.measures[j].name
-        _, few = compared(persons.groups, (), persons.numbers[:, j], Whom(None, min_people), name)
+        numbers = (persons.weighed if min_people < 1 else persons.numbers)[:, j]
+        _, few = compared(persons.groups, (), numbers, Whom(None, min_people), name)
         others = persons.left_out.get(name, few).people
         return np.array([group in few.people or group in others for group in persons.groups], dtype=bool)
 

@@ -241,9 +241,10 @@ class Trial:
             own = groups_compared(persons, j).tolist()
             unions = [Union(groups[z], (z,)) for z in own]
         else:
-            numbers, seen = (persons.numbers + self.fitted.numbers)[:, j], persons.seen + self.fitted.seen
-            name = persons.measures[j].name
-            unions, _ = compared(groups, persons.attributes, numbers, claim.whom, name, seen)
+            both, name = (persons, self.fitted), persons.measures[j].name
+            share, seen = claim.whom.min_people < 1, persons.seen + self.fitted.seen
+            numbers = sum((one.weighed if share else one.numbers)[:, j] for one in both)
+            unions, _ = compared(groups, persons.attributes, np.asarray(numbers), claim.whom, name, seen)
         return regrouped(persons, unions), regrouped(self.fitted, unions)
 
     def margin(self, claim: ComparedMeans) -> float:

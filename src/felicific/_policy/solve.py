@@ -90,15 +90,12 @@ def solve(
     gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
     check_gaps(gap, listed, completed.measures)
     requirements = requirements_of(gap, listed, completed.measures)
-    salt = make_salt(random_state)
+    completed, salt = compared_sums(completed, requirements), make_salt(random_state)
     return solve_cells(completed.joined(), requirements, sees_group=sees_group, salt=salt, change_cost=cost)
 
 
 def completed_sums(aggregates: object) -> Aggregates:
-    """Aggregates with what is supposed of missing labels; raise unless they are of people of all groups.
-
-    Some decision has to change every measure.
-    """
+    """Aggregates with what is supposed of missing labels; raise unless they are of people of all groups."""
     if not isinstance(aggregates, Aggregates):
         raise AggregatesError(
             f"This is a {type(aggregates).__name__}, not aggregates.",
@@ -106,10 +103,16 @@ def completed_sums(aggregates: object) -> Aggregates:
         )
     completed = aggregates.completed()
     completed.check_groups()
-    for measure, moves in zip(completed.measures, completed.moves, strict=True):
-        if not moves:
-            raise idle(measure.name, completed.decisions.tolist())
     return completed
+
+
+def compared_sums(completed: Aggregates, requirements: Iterable[Requirement]) -> Aggregates:
+    """With whom gaps do not compare; raise unless some decision changes every measure."""
+    found = completed.comparing(requirements)
+    for measure, moves in zip(found.measures, found.moves, strict=True):
+        if not moves:
+            raise idle(measure.name, found.decisions.tolist())
+    return found
 
 
 def is_of_amounts(source: object) -> bool:

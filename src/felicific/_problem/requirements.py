@@ -516,7 +516,8 @@ def _compared(
     over = over_of(sums, j)
     place = j if over is None else over
     name = sums.measures[j].name
-    unions, left_out = compared(sums.groups, sums.attributes, sums.numbers[:, place], whom, name, sums.seen)
+    numbers = (sums.counted if whom.min_people < 1 else sums.numbers)[:, place]
+    unions, left_out = compared(sums.groups, sums.attributes, numbers, whom, name, sums.seen)
     shares, names = shares_of(unions, sums.counted[:, place]), tuple(union.name for union in unions)
     return Goal(words, j, statistic, shares, names, left_out.people, over, lower, upper)
 
@@ -526,17 +527,20 @@ def left_out_by(
     measures: tuple[Measure, ...],
     groups: Sequence[Any],
     numbers: Floats,
+    counted: Floats,
 ) -> dict[str, LeftOut]:
     """Whom the own gap of every measure does not compare, where that is anybody.
 
-    ``numbers`` are the people of every group that each measure counts, of shape (groups, measures).
+    Of every group ``numbers`` are the people that each measure counts, and ``counted`` their weight, which shares are
+    of, of shape (groups, measures).
     """
     found: dict[str, LeftOut] = {}
     own = [one for one in requirements if isinstance(one, Gap) and one.is_plain_gap]
     for one in own:
         for j in one.measures(measures):
             over, name = position_over(measures, j), measures[j].name
-            _, left_out = compared(groups, (), numbers[:, j if over is None else over], one.whom, name)
+            people = (counted if one.min_people < 1 else numbers)[:, j if over is None else over]
+            _, left_out = compared(groups, (), people, one.whom, name)
             if left_out.people:
                 found[name] = left_out
     return found

@@ -340,12 +340,8 @@ class Aggregates(Displayed):
 
     def comparing(self, requirements: Iterable[Requirement]) -> Aggregates:
         """With whom the gaps among requirements do not compare, being too few or not listed."""
-        left_out = (
-            left_out_by(requirements, self.measures, self.groups, self.numbers)
-            if len(self.groups) > 1
-            else {}
-        )
-        found = replace(self, left_out=left_out)
+        counts = self.measures, self.groups, self.numbers, self.counted
+        found = replace(self, left_out=left_out_by(requirements, *counts) if len(self.groups) > 1 else {})
         found.check_complete()
         return found
 

@@ -247,9 +247,9 @@ class Generator:
         self.add_all(
             [(1.0, none, CHOOSES), *((0.0, none, fixed) for fixed in (*own, *range(len(crowd.decisions))))]
         )
-        numbers = self.real.aggregates().numbers
-        asked = (*moved, *requirements)
-        self.real.left_out.update(left_out_by(asked, crowd.measures, crowd.groups, numbers))
+        sums, asked = self.real.aggregates(), (*moved, *requirements)
+        counts = sums.measures, sums.groups, sums.numbers, sums.counted
+        self.real.left_out.update(left_out_by(asked, *counts))
         self.expected.left_out.update(self.real.left_out)
         self.expected.aggregates().check_complete()
         self.real.aggregates().check_complete()

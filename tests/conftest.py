@@ -41,6 +41,7 @@ def pytest_collection_modifyitems(config, items):
 #: Files of tests in which solve and frontier charge what they charge users, and gaps leave out small groups.
 AS_USERS = (
     "test_docs",
+    "test_docstrings",
     "test_examples",
     "test_readme",
     "test_studies",

@@ -930,7 +930,6 @@ REFUSED = {
     "explore": (explored, {"happiness": "decision"}, ConstraintError, "chance"),
     "ratio": (lambda: required(Ratio(FUNDING, 0.9)), {}, ConstraintError, "0.9 of the highest"),
     "worse_off": (lambda: required(WorseOff(0.5), gap=2.0), {}, ConstraintError, "less than from the baseline"),
-    "min_people": (lambda: required(Gap(FUNDING, 1.0, min_people=5)), {}, ConstraintError, "gap of"),
     "floor at the baseline": (lambda: required(Floor(FUNDING, "baseline")), {}, ConstraintError, "the baseline"),
     "several": (lambda: required(Floor(FUNDING, 1.0), gap=0.0), {}, ConstraintError, "2 requirements"),
     "nothing": (required, {}, ConstraintError, "no requirement"),

@@ -58,9 +58,9 @@ def frontier(
     --------
     >>> from felicific import aggregate, frontier
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> line = frontier(aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision"))
     >>> [round(float(gap), 6) for gap in line.gaps[:, 0]], [round(float(loss), 6) for loss in line.loss]

@@ -202,7 +202,7 @@ def test_the_page_of_an_audit_shows_ratios():
     }
     found = audit("yes", people, **asked)
     words = Page(found.to_html()).words
-    assert "47 groups in between are not shown." in words
+    assert "71 groups in between are not shown." in words
     words = Page(found.with_ratios("sex").to_html()).words
     part = found.ratios_between("sex")["got"]
     for remark in part.remarks(0.95):

@@ -374,7 +374,7 @@ def test_safe_fits_hold():
         ({"happiness": "distributional_parity", "gap": 5.0}, ConstraintError, "no gap of it is larger"),
         ({"constraints": [WorseOff(0.0)]}, ConstraintError, "WorseOff"),
         (
-            {"constraints": [Gap("distributional_parity", 0.1, min_people=10)]},
+            {"constraints": [Gap("distributional_parity", 0.1, between="sex")]},
             ConstraintError,
             "distributions",
         ),

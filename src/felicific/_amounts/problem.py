@@ -70,7 +70,7 @@ class LinesProblem(AmountsProblem):
         gap = default_gap(gap, listed)
         others = [_checked(one) for one in listed if one.happiness != PARITY]
         widths = [_parity_of(one) for one in listed if one.happiness == PARITY]
-        whom = next((one.whom for one in listed if isinstance(one, Gap) and one.happiness == PARITY), None)
+        whoms = {one.whom for one in listed if isinstance(one, Gap) and one.happiness == PARITY}
         asked = gap
         if not isinstance(gap, Mapping):
             asked = {
@@ -78,6 +78,11 @@ class LinesProblem(AmountsProblem):
                 **({parity: gap} if parity else {}),
             }
         parity = parity or (PARITY if widths or PARITY in asked else "")
+        whoms |= {Gap(PARITY, 0.0).whom} if parity in asked else set()
+        if len(whoms) > 1:
+            raise ConstraintError(
+                f"Several gaps of {PARITY!r} compare different people.", "Say one of them, with its groups."
+            )
         widths += [check_width(asked[parity], f"gap of {parity!r}")] if parity in asked else []
         gaps = {name: width for name, width in asked.items() if name != parity}
         names = tuple(str(part.name) for part in own)
@@ -91,7 +96,7 @@ class LinesProblem(AmountsProblem):
             closed=names,
             parity=parity,
             parity_gap=min(widths, default=math.inf),
-            parity_whom=whom or Gap(PARITY, 0.0).whom,
+            parity_whom=next(iter(whoms), Whom()),
             allowed=allowed,
         )
         if made.loss.name == "changes":

@@ -313,8 +313,10 @@ def _too_few(
     return ConstraintError(
         f"Fewer than two groups have the {least:,.6g} people that it takes to compare {measure!r}: of the people "
         f"that it counts, {each}.",
-        "Pass more people, merge groups, or compare small groups too: "
-        + (f"Gap({measure!r}, at_most=..., min_people={second:.6g})." if second >= 2 else "min_people=0."),
+        f"Pass more people, merge groups, or give a smaller min_people=, such as min_people={second:.6g}, of a Gap "
+        "among the constraints."
+        if second >= 2
+        else "Pass more people, or merge groups.",
     )
 
 

@@ -63,6 +63,14 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
         ),
     ] = False
     between: Between = None
+    group_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A group that is compared; name each of them. Default: all groups.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
     min_people: MinPeople = None
     gap: Gap = None  # named again to stand beside --require
     require: Annotated[
@@ -120,6 +128,7 @@ def _measure(options: AuditOptions) -> Audit:
 
     people = People.find(options)
     people.check_audited()
+    known = {str(group): group for group in people.held_groups()} if options.group_name else {}
     read = people.in_memory if _needs_rows(people, options.out) else people.in_the_file
     return audit_people(
         **read(),
@@ -133,6 +142,7 @@ def _measure(options: AuditOptions) -> Audit:
         baseline=people.baseline,
         weight_kind=people.weight_kind,
         min_people=options.min_people or 0,
+        groups=None if options.group_name is None else [known.get(one, one) for one in options.group_name],
         missing_labels=people.missing_labels,
         confidence=options.confidence,
     )

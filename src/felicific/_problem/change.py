@@ -212,13 +212,13 @@ class Intersections:
             was, now = before[:, j], after[:, j]
             large = (self.people[:, j] >= ENOUGH) & ~np.isnan(was + now)
             size = np.ones(len(was)) if measure.bounds == SHARE else np.abs(was)
-            visible = VISIBLE * size[large].max(initial=0.0) * (1.0 - ROUNDING)
+            visible = max(VISIBLE * float(size[large].max(initial=0.0)) * (1.0 - ROUNDING), 1e-300)
             if measure.more_is_better:
                 counted = [self.weights[:, j]] * 2
                 if j in over:
                     counted = [self.weights[:, over[j]] * means[:, over[j]] for means in (before, after)]
                 falls = self._falls_of_attributes(was, now, *counted)
-                least = np.maximum(MORE * size * (1.0 - ROUNDING), max(visible, 1e-300))
+                least = np.maximum(MORE * size * (1.0 - ROUNDING), visible)
                 harmed = large & (was - now >= visible) & (was - now - falls >= least) & (now < was)
                 remedy = f"Add a floor of {measure.name!r} at its baseline for it"
                 remedy += ", or limit the gap between all groups." if j in coarse else "."
@@ -234,7 +234,7 @@ class Intersections:
             if j not in coarse or large.sum() < 2:
                 continue
             gaps = [float(np.ptp(means[large])) for means in (was, now)]
-            if gaps[1] - gaps[0] < max(visible, 1e-300) or gaps[1] <= coarse[j] * (1.0 + ROUNDING):
+            if gaps[1] - gaps[0] < visible or gaps[1] <= coarse[j] * (1.0 + ROUNDING):
                 continue
             order = np.flatnonzero(large)[np.argsort(now[large])].tolist()
             ends = [f"{measure.short(float(now[z]))} in group {self.names[z]}" for z in (order[0], order[-1])]

@@ -83,6 +83,7 @@ def test_harm_is_what_a_loop_over_people_finds(seed):
     assert found.widened == ({"worth": pytest.approx(now - was)} if now - was >= least and seed % 4 else {})
     assert any(text.startswith(HARM) for text in said) == bool(found.harmed or found.widened)
     assert len(said) <= 1
+    assert all(text.count(". ") <= 1 for text in said)
     assert fair.impact_["baseline"].harmed == fair.impact_["baseline"].widened == {}
     assert Policy.from_json(fair.policy_.to_json()).outcomes["proposed"].to_dict() == found.to_dict()
 

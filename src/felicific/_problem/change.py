@@ -108,31 +108,6 @@ def baseline_words(given: bool) -> Reference:
     return PRESENT if given else MODEL
 
 
-def losing(measure: Measure, before: Floats, after: Floats) -> bool:
-    """Whether the mean falls in every group, of something of which more is better for them."""
-    fall, least = _change(after, before)
-    return measure.more_is_better and bool((fall > least).all())
-
-
-def _change(before: Floats, after: Floats) -> tuple[Floats, float]:
-    """How much more every group gets of which there is somebody, and what of that is not worth a word."""
-    present = ~np.isnan(before + after)
-    return after[present] - before[present], NEGLIGIBLE * float(
-        np.abs([before[present], after[present]]).max(initial=0.0)
-    )
-
-
-def remedy_of(measure: Measure) -> str:
-    """What to do when a policy levels every group down."""
-    return f"Add a floor of {measure.name!r} at its baseline, or let the policy see more."
-
-
-def only_takes(measure: Measure, before: Floats, after: Floats) -> bool:
-    """Whether no group's mean rises and that of some falls, of something of which more is better."""
-    change, least = _change(before, after)
-    return measure.more_is_better and bool((change <= least).all() and (change < -least).any())
-
-
 def every_group_loses(
     measures: Sequence[Measure],
     groups: Sequence[str],
@@ -148,35 +123,27 @@ def every_group_loses(
     compared with what. If it is ``by_policy``, there is something to do about it.
     """
     sentences = []
-    every = groups
     for j, measure in enumerate(measures):
         present = np.flatnonzero(~np.isnan(before[:, j] + after[:, j]))  # of nobody there is no mean
-        groups, was, is_ = [every[z] for z in present.tolist()], before[present, j], after[present, j]
-        if only_takes(measure, was, is_) and not losing(measure, was, is_):
-            sentences.append(_taking(measure, groups, was, is_, where) + f" {remedy_of(measure)}" * by_policy)
-        if not losing(measure, was, is_):
+        was, now = before[present, j], after[present, j]
+        least = NEGLIGIBLE * float(np.abs([was, now]).max(initial=0.0))
+        falling = was - now > least
+        if not measure.more_is_better or not falling.any() or (now - was > least).any():
             continue
-        falls = sorted((was - is_).tolist())
-        how = f"by {measure.quantity(falls[0])} to {measure.quantity(falls[-1])} in the {len(groups)} groups"
-        if len(groups) <= GROUPS:
-            each = zip(groups, was.tolist(), is_.tolist(), strict=True)
-            how = ", ".join(
-                f"from {measure.quantity(a)} to {measure.quantity(b)} in group {group}"
-                for group, a, b in each
-            )
-        sentence = f"{EVERY_GROUP_LOSES}: {where}, mean {measure.name!r} falls {how}."
-        sentences.append(f"{sentence} {remedy_of(measure)}" if by_policy else sentence)
+        each = ", ".join(
+            f"from {measure.quantity(float(was[i]))} to {measure.quantity(float(now[i]))} in group {groups[present[i]]}"
+            for i in np.flatnonzero(falling)[:GROUPS].tolist()
+        )
+        if falling.all() and len(present) > GROUPS:
+            falls = sorted((was - now).tolist())
+            each = f"by {measure.quantity(falls[0])} to {measure.quantity(falls[-1])} in the {len(present)} groups"
+        start, what = (
+            (EVERY_GROUP_LOSES, "") if falling.all() else ("It levels down", "rises in no group, and ")
+        )
+        sentence = f"{start}: {where}, mean {measure.name!r} {what}falls {each}."
+        remedy = f" Add a floor of {measure.name!r} at its baseline, or let the policy see more."
+        sentences.append(sentence + remedy * by_policy)
     return sentences
-
-
-def _taking(measure: Measure, groups: Sequence[str], was: Floats, is_: Floats, where: str) -> str:
-    """What is said where some groups get less and none gets more."""
-    fewer = np.flatnonzero(was - is_ > NEGLIGIBLE * np.abs([was, is_]).max()).tolist()
-    each = ", ".join(
-        f"from {measure.quantity(float(was[z]))} to {measure.quantity(float(is_[z]))} in group {groups[z]}"
-        for z in fewer[:GROUPS]
-    )
-    return f"It levels down: {where}, mean {measure.name!r} rises in no group, and falls {each}."
 
 
 @dataclass(frozen=True)
@@ -245,13 +212,13 @@ class Intersections:
             was, now = before[:, j], after[:, j]
             large = (self.people[:, j] >= ENOUGH) & ~np.isnan(was + now)
             size = np.ones(len(was)) if measure.bounds == SHARE else np.abs(was)
-            visible = VISIBLE * size[large].max(initial=0.0) * (1.0 - ROUNDING)
+            visible = max(VISIBLE * float(size[large].max(initial=0.0)) * (1.0 - ROUNDING), 1e-300)
             if measure.more_is_better:
                 counted = [self.weights[:, j]] * 2
                 if j in over:
                     counted = [self.weights[:, over[j]] * means[:, over[j]] for means in (before, after)]
                 falls = self._falls_of_attributes(was, now, *counted)
-                least = np.maximum(MORE * size * (1.0 - ROUNDING), max(visible, 1e-300))
+                least = np.maximum(MORE * size * (1.0 - ROUNDING), visible)
                 harmed = large & (was - now >= visible) & (was - now - falls >= least) & (now < was)
                 remedy = f"Add a floor of {measure.name!r} at its baseline for it"
                 remedy += ", or limit the gap between all groups." if j in coarse else "."
@@ -267,7 +234,7 @@ class Intersections:
             if j not in coarse or large.sum() < 2:
                 continue
             gaps = [float(np.ptp(means[large])) for means in (was, now)]
-            if gaps[1] - gaps[0] < max(visible, 1e-300) or gaps[1] <= coarse[j] * (1.0 + ROUNDING):
+            if gaps[1] - gaps[0] < visible or gaps[1] <= coarse[j] * (1.0 + ROUNDING):
                 continue
             order = np.flatnonzero(large)[np.argsort(now[large])].tolist()
             ends = [f"{measure.short(float(now[z]))} in group {self.names[z]}" for z in (order[0], order[-1])]

@@ -295,7 +295,7 @@ def criterion_parts(name: str, choices: Choices) -> list[CriterionPart]:
     return [parts[0]._replace(name=row.measures[0])] if len(parts) == 1 else parts
 
 
-def _toward(function: Any, counted: Any, choices: Choices) -> Any:
+def _toward(function: object, counted: object, choices: Choices) -> Any:
     """What counts decisions, knowing whether fewer of them harm those among whom they are counted."""
     if not isinstance(function, Decided) or not isinstance(counted, Labelled):
         return function

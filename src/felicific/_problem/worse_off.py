@@ -45,7 +45,8 @@ class WorseOff(Requirement):
     Parameters
     ----------
     at_most : number
-        The share, from 0 to 1; with 0 nobody is worse off: groups are brought together by giving alone.
+        The share, from 0 to 1; with 0 nobody is worse off: groups are brought together by giving alone. Beside
+        ``confidence=``, 0 is accepted where a policy of score bins or labels makes sure of it by construction.
     happiness : str, function or Happiness, optional
         What somebody loses by getting less of it: a measure or a criterion by name, or a happiness of its own. By
         default any measure of the happiness that people want more of.

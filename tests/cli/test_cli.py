@@ -310,11 +310,8 @@ def test_policies_without_the_group(folder, works, felicific, scores):
         assert min(json.loads(traced)["breakpoints"]["loss"]) <= policy.loss + 1e-9
     works(FIT.replace("fit", "report") + f" --gap 250 --without-group{ways[1][0]}")
     assert "infers the group from x" in Path("report.html").read_text("utf-8")
-    for wrong in (applied, line):
-        code, _, err = felicific(wrong)
-        assert code == 1
-        assert "infers the group from x" in err
-        assert "Pass --group-proba group=column" in err
+    works(applied)  # the policy remembers who believes what
+    assert (pd.read_csv("decided.csv")["decision"] == decided).all()
 
 
 def test_the_baseline_may_be_named(folder, works, scores):
@@ -640,7 +637,7 @@ MISTAKES = {
         1,
         "at least two: --decisions.",
     ),
-    AUDIT.replace("scores.csv", "alike.csv") + " --decisions 1,2": (1, "not among"),
+    AUDIT.replace("scores.csv", "alike.csv") + " --decisions 1,2": (1, "not every decision is one"),
     f"{AUDIT} --bounds 0,1": (1, "Widen --bounds,"),
     f"{FIT} --gap 0 --confidence 0.9": (
         1,
@@ -759,11 +756,12 @@ def test_options_of_other_commands_are_foreign():
     assert not foreign_options("Use felicific fit --seed 0.", {"--gap"})
 
 
-def test_a_policy_by_group_needs_the_group(folder, works, felicific):
-    """Without --group the message says which option is missing."""
-    works(f"{FIT} --gap 100")
-    code, _, err = felicific(f"{APPLY.replace('--group sex', '')} --out decided.csv")
-    assert (code, "--group" in err) == (1, True), err
+def test_a_policy_remembers_its_columns(folder, works):
+    """What was named when it was fitted, the key too, need not be named when it decides."""
+    works(f"{FIT} --gap 100 --key id")
+    works(f"{APPLY} --out named.csv")
+    works("apply policy.json scores.csv --out decided.csv")
+    assert Path("decided.csv").read_text() == Path("named.csv").read_text()
 
 
 def test_one_thing_is_audited(folder, works, felicific):

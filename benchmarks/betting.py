@@ -1,4 +1,4 @@
-"""How often betting by blocks holds the truth in large samples, and how long it takes beside t.
+"""How often betting by blocks holds the truth in large samples.
 
     pip install -e . && python benchmarks/betting.py [--runs 10000] [--large 200]
 
@@ -9,13 +9,11 @@ and near 1, skewed and even values. Fills its block of ``docs/evidence/coverage.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 
 import numpy as np
 from shared import EVIDENCE, fill, table
 
-import felicific
 from felicific._statistics.betting import betting_limits
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -44,29 +42,12 @@ def coverage(name: str, n: int, runs: int, seed: int) -> list[str]:
     return [name, f"{n:,}", f"{runs:,}", *shares, f"{width:.2e}"]
 
 
-def speed(rows: int = 1_000_000) -> str:
-    """An audit of six groups and four measures by t and by betting."""
-    rng = np.random.default_rng(0)
-    group, decided = rng.integers(0, 6, rows), rng.integers(0, 2, rows)
-    values = {f"v{j}": rng.random(rows) for j in range(4)}
-
-    def spent(bounds: tuple[float, float] | None) -> float:
-        functions = [felicific.Happiness(f"decision * v{j}", bounds=bounds) for j in range(4)]
-        start = time.process_time()
-        felicific.audit(decided, values, sensitive_features=group, happiness=functions)
-        return time.process_time() - start
-
-    t, betting = (min(spent(bounds) for _ in range(3)) for bounds in (None, (0.0, 1.0)))
-    return f"{rows:,} rows, 6 groups, 4 measures: t {t:.2f} s, betting {betting:.2f} s, {betting / t:.1f} times t"
-
-
 def main() -> None:
     """Measure, and fill the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--large", type=int, default=200)
     asked = parser.parse_args()
-    print(speed(), flush=True)
     head = ["values in [0, 1]", "values", "samples", "lower limit holds", "upper", "both", "mean width"]
     rows = []
     for i, name in enumerate(SETTINGS):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from shared import EVIDENCE, fill
+from shared import EVIDENCE, fill, table
 
 from felicific._statistics.gaps import range_interval
 from felicific._statistics.intervals import Sample, Ties, hall_limits, mean_limits, summarise, with_added
@@ -217,10 +217,6 @@ HEADERS = {
         "gap, clusters",
     ],
 }
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in [header, ["---"] * len(header), *rows])
 
 
 def tables(runs: int, rng: Rng) -> dict[str, str]:

@@ -55,7 +55,7 @@ def make(seed: int = 0) -> Demo:
     X_test, X_val, y_test, y_val = train_test_split(X, y, test_size=0.5, random_state=seed)
     model = _forest(X_train, seed).fit(X_train, y_train)
     fair = FairClassifier(
-        FrozenEstimator(model), happiness=data.happiness, sensitive_features="sex", random_state=seed
+        FrozenEstimator(model), gap=0.0, happiness=data.happiness, sensitive_features="sex", random_state=seed
     )
     return Demo(fair.fit(X_val, y_val), X_test, y_test)
 

@@ -113,6 +113,7 @@ class People:
             y = y[rows]
         common = {
             "happiness": "statistical_parity",
+            "gap": 0.0,
             "sensitive_features": None if groups is not None else self.name(library, "group"),
             "key": self.name(library, "id"),
             "random_state": 0,

@@ -20,7 +20,6 @@ from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
 from felicific._policy.fit_individual import ground_of
 from felicific._policy.lottery import make_salt
-from felicific._problem.constraints import default_gap
 from felicific._problem.decisions import predicts_amounts
 from felicific._problem.missing_labels import resolve_missing_labels
 from felicific._problem.problem import problem_of
@@ -105,12 +104,15 @@ def drawn_or_not(kinds):
 def fair_classifier(model, *, policy="auto", randomize=True, group_proba=None, **settings):
     """A FairClassifier, of whose policy more is said."""
     return FairClassifier(
-        model, policy=policy_of(policy, randomize=randomize, group_proba=group_proba), **settings
+        model,
+        policy=policy_of(policy, randomize=randomize, group_proba=group_proba),
+        **{"gap": None if settings.get("constraints") else 0.0} | settings,
     )
 
 
 def solved(table, **settings):
     """The policy of least loss for a table: of its aggregates, or an individual one of the people themselves."""
+    settings = {"gap": None if settings.get("constraints") else 0.0} | settings
     if is_individual(table, settings):
         return fitted_individual(table, **settings).policy
     of_sums = {name: settings.pop(name) for name in set(settings) & settings_of(solve)}
@@ -163,7 +165,7 @@ def fitted_individual(
     )  # fmt: skip
     asked = partial(
         problem_of, decisions=decisions, happiness=happiness, loss=loss,
-        gap=default_gap(gap, constraints), constraints=constraints, sees_group=sees_group,
+        gap=gap, constraints=constraints, sees_group=sees_group,
     )  # fmt: skip
     with labelled_people(table, columns, asked, classes) as (people, problem):
         return FittedIndividual.fit(

@@ -22,6 +22,7 @@ def loan(decision, x):
 def fitted(people, **settings):
     settings = {
         "happiness": Happiness(loan, unit="k$"),
+        "gap": 0.0,
         "sensitive_features": "group",
         "random_state": 0,
     } | settings

@@ -91,9 +91,9 @@ def test_empty_group(people, refuses):
         "happiness": "statistical_parity",
     }
     with refuses(GroupError, "group 2 is empty", remedy="Leave it out"):
-        solve(aggregate(table, groups=[0, 1, 2], **common))
+        solve(aggregate(table, groups=[0, 1, 2], **common), gap=0.0)
     with refuses(GroupError, "group 0 is empty"):
-        solve(aggregate(table, groups=[0, 1], sample_weight=people["group"], **common))
+        solve(aggregate(table, groups=[0, 1], sample_weight=people["group"], **common), gap=0.0)
 
 
 def test_group_without_anybody_in_among(fit, people, refuses):
@@ -106,7 +106,7 @@ def test_group_without_anybody_in_among(fit, people, refuses):
 def test_no_groups_anywhere(people, refuses):
     """Without groups, fit and predict say how to give them."""
     X = people.table("pandas")
-    fair = FairClassifier(people.frozen("pandas"), happiness="statistical_parity", key="id")
+    fair = FairClassifier(people.frozen("pandas"), gap=0.0, happiness="statistical_parity", key="id")
     with refuses(GroupError, "which group", remedy="sensitive_features="):
         fair.fit(X, people.y)
     fair.fit(X, people.y, sensitive_features=people["group"])
@@ -158,7 +158,7 @@ def test_lazy_table(people, refuses):
     """A lazy table is refused with the advice to collect it, at fit and at predict."""
     X = people.table("polars")
     fair = FairClassifier(
-        people.frozen("polars"), happiness="statistical_parity", sensitive_features="group", key="id"
+        people.frozen("polars"), gap=0.0, happiness="statistical_parity", sensitive_features="group", key="id"
     )
     with refuses(DataError, "LazyFrame", remedy="collect"):
         fair.fit(X.lazy(), people.y)
@@ -171,7 +171,7 @@ def test_dict_as_table(people, refuses):
     """A dict of arrays is no table to scikit-learn, at fit and at predict."""
     columns = dict(people.columns)
     fair = FairClassifier(
-        people.frozen("pandas"), happiness="statistical_parity", sensitive_features="group", key="id"
+        people.frozen("pandas"), gap=0.0, happiness="statistical_parity", sensitive_features="group", key="id"
     )
     with refuses(DataError, "mapping", remedy="dataframe"):
         fair.fit(columns, people.y)
@@ -183,7 +183,9 @@ def test_dict_as_table(people, refuses):
 @pytest.mark.parametrize("X", [None, 5, "table.csv", np.zeros(3), [{"a": 1}]], ids=str)
 def test_no_table(people, X):
     """What is no table at all is a ValueError that says what was expected."""
-    fair = FairClassifier(people.frozen("numpy"), happiness="statistical_parity", sensitive_features=0)
+    fair = FairClassifier(
+        people.frozen("numpy"), gap=0.0, happiness="statistical_parity", sensitive_features=0
+    )
     with pytest.raises(ValueError, match=r"(?i)expected 2D array|table"):
         fair.fit(X, people.y[:3])
 
@@ -194,7 +196,7 @@ def test_repeated_columns(people, refuses):
     X = pd.concat([X, X[["group"]]], axis=1)
     with refuses(DataError, "'group'"):
         FairClassifier(
-            people.frozen("pandas"), happiness="statistical_parity", sensitive_features="group"
+            people.frozen("pandas"), gap=0.0, happiness="statistical_parity", sensitive_features="group"
         ).fit(X, people.y)
 
 
@@ -203,7 +205,7 @@ def test_bad_features(people, value):
     """NaN and infinity in an array are refused for a model that does not take them."""
     X = people.table("numpy", ["score", "wealth", "group"]).astype(float)
     X[3, 0] = value
-    fair = FairClassifier(LogisticRegression(), happiness="statistical_parity", sensitive_features=2)
+    fair = FairClassifier(LogisticRegression(), gap=0.0, happiness="statistical_parity", sensitive_features=2)
     with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
         fair.fit(X, people.y)
 
@@ -251,14 +253,18 @@ def test_infinite_label(fit, people, refuses):
 
 def test_no_labels(people, refuses):
     """y=None is called by its name."""
-    fair = FairClassifier(people.frozen("pandas"), happiness="statistical_parity", sensitive_features=0)
+    fair = FairClassifier(
+        people.frozen("pandas"), gap=0.0, happiness="statistical_parity", sensitive_features=0
+    )
     with refuses(DataError, "y is None"):
         fair.fit(people.table("pandas"), None)
 
 
 def test_wrong_number_of_labels(people, refuses):
     """Labels that do not match the rows are counted."""
-    fair = FairClassifier(people.frozen("pandas"), happiness="statistical_parity", sensitive_features=0)
+    fair = FairClassifier(
+        people.frozen("pandas"), gap=0.0, happiness="statistical_parity", sensitive_features=0
+    )
     with refuses(DataError, "399 labels", "400 rows"):
         fair.fit(people.table("pandas"), people.y[:-1])
 
@@ -372,7 +378,9 @@ def test_frozen_but_never_fitted(fit):
 
 def test_predict_before_fit(people):
     """Predicting before fitting is NotFittedError."""
-    fair = FairClassifier(people.frozen("pandas"), happiness="statistical_parity", sensitive_features=0)
+    fair = FairClassifier(
+        people.frozen("pandas"), gap=0.0, happiness="statistical_parity", sensitive_features=0
+    )
     for method in (fair.predict, fair.predict_proba):
         with pytest.raises(NotFittedError):
             method(people.table("pandas"))
@@ -760,7 +768,12 @@ def test_failed_refit_leaves_nothing_half_fitted(people, mistake, renamed):
     """After a refit that failed, the old policy works with the old model and classes, or it is not fitted."""
     X = people.table("pandas", ["score", "wealth", "group"])
     fair = FairClassifier(
-        LogisticRegression(), happiness="statistical_parity", sensitive_features="group", random_state=0, cv=2
+        LogisticRegression(),
+        gap=0.0,
+        happiness="statistical_parity",
+        sensitive_features="group",
+        random_state=0,
+        cv=2,
     ).fit(X, people.y)
     before = fair.predict_proba(X)
     # Another relation, three labels and perhaps other columns: nothing of it may remain.

@@ -389,7 +389,7 @@ def test_what_is_no_model_of_felicific_is_refused(people, table, tmp_path, store
     with pytest.raises(DataError, match="The DummyClassifier is no model of felicific"):
         save_model(DummyClassifier(), tmp_path / "model")
     with pytest.raises(DataError, match="The FairClassifier is not fitted"):
-        log_model(FairClassifier(DummyClassifier()))
+        log_model(FairClassifier(DummyClassifier(), gap=0.0))
     mlflow.pyfunc.save_model(str(tmp_path / "other"), loader_module="json", pip_requirements=[])
     with pytest.raises(PolicyFileError, match="holds no model that felicific logged"):
         load(tmp_path / "other")
@@ -426,7 +426,7 @@ def test_what_is_asked_of_columns_has_to_make_sense(people, table, saved, tmp_pa
         save_model(saved[0], tmp_path / "model", loader_module="json")
     array = rows[["score", "wealth", "loan"]].to_numpy()
     model = FrozenEstimator(LogisticRegression().fit(array, people.y))
-    fair = FairClassifier(model, happiness="statistical_parity").fit(
+    fair = FairClassifier(model, gap=0.0, happiness="statistical_parity").fit(
         array, people.y, sensitive_features=table["sex"].to_numpy()
     )
     with pytest.raises(DataError, match="fitted on an array"):

@@ -333,6 +333,7 @@ def test_notes_leave_the_unknown_out(table):
     assert any(note.startswith("Nothing to repair") for note in found.notes)
     policy = solved(
         rows[rows["even"].notna()].assign(truth=rows["yes"]),
+        gap=0.0,
         score="p",
         y="truth",
         sensitive_features="even",

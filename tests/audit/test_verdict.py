@@ -10,7 +10,7 @@ from felicific import Happiness, audit
 from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import find_flags
 from felicific._audit.quantity import Quantity
-from felicific._audit.result import Interval
+from felicific._audit.result import Interval, RequirementAudit
 from felicific._audit.verdict import FITTED_ONLY, decide, verdict_of
 from felicific._problem.happiness import Measure
 
@@ -62,7 +62,23 @@ TAKING = (interval(-9_400.0, -11_200.0, -7_700.0), interval(-2_200.0, -2_800.0, 
 GROWING = {"after": interval(25_000.0, 20_000.0, 30_000.0), "change": interval(6_400.0, 4_000.0, 9_000.0)}
 UNSHOWN = {"change": interval(-7_200.0, -19_600.0, 5_000.0)}
 
+
+def floor(**seen):
+    """What is made of a floor, with no gap that was to be closed."""
+    reached = interval(251_400.0, 240_000.0, 262_000.0)
+    row = RequirementAudit("a floor", DOLLARS, "mean", reached, met=True, **seen)
+    return facts(shift(**GROWING, closed=False), requirements=(row,))
+
+
 ROWS = {
+    "a constraint is kept": (floor(shown=True), "kept", "shown", "It keeps what was asked."),
+    "a constraint is missed": (floor(refuted=True), "missed", "refuted", "It misses what was asked."),
+    "a constraint may be kept": (floor(), "unclear", "not shown", "We cannot tell."),
+    "a constraint beside a gap": (
+        replace(floor(shown=True), shifts=(shift(),)),
+        *("unpromised", "no certificate"),
+        "It shrinks the gap. Nothing is promised.",
+    ),
     "nobody changes": (facts(changed=0.0, in_sample="They were."), "leave", "same", "Nothing changes."),
     "in-sample": (
         facts(in_sample="They were.", held_baseline=True),
@@ -271,6 +287,7 @@ def test_every_flag_has_its_reason_and_level(name):
     [
         (facts(shift(asked=0.0, after=interval(900.0, 0.0, 1_800.0))), "asked-missed"),
         (facts(shift(asked=11_420.0)), "asked-missed"),
+        (facts(shift(asked=0.0, after=interval(8.35e-11, 8.35e-11, 8.35e-11))), "asked-missed"),
         (facts(shift(then=(251_000.0, 251_400.0), after=interval(400.0, 0.0, 900.0))), "order-flips"),
         (facts(shift(change=interval(100.0, -900.0, 1_100.0))), "gap-grows"),
         (facts(accuracy=0.8, majority=0.8), "below-majority"),

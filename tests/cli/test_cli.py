@@ -595,7 +595,7 @@ MISTAKES = {
     ),
     **{
         line.replace(f"'{FUNDING}'", f"'{text}'"): (1, words)
-        for line in (AUDIT, FIT, FRONTIER, REPORT)
+        for line in (AUDIT, FIT + " --gap 0", FRONTIER, REPORT + " --gap 0")
         for text, words in IDLE.items()
     },
     **{
@@ -653,30 +653,33 @@ MISTAKES = {
         1,
         "predict_proba returns as --score, or use --policy label",
     ),
-    f"{FIT} --baseline aproved": (1, "needed for --baseline. Did you mean 'approved'?"),
-    f"{FIT} --predicted aproved": (1, "needed for --predicted. Did you mean 'approved'?"),
-    f"{FIT} --decision approved": (2, "--decision"),
+    f"{FIT} --gap 0 --baseline aproved": (1, "needed for --baseline. Did you mean 'approved'?"),
+    f"{FIT} --gap 0 --predicted aproved": (1, "needed for --predicted. Did you mean 'approved'?"),
+    f"{FIT} --gap 0 --decision approved": (2, "--decision"),
     f"{AUDIT} --predicted approved": (1, "with --decision"),
     f"{AUDIT} --policy-file policy.json": (1, "No such file"),
     f"{AUDIT} --weight-kind sampled": (2, "'sampled' is not one of 'frequency', 'sampling'"),
-    f"{FIT} --policy telepathy": (2, "not one of 'auto', 'score', 'individual', 'label', 'soft-label'"),
-    f"{FIT} --policy individual --without-group": (
+    f"{FIT} --gap 0 --policy telepathy": (
+        2,
+        "not one of 'auto', 'score', 'individual', 'label', 'soft-label'",
+    ),
+    f"{FIT} --gap 0 --policy individual --without-group": (
         1,
         "--group-proba GROUP=COLUMN; or use --policy score",
     ),
-    f"{FIT} --group-proba Female=score --group-proba Male=score": (1, "with --without-group."),
-    f"{FIT} --without-group --group-proba Female=score": (1, "Add --group-proba Male=COLUMN."),
-    f"{FIT} --without-group --group-proba score": (1, "Write --group-proba GROUP=COLUMN."),
-    f"{FIT} --without-group --group-proba Men=score": (1, "The groups are Female, Male."),
-    f"{FIT} --without-group --group-proba Male=scor": (1, "Did you mean 'score'?"),
-    f"{FIT} --without-group --group-proba Male=note": (1, "holds text, such as"),
-    f"{FIT} --policy individual --without-group --group-proba Male=score --group-proba Female=loan": (
+    f"{FIT} --gap 0 --group-proba Female=score --group-proba Male=score": (1, "with --without-group."),
+    f"{FIT} --gap 0 --without-group --group-proba Female=score": (1, "Add --group-proba Male=COLUMN."),
+    f"{FIT} --gap 0 --without-group --group-proba score": (1, "Write --group-proba GROUP=COLUMN."),
+    f"{FIT} --gap 0 --without-group --group-proba Men=score": (1, "The groups are Female, Male."),
+    f"{FIT} --gap 0 --without-group --group-proba Male=scor": (1, "Did you mean 'score'?"),
+    f"{FIT} --gap 0 --without-group --group-proba Male=note": (1, "holds text, such as"),
+    f"{FIT} --gap 0 --policy individual --without-group --group-proba Male=score --group-proba Female=loan": (
         1,
         "group probabilities of row",
     ),
-    f"{FIT} --floor 1e9": (3, "at least $1"),
-    f"{FIT} --floor tomorrow": (1, "--floor"),
-    f"{FIT} --out scores.csv": (1, ".json"),
+    f"{FIT} --gap 0 --floor 1e9": (3, "at least $1"),
+    f"{FIT} --gap 0 --floor tomorrow": (1, "--floor"),
+    f"{FIT} --gap 0 --out scores.csv": (1, ".json"),
     "apply scores.csv scores.csv --score score --group sex --out d.csv": (
         1,
         "not a file that felicific wrote",
@@ -893,7 +896,7 @@ def test_existing_files_are_kept(folder, works, felicific):
     """A file that exists is kept unless --force says otherwise."""
     for line, name in (
         (f"{AUDIT} --out kept.csv", "kept.csv"),
-        (f"{FIT} --out kept.json", "kept.json"),
+        (f"{FIT} --gap 0 --out kept.json", "kept.json"),
         (FIT.replace("fit", "frontier").replace("--seed 0", "--out kept2.json"), "kept2.json"),
         (FIT.replace("fit", "frontier").replace("--seed 0", "--chart kept.png"), "kept.png"),
         (f"{APPLY} --out kept3.csv".replace("policy", "kept"), "kept3.csv"),
@@ -911,7 +914,7 @@ def test_existing_files_are_kept(folder, works, felicific):
 
 
 @pytest.mark.parametrize(
-    "line", [f"{AUDIT} --out out.json", f"{FIT} --out out.json", f"{APPLY} --out out.csv"]
+    "line", [f"{AUDIT} --out out.json", f"{FIT} --gap 0 --out out.json", f"{APPLY} --out out.csv"]
 )
 @pytest.mark.parametrize(
     ("error", "code", "word"),
@@ -1024,7 +1027,7 @@ main()
 
 
 @pytest.mark.parametrize(
-    "line", [f"{AUDIT} --out out.json", f"{FIT} --out out.json", f"{APPLY} --out out.csv"]
+    "line", [f"{AUDIT} --out out.json", f"{FIT} --gap 0 --out out.json", f"{APPLY} --out out.csv"]
 )
 def test_sigterm_in_the_middle_of_writing(folder, works, line):
     """The new file vanishes, the old one stays, and the exit code is that of SIGTERM."""
@@ -1234,7 +1237,7 @@ def test_the_command_line_names_people_without_a_label(folder, felicific, scores
         "The loss needs labels, and they are missing in 10 rows: say what is known of them (missing_labels)."
         in out
     )
-    for line in (FIT, f"{FIT} --policy individual"):
+    for line in (f"{FIT} --gap 0", f"{FIT} --gap 0 --policy individual"):
         code, _, err = felicific(line)
         assert code == 1, err
         told = " ".join(err.split())
@@ -1250,7 +1253,7 @@ def test_money_and_accuracy_are_written_alike_everywhere(folder, works):
     """A currency before the number, the error rate as an accuracy in per cent, in every command."""
     outputs = [
         works(AUDIT + " --gap 16000"),
-        works(FIT),
+        works(f"{FIT} --gap 0"),
         works(FIT.replace("fit", "frontier", 1).replace(" --seed 0", "")),
     ]
     for out in outputs:

@@ -59,12 +59,12 @@ def test_fit_asks_for_what_the_library_asks(table, capsys):
             "--gap .05 --between sex --between race --min-people .1",
             [Gap("decision", 0.05, between=name, min_people=0.1) for name in ("sex", "race")],
         ),
-        ("--between sex,race", [Gap("decision", 0.0, between=["sex", "race"])]),
+        ("--gap 0 --between sex,race", [Gap("decision", 0.0, between=["sex", "race"])]),
         (
             "--gap .1 --ratio .9 --between sex",
             [Ratio("decision", 0.9, between="sex"), Gap("decision", 0.1, between="sex")],
         ),
-        ("--min-people 40", [Gap("decision", 0.0, min_people=40)]),
+        ("--gap 0 --min-people 40", [Gap("decision", 0.0, min_people=40)]),
     ):
         code, out, err = call(
             f"fit all.csv {COMMON} {options} --seed 0 --change-cost 0 --force --json", capsys
@@ -153,7 +153,7 @@ def test_every_command_takes_people_without_a_group(table, capsys):
         ("--ratio 1 --confidence .9", "can never be shown"),
         ("--ratio .8 --between sex,sex", "Name each attribute once"),
         (
-            "--worse-off 0 --gap .1 --confidence .9",
+            "--worse-off 0 --gap .1 --confidence .9 --policy soft-label",
             "Allow a little with --confidence: 0.01 of the people to lose",
         ),
         ("--gap .1 --missing-group f", "--missing-group is 'f'"),

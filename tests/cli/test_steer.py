@@ -24,7 +24,9 @@ APPLY += " --steer steer.json"
 @pytest.fixture
 def steered(loans, done):
     """A folder with a policy, and two files of people to decide on."""
-    done(f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --out policy.json")
+    done(
+        f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --gap 0 --out policy.json"
+    )
     make_loans(400, 2).drop(columns=["approved", "repaid"]).to_csv("later.csv", index=False)
 
 
@@ -177,7 +179,7 @@ def test_two_processes_cannot_continue_one_state(steered, done, command_line, mo
 
 def test_individual_policies_are_steered_too(loans, done):
     """Without --happiness: the policy holds its own."""
-    done(f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --policy individual "
+    done(f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --gap 0 --policy individual "
          "--out policy.json")  # fmt: skip
     line = (
         "apply policy.json next.csv --score score --group sex --key id --steer steer.json --out decided.csv"
@@ -192,8 +194,8 @@ def test_individual_policies_are_steered_too(loans, done):
 
 def test_a_name_says_that_it_is_the_same_happiness(loans, done, command_line):
     """A policy whose happiness was named is steered by --name."""
-    done(f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --name funding --unit $ "
-         "--out policy.json")  # fmt: skip
+    done(f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --gap 0 --name funding "
+         "--unit $ --out policy.json")  # fmt: skip
     code, _, err = command_line(APPLY.format("next.csv", "decided.csv"))
     assert code == 1
     assert "--name funding" in err
@@ -245,7 +247,8 @@ def test_a_state_of_another_policy_is_refused(steered, done, command_line):
     """By name, with what to do."""
     done(APPLY.format("next.csv", "decided.csv"))
     done(
-        f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --out policy.json --force"
+        f"fit scores.csv --score score --label repaid --group sex --happiness '{FUNDING}' --gap 0 "
+        "--out policy.json --force"
     )
     code, _, err = command_line(APPLY.format("later.csv", "more.csv"))
     assert code == 1

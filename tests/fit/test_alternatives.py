@@ -485,7 +485,9 @@ def test_models_that_cannot_be_candidates():
     with pytest.raises(DataError, match="knows the classes"):
         search(people, {"a": other})
     model = LogisticRegression().fit(people[["z", "other"]], people["y"])
-    fair = FairClassifier(FrozenEstimator(model), sensitive_features="g", happiness=YES, random_state=0)
+    fair = FairClassifier(
+        FrozenEstimator(model), gap=0.0, sensitive_features="g", happiness=YES, random_state=0
+    )
     fair.fit(people, people["y"])
     with pytest.raises(DataError, match="The only candidate, 'a', is a policy"):
         search(people, {"a": fair})

@@ -162,8 +162,8 @@ def test_print_tells_tuning_and_fairness_apart():
     """print(fair) shows the parameters and, once it is fitted, the impact at the three points."""
     fair, _, _ = fitted()
     assert str(fair).splitlines()[-3:] == fair.policy_.impact()
-    assert str(FairClassifier(LogisticRegression())).startswith("FairClassifier(")
-    assert FairClassifier(LogisticRegression()).change_cost == "auto"
+    assert str(FairClassifier(LogisticRegression(), gap=0.0)).startswith("FairClassifier(")
+    assert FairClassifier(LogisticRegression(), gap=0.0).change_cost == "auto"
 
 
 def test_measured_outcomes_of_any_probabilities_know_who_is_changed():

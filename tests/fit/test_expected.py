@@ -322,7 +322,7 @@ def test_shown_wherever_a_classifier_is_printed():
         assert about in text
         assert "chosen because there are two classes and the group is seen" in text
     assert "must be expected" in str(fair.policy_)
-    unfitted = FairClassifier(Told())
+    unfitted = FairClassifier(Told(), gap=0.0)
     assert "expected" not in repr(unfitted)
     assert "must be" not in repr(make_pipeline(fair))
 
@@ -336,7 +336,7 @@ def caught(**options):
 
 
 def test_one_warning_where_chance_exceeds_what_was_asked():
-    """A gap above 0 that so few people cannot keep, or any gap with a group of fewer than 100."""
+    """A gap that so few people cannot keep, where chance alone sets them as far apart as the baseline does."""
     fair, found = caught(people={"n": 300}, gap=0.02, constraints=[Floor("decision", "baseline")])
     assert [warning.category for warning in found] == [PolicyWarning]
     text = str(found[0].message)
@@ -347,8 +347,10 @@ def test_one_warning_where_chance_exceeds_what_was_asked():
     assert text in repr(fair)
     rare = {"n": 3_000, "shares": (0.02, 0.98)}
     assert "0 was asked for" in str(caught(people=rare, gap=0.0)[1][0].message)
-    assert "(0.9 was asked for): fit on more people" in str(caught(people=rare, gap=0.9)[1][0].message)
-    for quiet in ({"gap": 0.0}, {"gap": 0.1}, {"people": rare, "gap": {}}):
+    assert "(0.9 was asked for): fit on more people" in str(
+        caught(people=rare, gap=0.9)[0].policy_.cautions()
+    )
+    for quiet in ({"gap": 0.0}, {"gap": 0.1}, {"people": rare, "gap": {}}, {"people": rare, "gap": 0.9}):
         assert caught(**quiet)[1] == []
 
 
@@ -375,7 +377,7 @@ def test_every_group_loses_is_a_warning_with_a_remedy(kind):
     assert any("Add a floor of 'yes' at its baseline" in text for text in fair.policy_.sentences())
     with warnings.catch_warnings():
         warnings.simplefilter("error", PolicyWarning)
-        kept = taker(kind, gap={}, constraints=[Floor("yes", "baseline")])()
+        kept = taker(kind, constraints=[Floor("yes", "baseline")])()
     assert "Every group loses" not in repr(kept)
     X, y = make_people(2_000, seed=9, shift=-1.2)
     page = fair.report(X, y)
@@ -423,7 +425,7 @@ def test_auto_takes_what_the_problem_asks_for():
     X, y = make_people()
     assert fitted(X, y).policy_.kind == "score"
     assert fitted(*make_people(n_classes=3), 3).policy_.kind == "individual"
-    said = {"happiness": "decision", "sensitive_features": "group", "random_state": 0}
+    said = {"happiness": "decision", "gap": 0.0, "sensitive_features": "group", "random_state": 0}
     features = X[["p0", "p1", "group"]].assign(group=(X["group"] == "F") * 1)
     blind = FairClassifier(LogisticRegression(), sees_group=False, **said).fit(features, y)
     assert blind.policy_.kind == "individual"
@@ -431,7 +433,7 @@ def test_auto_takes_what_the_problem_asks_for():
     ridge = FairClassifier(RidgeClassifier(), **said).fit(features, y)
     assert ridge.policy_.kind == "score"
     assert "has a decision function and no predict_proba" in repr(ridge)
-    assert FairClassifier(Told()).get_params()["policy"] == "auto"
+    assert FairClassifier(Told(), gap=0.0).get_params()["policy"] == "auto"
 
 
 def test_auto_is_the_policy_that_it_chose():

@@ -457,7 +457,7 @@ def test_groups_must_be_those_that_were_fitted(policy):
         fair.recalibrate(table.assign(group=table["group"].replace("c", "d")))
     with pytest.raises(GroupError, match="missing"):
         fair.recalibrate(table.assign(group=table["group"].where(table["group"] != "c", None)))
-    without = FairClassifier(fair.estimator, happiness=funding, policy=policy, random_state=0)
+    without = FairClassifier(fair.estimator, gap=0.0, happiness=funding, policy=policy, random_state=0)
     without.fit(table, y, sensitive_features=table["group"])
     with pytest.raises(GroupError):
         without.recalibrate(table)
@@ -469,7 +469,7 @@ def test_an_unfitted_object_is_refused():
     """There is nothing to recalibrate before a fit."""
     table, _ = make_people(30)
     with pytest.raises(NotFittedError):
-        FairClassifier(FrozenEstimator(Told()), happiness=funding).recalibrate(table)
+        FairClassifier(FrozenEstimator(Told()), gap=0.0, happiness=funding).recalibrate(table)
 
 
 @pytest.mark.parametrize("randomize", [True, False])

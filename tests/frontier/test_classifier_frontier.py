@@ -312,6 +312,7 @@ def test_identical_groups_stay_together(policy):
     table = pd.concat([table.assign(group="a"), table.assign(group="b")], ignore_index=True)
     fair = FairClassifier(
         FrozenEstimator(LogisticRegression().fit(table[["score", "size"]], np.tile(y, 2))),
+        gap=0.0,
         happiness=[funding, "equalized_odds"],
         policy=policy,
         sensitive_features="group",

@@ -108,7 +108,7 @@ def test_two_classes_of_any_type(lay, classes):
     table["p1"][:50] = np.arange(50) / 4096
     table["p0"] = 1 - table["p1"]
     score = dict(zip(names, ["p0", "p1"], strict=True))
-    policy = solved(table, Score(boundary=0.4), score=score, sensitive_features=["z", "sex"])
+    policy = solved(table, Score(boundary=0.4), gap=0.0, score=score, sensitive_features=["z", "sex"])
     table["who"] = np.array([f"person {i}; 'x' é" for i in table["id"]], dtype=object)
     group = np.array([f"{z} & {sex}" for z, sex in zip(table["z"], table["sex"], strict=True)])
     expected = policy.decide(np.column_stack([table["p0"], table["p1"]]), group, table["who"])
@@ -122,7 +122,7 @@ def test_rounded_policies_need_no_key(lay, rounded):
     from dataclasses import replace
 
     table = people(500)
-    policy = replace(solved(table, rounded), randomize=False)
+    policy = replace(solved(table, rounded, gap=0.0), randomize=False)
     score = np.column_stack([table[f"p{k}"] for k in range(3)])
     expected = policy.classes[policy.probabilities(score, table["z"]).argmax(axis=1)]
     roles = {name: value for name, value in ROLES.items() if name != "key"}
@@ -144,7 +144,7 @@ def test_predicted_labels_are_enough_for_a_label_policy(lay):
     """A policy of labels reads the model's decisions."""
     table = people(800)
     table["own"] = np.column_stack([table[f"p{k}"] for k in range(3)]).argmax(axis=1)
-    policy = solved(table, Label(), score=None, predicted="own")
+    policy = solved(table, Label(), gap=0.0, score=None, predicted="own")
     expected = policy.decide(table["own"], table["z"], table["id"])
     found = collected(policy.apply(lay(table), predicted="own", sensitive_features="z", key="id"))
     assert found["decision"] == expected.tolist()
@@ -220,7 +220,7 @@ def test_the_exported_expression_quotes_hostile_names(signal):
     table = people(900)
     groups = {"a": "a' OR 1=1 --", "b": 'b"; DROP TABLE people', "c": "c\\"}
     table["z"] = np.array([groups[z] for z in table["z"]], dtype=object)
-    policy = solved(table, signal)
+    policy = solved(table, signal, gap=0.0)
     score = np.column_stack([table[f"p{k}"] for k in range(3)])
     expected = policy.decide(score, table["z"], table["id"])
     hostile = {HOSTILE.get(name, name): column for name, column in table.items()}
@@ -262,7 +262,7 @@ def test_nothing_is_decided_on_bad_rows(lay, bad):
     """An unknown or missing group and impossible probabilities raise when the table is read, on every engine."""
     name, value, words = BAD_ROWS[bad]
     table = people(600)
-    policy = solved(table)
+    policy = solved(table, gap=0.0)
     column = table[name].astype(object if value is None or value == "q" else float)
     column[17] = value
     with pytest.raises(Exception, match=words):
@@ -278,7 +278,7 @@ def test_what_is_wrong_with_a_row_names_the_person(engine, bad, tmp_path):
     """What an engine raises says whom, by key or by row of a batch, and what to do."""
     name, value, words = BAD_ROWS[bad]
     table = people(600)
-    policy = solved(table)
+    policy = solved(table, gap=0.0)
     column = table[name].astype(object if value is None or value == "q" else float)
     column[17] = value
     where = r"\(key 10017\)" if engine != "polars lazy" else r"row 17.*within a batch of \d+"
@@ -290,7 +290,7 @@ def test_what_is_wrong_with_a_row_names_the_person(engine, bad, tmp_path):
 def test_names_that_differ_by_capital_letters(engine, tmp_path, refuses):
     """SQL does not tell A from a: a column that cannot be added, or looked at, is refused by name."""
     table = people(300)
-    policy = solved(table)
+    policy = solved(table, gap=0.0)
     with refuses(DataError, "'loan'", "already"):
         policy.apply(TABLES[engine](table, tmp_path), **ROLES, column="LOAN")
     with refuses(DataError, "'Z'"):
@@ -302,7 +302,7 @@ def test_names_that_differ_by_capital_letters(engine, tmp_path, refuses):
 def test_the_new_column_may_have_any_name(engine, tmp_path):
     """The name of the column of decisions is no SQL either."""
     table = people(300)
-    policy, name = solved(table), "d\"; DROP TABLE 'x'; --\n`"
+    policy, name = solved(table, gap=0.0), "d\"; DROP TABLE 'x'; --\n`"
     found = collected(policy.apply(TABLES[engine](table, tmp_path), **ROLES, column=name))
     score = np.column_stack([table[f"p{k}"] for k in range(3)])
     assert found[name] == policy.decide(score, table["z"], table["id"]).tolist()
@@ -311,7 +311,7 @@ def test_the_new_column_may_have_any_name(engine, tmp_path):
 def test_a_missing_key_raises(tmp_path):
     """A person without a key gets no decision by default, on engines whose integers can be null."""
     table = people(600)
-    policy = solved(table)
+    policy = solved(table, gap=0.0)
     key = table["id"].astype(object)
     key[17] = None
     for name in ("duckdb", "polars lazy", "path"):
@@ -336,7 +336,7 @@ def test_a_missing_key_raises(tmp_path):
 def test_what_cannot_be_applied(lay, changes, error, words, refuses):
     """Names that do not fit the policy or the table are clear errors, before any row is read where that is possible."""
     table = people(600)
-    policy = solved(table, SoftLabel())
+    policy = solved(table, SoftLabel(), gap=0.0)
     roles = ROLES | changes
     with refuses(error, *words):
         collected(policy.apply(lay(table), **roles))
@@ -346,7 +346,7 @@ def test_dialects(refuses):
     """A dialect that does not exist is refused; Spark quotes with backticks and writes hostile groups as bytes."""
     table = people(600)
     table["z"] = np.array([z if z != "a" else "a'\\" for z in table["z"]], dtype=object)
-    policy = solved(table)
+    policy = solved(table, gap=0.0)
     with refuses(DataError, "'oracle'", remedy="duckdb"):
         policy.to_sql("oracle", **ROLES)
     with refuses(DataError, "${x}", remedy="Rename"):
@@ -359,7 +359,7 @@ def test_dialects(refuses):
 def test_nobody_names_what_a_policy_remembers(lay, refuses):
     """Columns that were named when it was fitted need no name; one that the table lacks is named with its argument."""
     table = people(600)
-    policy = Policy.from_json(solved(table, key="id").to_json())
+    policy = Policy.from_json(solved(table, gap=0.0, key="id").to_json())
     named, alone = policy.apply(lay(table), **ROLES), policy.apply(lay(table))
     assert np.array_equal(*(collected(made)["decision"] for made in (named, alone)))
     assert policy.to_sql() == policy.to_sql(**ROLES)
@@ -411,7 +411,7 @@ def retyped(fitted, other, n=600):
     """A policy of groups, and the same people with groups of another type."""
     table = people(n)
     place = np.arange(n) % len(fitted)
-    policy = solved(table | {"z": np.array(fitted)[place]})
+    policy = solved(table | {"z": np.array(fitted)[place]}, gap=0.0)
     return policy, table | {"z": np.array(other)[place]}
 
 
@@ -457,7 +457,7 @@ def test_a_group_column_that_is_missing_among_several(lay, missing, exported):
     table = people(600)
     table["z"] = np.where(table["z"] == "a", "", table["z"]).astype(object)
     table["sex"] = np.where(table["sex"] == "F", "", table["sex"]).astype(object)
-    policy = solved(table, sensitive_features=["z", "sex"])
+    policy = solved(table, gap=0.0, sensitive_features=["z", "sex"])
     assert " & " in policy.groups
     table[missing][17] = None
     roles = {"sensitive_features": ["z", "sex"]}
@@ -473,7 +473,7 @@ def test_a_group_column_that_is_missing_among_several(lay, missing, exported):
 def test_exported_sql_refuses_scores_and_keys_of_another_type(column):
     """Probabilities as text and keys that are floats are refused in a database, as they are in Python."""
     table = people(600)
-    policy = solved(table)
+    policy = solved(table, gap=0.0)
     other = table["p1"].astype(str) if column == "p1" else table["id"].astype(float)
     with pytest.raises(duckdb.Error, match=r"felicific: .*another type"):
         decide_in_sql(policy, table | {column: other})
@@ -482,7 +482,7 @@ def test_exported_sql_refuses_scores_and_keys_of_another_type(column):
 def test_predictions_of_another_type_are_refused(lay):
     """The text 01 is not the label 1."""
     table = people(600)
-    policy = solved(table, "label")
+    policy = solved(table, "label", gap=0.0)
     roles = {"predicted": "own", "sensitive_features": "z", "key": "id"}
     own = table["y"]
     found = collected(policy.apply(lay(table | {"own": own}), **roles))
@@ -496,7 +496,7 @@ def test_predictions_of_another_type_are_refused(lay):
 def test_text_that_is_compared_by_other_rules_is_refused(collation):
     """A column by whose collation A is a, or E is its accented letter, is not decided on."""
     table = people(300)
-    policy = solved(table)
+    policy = solved(table, gap=0.0)
     connection = duckdb.connect()
     connection.register("plain", as_arrow(table))
     folded = connection.sql(f"SELECT * REPLACE (z COLLATE {collation} AS z) FROM plain")
@@ -507,7 +507,7 @@ def test_text_that_is_compared_by_other_rules_is_refused(collation):
 def test_columns_that_are_computed_ahead_are_nobody_elses():
     """A relation may have columns of any name: what DuckDB computes for itself neither shows nor takes one of them."""
     table = people(600) | {f"share {k}": np.arange(600) + k for k in range(3)} | {"SHARE 4": np.arange(600)}
-    policy = solved(people(600))
+    policy = solved(people(600), gap=0.0)
     score = np.column_stack([table[f"p{k}"] for k in range(3)])
     found = collected(policy.apply(as_duckdb(table), **ROLES, with_proba=True))
     assert set(found) == {*table, "decision", "proba_0", "proba_1", "proba_2"}

@@ -401,7 +401,7 @@ def test_a_regressor_is_named_its_own_class(refuses):
     table = people()
     model = LinearRegression().fit(table[["ability"]], table["loan"])
     for estimator in (FrozenEstimator(model), LinearRegression()):
-        fair = FairClassifier(estimator, happiness="decision", sensitive_features="sex")
+        fair = FairClassifier(estimator, gap=0.0, happiness="decision", sensitive_features="sex")
         with refuses(DataError, "LinearRegression is a regressor", remedy="FairRegressor"):
             fair.fit(table[["ability", "sex"]], table["repaid"])
 

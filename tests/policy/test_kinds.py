@@ -127,7 +127,12 @@ def test_few_people_face_a_lottery_under_expected_values(calibration):
     table, y = make_people(600, seed=3)
     model = FrozenEstimator(Told().fit(table, y))
     fair = FairClassifier(
-        model, happiness=funding, policy=Individual(calibration), sensitive_features="group", random_state=0
+        model,
+        gap=0.0,
+        happiness=funding,
+        policy=Individual(calibration),
+        sensitive_features="group",
+        random_state=0,
     ).fit(table, y)
     assert fair.recalibrate(table.iloc[::-1]).share_randomized_ * 600 <= 2 + 1e-9
 
@@ -142,7 +147,8 @@ def test_weight_zero_is_the_row_absent(kind, column):
     weight = np.ones(300)
     weight[0] = 0.0
     model = FrozenEstimator(Told().fit(table, y))
-    options = {"happiness": funding, "policy": KINDS[kind], "sensitive_features": "group", "random_state": 0}
+    options = {"happiness": funding, "gap": 0.0, "policy": KINDS[kind]}
+    options |= {"sensitive_features": "group", "random_state": 0}
     one = FairClassifier(model, **options).fit(hostile, y, sample_weight=weight)
     other = FairClassifier(model, **options).fit(table[1:], y[1:])
     assert one.groups_ == other.groups_ == ("a", "b")
@@ -160,7 +166,7 @@ def test_weight_zero_moves_no_boundary():
     weight = np.ones(300)
     weight[0] = 0.0
     model = FrozenEstimator(Told(threshold=0.3).fit(table, y))
-    options = {"happiness": funding, "sensitive_features": "group", "random_state": 0}
+    options = {"happiness": funding, "gap": 0.0, "sensitive_features": "group", "random_state": 0}
     one = FairClassifier(model, **options).fit(table, y, sample_weight=weight)
     other = FairClassifier(model, **options).fit(table[1:], y[1:])
     assert one.policy_.signal == other.policy_.signal

@@ -61,7 +61,7 @@ def make_policy(random_state=0):
         happiness="statistical_parity",
     )
     q = np.array([[[0.63, 0.37], [0.0, 1.0]], [[1.0, 0.0], [0.2, 0.8]]])
-    return replace(solve(found, random_state=random_state), q=q)
+    return replace(solve(found, gap=0.0, random_state=random_state), q=q)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_single_row_calls_without_a_key_reach_the_probabilities(people):
     X = people.table("numpy", ["score", "wealth", "loan", "group"]).astype(float)
     model = FrozenEstimator(LogisticRegression().fit(X, people.y))
     fair = FairClassifier(
-        model, happiness="statistical_parity", policy="label", sensitive_features=3, random_state=0
+        model, gap=0.0, happiness="statistical_parity", policy="label", sensitive_features=3, random_state=0
     )
     fair.fit(X, people.y)
     score = fair.predict_proba(X)
@@ -471,6 +471,7 @@ def test_the_warning_points_at_the_caller():
     )
     fair = FairClassifier(
         frozen_identity(table),
+        gap=0.0,
         happiness="statistical_parity",
         policy="label",
         sensitive_features="group",

@@ -45,7 +45,7 @@ def make_policy(groups=None, classes=None, *, policy="label", **settings):
         happiness=happiness,
         policy=policy,
     )
-    return solve(found, **{"random_state": 0} | settings)
+    return solve(found, **{"gap": 0.0, "random_state": 0} | settings)
 
 
 def rename(codes, names):

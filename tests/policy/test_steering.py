@@ -307,7 +307,9 @@ def test_a_decision_function_is_steered_in_its_own_values():
 
     rows = world()
     model = RidgeClassifier().fit(rows[["score", "loan"]], rows["repaid"])
-    fair = FairClassifier(FrozenEstimator(model), happiness=FUNDING, sensitive_features="sex", random_state=0)
+    fair = FairClassifier(
+        FrozenEstimator(model), gap=0.0, happiness=FUNDING, sensitive_features="sex", random_state=0
+    )
     policy = fair.fit(rows, rows["repaid"]).policy_
     values = model.decision_function(rows[["score", "loan"]])
     steering = policy.steer(FUNDING)
@@ -1054,7 +1056,9 @@ def test_values_outside_their_bounds_are_refused():
 @pytest.mark.parametrize("kind", ["score", "individual"])
 def test_a_recalibrated_policy_is_steered(kind):
     """One that was fitted anew to people without labels begins with their controls."""
-    fair = FairClassifier(_Column(), policy=kind, happiness=FUNDING, sensitive_features="sex", random_state=0)
+    fair = FairClassifier(
+        _Column(), gap=0.0, policy=kind, happiness=FUNDING, sensitive_features="sex", random_state=0
+    )
     fair.fit(world(), world()["repaid"])
     new = world(1_000, seed=31, fall=0.2)
     policy = fair.recalibrate(new).policy_

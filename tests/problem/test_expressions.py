@@ -478,6 +478,7 @@ def test_a_file_cannot_smuggle_in_code(people, tmp_path):
 
     fair = FairClassifier(
         people.frozen("pandas"),
+        gap=0.0,
         happiness="decision * loan",
         policy="individual",
         sensitive_features="group",

@@ -371,16 +371,19 @@ def test_a_policy_decides_about_those_whose_group_is_missing_wherever_they_are()
 # gap= where it is left out
 
 
-def test_a_gap_that_is_not_said_is_0_or_nothing_beside_a_gap_or_a_ratio():
-    """With a floor or a budget alone it is 0."""
+def test_a_constraint_never_brings_a_gap_with_it():
+    """One that holds already costs nothing; with neither a gap nor a constraint there is nothing to fit."""
     sums = aggregate(people(7), **ROLES)
-    assert solve(sums).gap == pytest.approx(0.0, abs=1e-9)
-    assert solve(sums, constraints=[Floor("paid", 0.1)]).gap == pytest.approx(0.0, abs=1e-9)
-    for asked in (Gap("paid", 0.3), Gap("paid", 0.3, between="sex"), Ratio("paid", 0.7)):
+    free = solve(sums, gap={})
+    least = min(free.means["paid"].values())
+    assert solve(sums, constraints=[Floor("paid", 0.9 * least)]).loss == free.loss
+    for asked in (Gap("paid", 0.3), Gap("paid", 0.3, between="sex"), Ratio("paid", 0.7), Floor("paid", 0.1)):
         alone, same = solve(sums, constraints=[asked]), solve(sums, gap={}, constraints=iter([asked]))
         assert alone.loss == same.loss
         assert alone.gap > 0.1
         assert solve(sums, gap=0.0, constraints=[asked]).gap == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(ConstraintError, match=r"neither a gap nor a constraint.*gap="):
+        solve(sums)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -593,11 +596,11 @@ def classifier_rows(n=600):
 @pytest.mark.parametrize("asked", [Ratio("paid", 0.9, between="sex"), Gap("paid", 0.05, between="race")])
 @pytest.mark.parametrize("policy", ["score", "individual"])
 def test_classifiers_meet_them(asked, policy):
-    """On the fitted rows, after recalibration on others, and where gaps of all groups move along the frontier."""
+    """On the fitted rows, after recalibration on others, and where it or gaps move along the frontier."""
     table, model = classifier_rows()
     fair = FairClassifier(
         FrozenEstimator(model), happiness=ROLES["happiness"], policy=policy, constraints=[asked],
-        sensitive_features=["sex", "race"], random_state=0,
+        sensitive_features=["sex", "race"], change_cost=0, random_state=0,
     ).fit(table, table["y"])  # fmt: skip
 
     def kept(fitted):
@@ -608,6 +611,19 @@ def test_classifiers_meet_them(asked, policy):
     assert fair.policy_.attributes == ("sex", "race")
     assert fair.gaps_["paid"] > 0.05
     assert kept(fair.recalibrate(table.sample(300, random_state=0)))
+    if policy == "score":
+        line = frontier(fair.aggregates_, constraints=[asked], move=asked)
+        assert fair.frontier_.loss.tolist() == line.loss.tolist()
+    looser = fair.at(loss=fair.loss_ - 1e-4)
+    assert looser.loss_ <= fair.loss_ - 1e-4 + 1e-9
+    (number,) = [one.at_most if isinstance(one, Gap) else one.at_least for one in looser.constraints]
+    ((words, reached),) = looser.policy_.reached.items()
+    assert f"at most {number:.6g}"[:13] in words if isinstance(asked, Gap) else "highest" in words
+    assert reached <= number + 1e-7 if isinstance(asked, Gap) else reached >= number - 1e-7
+    assert looser.fit(table, table["y"]).loss_ == pytest.approx(looser.loss_, abs=2e-4)
+    if isinstance(asked, Gap):
+        assert fair.at(gap=0.02).constraints == [replace(asked, at_most=0.02)]
+        return
     moved = fair.at(gap=0.5 * fair.gaps_["paid"])
     assert kept(moved)
     assert moved.gaps_["paid"] == pytest.approx(0.5 * fair.gaps_["paid"], rel=1e-3)

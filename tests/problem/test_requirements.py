@@ -541,7 +541,7 @@ def test_a_gap_that_bounds_do_not_allow(happiness, largest, refuses):
             door()
     for door in wide(happiness, most).values():
         door()
-    for unbounded in (np.inf, None):
+    for unbounded in (np.inf, {}):
         solved(TABLE, **ROLES, happiness=happiness, gap=unbounded)
     doors = wide(happiness, None, constraints=[Gap(happiness, 5 * most)])
     for name in ("fit", "solve", "individual", "sums"):

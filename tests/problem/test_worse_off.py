@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive import DASK, LAZY, MEMORY, as_dask, as_pandas, cases
 from scipy.optimize import linprog
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from strategies import examples
@@ -22,6 +23,7 @@ from felicific import (
     Floor,
     Happiness,
     Policy,
+    Score,
     WorseOff,
     aggregate,
     audit,
@@ -571,3 +573,73 @@ def test_a_safe_fit_shows_it_on_people_held_out():
         classifier(constraints=[WorseOff(0.0005)], gap=3.0, confidence=0.9).fit(
             table[:1000], table["y"][:1000]
         )
+
+
+@pytest.mark.parametrize("policy", ["score", "label", Score(bins=7, monotone=False), Score(randomize=False)])
+@pytest.mark.parametrize("groups", [None, ["f"]])
+def test_nobody_loses_by_construction_in_the_table_or_outside_of_it(policy, groups):
+    """Whoever comes, also where nobody was fitted, gets no less; the certificate says so beside the gap."""
+    table = people(6000, 704)
+    table = table[(table["p1"] < 0.3) | (table["p1"] > 0.4)]
+    settings = {"happiness": {"got": "decision"}, "gap": 0.3, "confidence": 0.9, "policy": policy}
+    asked = WorseOff(0, groups=groups)
+    fair = classifier(constraints=[asked], **settings).fit(table, table["y"])
+    s = np.concatenate([np.linspace(-30, 30, 5001), [-1e-9, 0.0, 1e-9], table["s"]])
+    for group in groups or ["f", "m"]:
+        others = table.iloc[np.zeros(len(s), dtype=int)].assign(s=s, g=group)
+        chances, now = fair.predict_proba(others), MODEL.predict(others[["s"]])
+        assert (chances[now == 1, 1] == 1.0).all()
+    found = fair.certificate_
+    whom = "" if groups is None else " of group 'f'"
+    assert f"By construction, and not by the test, nobody{whom} gets less than from the baseline: " in str(
+        found
+    )
+    assert (found.gaps, found.kept) == (
+        {"got": 0.3},
+        (str(asked) if groups is None else "at most 0 % of group 'f' get less than from the baseline",),
+    )
+    assert "the gap of 'got' is at most 0.3" in str(found)
+
+
+class Turning(ClassifierMixin, BaseEstimator):
+    """A model that decides by its score, above a border, but for people of whom somebody says otherwise."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, border=0.5, contrary=99.0):
+        self.border, self.contrary = border, contrary
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X["p1"], X["p1"]])
+
+    def predict(self, X):
+        return ((X["p1"] > self.border) != (X["loan"] > self.contrary)).astype(int)
+
+    def fit(self, X, y):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+def test_where_a_policy_does_not_tell_that_nobody_loses_it_is_refused():
+    """What depends on the person, a baseline from outside, a border that is not known, and decisions by more."""
+    table, plain = people(3000, 5), {"happiness": {"got": "decision"}, "gap": 0.3, "confidence": 0.9}
+    plain["constraints"] = [WorseOff(0)]
+    for changes in (
+        {"happiness": {"got": "decision * loan"}}, {"happiness": "accuracy"}, {"policy": "individual"},
+        {"policy": "soft-label"}, {"baseline": "now"},
+    ):  # fmt: skip
+        with pytest.raises(ConstraintError, match="can never be shown"):
+            classifier(**plain | changes).fit(table, table["y"])
+    for model, why in (
+        (Turning(0.3), "the border where"),
+        (Turning(0.5, 9.0), "is not told by the model's score"),
+    ):
+        fair = FairClassifier(FrozenEstimator(model), sensitive_features="g", random_state=0, **plain)
+        with pytest.raises(
+            CertificateError, match=rf"does not hold by construction: .*{why}.*WorseOff\(0\.01\)"
+        ):
+            fair.fit(table, table["y"])
+    fair = FairClassifier(FrozenEstimator(Turning()), sensitive_features="g", random_state=0, **plain)
+    assert "By construction" in str(fair.fit(table, table["y"]).certificate_)

@@ -236,7 +236,7 @@ def test_audits_may_ask_for_the_baseline(case, kind):
         "baseline": "now",
         "decisions": case.classes,
     }
-    policy = solved(as_pandas(case.columns), **case.asked, policy="label", gap=None, random_state=0)
+    policy = solved(as_pandas(case.columns), **case.asked, policy="label", gap={}, random_state=0)
     q = policy.q
     ways = {
         "column": ("decided", {}, lambda row: {row["decided"]: 1.0}),

@@ -232,10 +232,10 @@ def test_sums_without_a_baseline_refuse_a_cost():
     """Where sums have no baseline, a cost of changes is refused, and a policy without one is not."""
     sums = replace(aggregate(people(1), score="score", happiness="decision", **ROLES), baseline_mass=None)
     for cost in (0, "auto"):  # which charges nothing then
-        assert solve(sums, change_cost=cost).outcomes["proposed"].changed is None
+        assert solve(sums, gap=0.0, change_cost=cost).outcomes["proposed"].changed is None
     for door in (solve, frontier):
         with pytest.raises(AggregatesError, match=r"have no baseline.*change_cost=0"):
-            door(sums, change_cost=0.1)
+            door(sums, gap={}, change_cost=0.1)
 
 
 @examples

@@ -327,7 +327,7 @@ def test_nobody_is_an_error_and_not_a_warning():
         happiness=funding,
     )
     with pytest.raises(GroupError, match="is empty"):
-        solve(nobody)
+        solve(nobody, gap=0.0)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -663,6 +663,7 @@ def test_the_best_class_is_only_a_name():
     fits = [
         FairClassifier(
             model,
+            gap=0.0,
             happiness="statistical_parity",
             decisions=decisions,
             sensitive_features="group",
@@ -868,7 +869,7 @@ def test_sentences_read_as_thresholds_that_decide(threshold, happiness):
     table, y = make_people(900, seed=9)
     model = Told(threshold=threshold).fit(table, y)
     fair = FairClassifier(
-        FrozenEstimator(model), happiness=happiness, sensitive_features="group", random_state=0
+        FrozenEstimator(model), gap=0.0, happiness=happiness, sensitive_features="group", random_state=0
     ).fit(table, y)
     policy = fair.policy_
     rules = rules_of(policy)
@@ -891,7 +892,11 @@ def test_sentences_describe_everybody():
     """Away from the thresholds, by more than their last printed digit, sentences say what is done."""
     table, y = make_people(900, seed=9)
     fair = FairClassifier(
-        FrozenEstimator(Told().fit(table, y)), happiness=funding, sensitive_features="group", random_state=0
+        FrozenEstimator(Told().fit(table, y)),
+        gap=0.0,
+        happiness=funding,
+        sensitive_features="group",
+        random_state=0,
     ).fit(table, y)
     rules = rules_of(fair.policy_)
     done = fair.predict_proba(table)
@@ -928,6 +933,7 @@ def test_sentences_of_many_classes():
     table, y = make_people(2500, 3, seed=10)
     fair = FairClassifier(
         FrozenEstimator(Told(3).fit(table, y)),
+        gap=0.0,
         happiness="statistical_parity",
         policy="score",
         sensitive_features="group",

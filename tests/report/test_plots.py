@@ -37,7 +37,7 @@ def loan(decision, x):
 
 
 def fitted(people, **settings):
-    settings = {"happiness": loan, "sensitive_features": "group", "random_state": 0} | settings
+    settings = {"happiness": loan, "gap": 0.0, "sensitive_features": "group", "random_state": 0} | settings
     return FairClassifier(people.frozen("pandas"), **settings).fit(people.table("pandas"), people.y)
 
 

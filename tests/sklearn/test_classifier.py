@@ -221,6 +221,7 @@ def test_decisions_converge_to_the_probabilities(policy):
     model, y = frozen()
     fair = FairClassifier(
         model,
+        gap=0.0,
         happiness="statistical_parity",
         policy=policy,
         sensitive_features="sex",
@@ -243,7 +244,7 @@ def test_decisions_on_the_fitted_rows():
     y = (y > 0).astype(int)
     model = FrozenEstimator(LogisticRegression().fit(table[FEATURES], y))
     fair = FairClassifier(
-        model, happiness="statistical_parity", sensitive_features="sex", key="id", random_state=1
+        model, gap=0.0, happiness="statistical_parity", sensitive_features="sex", key="id", random_state=1
     ).fit(table, y)
     drawn, score = fair.predict(table), fair.predict_proba(table)
     spread = np.sqrt((score[:, 0] * score[:, 1]).sum()) / len(y)
@@ -264,7 +265,7 @@ def pairs(table):
 def test_ways_to_name_the_groups_agree():
     """Columns named, a callable, and values passed to fit and predict give the same policy and decisions."""
     model, y = frozen()
-    common = {"happiness": "statistical_parity", "policy": "score", "random_state": 0}
+    common = {"happiness": "statistical_parity", "gap": 0.0, "policy": "score", "random_state": 0}
     named = FairClassifier(model, sensitive_features=["sex", "race"], **common).fit(X3, y)
     called = FairClassifier(model, sensitive_features=pairs, **common).fit(X3, y)
     expected = {f"{s} & {r}" for s in ("F", "M") for r in ("a", "b \\& c", "d")}
@@ -293,7 +294,9 @@ def test_named_columns_in_small_batches(columns, rows):
     """Named columns are columns, also when a batch has as many rows as there are names."""
     model, y = frozen()
     table = X3.assign(band="x")
-    fair = FairClassifier(model, happiness="statistical_parity", sensitive_features=columns, random_state=0)
+    fair = FairClassifier(
+        model, gap=0.0, happiness="statistical_parity", sensitive_features=columns, random_state=0
+    )
     fair.fit(table, y)
     assert (fair.predict_proba(table.iloc[:rows]) == fair.predict_proba(table)[:rows]).all()
 
@@ -309,7 +312,9 @@ def test_groups_in_a_single_column_keep_their_type():
         (np.where(male, "m", "f"), ("f", "m")),
         (np.where(male, "m", "f").astype(object), ("f", "m")),
     ]:
-        fair = FairClassifier(model, happiness="statistical_parity").fit(X3, y, sensitive_features=values)
+        fair = FairClassifier(model, gap=0.0, happiness="statistical_parity").fit(
+            X3, y, sensitive_features=values
+        )
         assert fair.groups_ == expected
         assert [type(group) for group in fair.groups_] == [type(group) for group in expected]
 
@@ -333,7 +338,7 @@ def test_intersections_do_not_depend_on_storage():
     """An integer column that arrives as floats, as from a table with holes, means the same intersections."""
     model, y = frozen()
     band = np.arange(N) % 2
-    fair = FairClassifier(model, happiness="statistical_parity", sensitive_features=["sex", "band"])
+    fair = FairClassifier(model, gap=0.0, happiness="statistical_parity", sensitive_features=["sex", "band"])
     fair.set_params(random_state=0).fit(X3.assign(band=band), y)
     again = fair.predict_proba(X3.assign(band=band.astype(float)))
     assert (again == fair.predict_proba(X3.assign(band=band))).all()
@@ -368,7 +373,7 @@ def test_weights_scale():
     weight = np.random.default_rng(0).uniform(0.5, 2, N)
     fits = [
         FairClassifier(
-            model, happiness=funding, policy="label", sensitive_features="sex", random_state=0
+            model, gap=0.0, happiness=funding, policy="label", sensitive_features="sex", random_state=0
         ).fit(X3, y, sample_weight=scale * weight)
         for scale in (1.0, 1e6, 1e-6)
     ]
@@ -393,7 +398,8 @@ def test_weight_zero_is_never_looked_at(change):
         table.loc[7, column] = value
     weight = np.ones(N)
     weight[7] = 0
-    common = {"happiness": funding, "sensitive_features": "sex", "policy": "score", "random_state": 0}
+    common = {"happiness": funding, "gap": 0.0, "sensitive_features": "sex", "policy": "score"}
+    common["random_state"] = 0
     fair = FairClassifier(model, **common).fit(table, y, sample_weight=weight)
     absent = FairClassifier(model, **common).fit(table.drop(index=7), np.delete(y, 7))
     assert fair.groups_ == absent.groups_ == ("F", "M")
@@ -406,7 +412,7 @@ def test_weight_zero_label_unknown_to_the_model():
     model, y = frozen()
     odd, weight = y.copy(), np.ones(N)
     odd[3], weight[3] = 9, 0
-    fair = FairClassifier(model, happiness=funding, sensitive_features="sex").fit(
+    fair = FairClassifier(model, gap=0.0, happiness=funding, sensitive_features="sex").fit(
         X3, odd, sample_weight=weight
     )
     assert fair.classes_.tolist() == [0, 1, 2]
@@ -427,11 +433,12 @@ def group_means(fair, value):
 def test_floor_that_is_measured_nowhere_else():
     """A happiness that only a floor speaks of is measured, held up, and not given a gap."""
     model, y = frozen()
-    free = FairClassifier(model, happiness="overall_accuracy", sensitive_features="sex").fit(X3, y)
+    free = FairClassifier(model, gap=0.0, happiness="overall_accuracy", sensitive_features="sex").fit(X3, y)
     level = 1.1 * max(group_means(free, lambda d, r, t: d * r.loan).values())
     fair = FairClassifier(
         model,
         happiness="overall_accuracy",
+        gap=0.0,
         constraints=[Floor(funding, level, ["F"])],
         sensitive_features="sex",
     ).fit(X3, y)
@@ -602,7 +609,8 @@ def test_rounded_decisions_are_what_is_stated(policy, weighted):
     model, y = frozen()
     weight = np.random.default_rng(1).uniform(0.2, 2, N) if weighted else None
     happiness, measures = MEASURES["both"]
-    common = {"happiness": happiness, "policy": policy, "sensitive_features": "sex", "random_state": 0}
+    common = {"happiness": happiness, "gap": 0.0, "policy": policy, "sensitive_features": "sex"}
+    common["random_state"] = 0
     drawn = FairClassifier(model, **common).fit(X3, y, sample_weight=weight)
     rounded = FairClassifier(model, **common | {"policy": replace(policy, randomize=False)}).fit(
         X3, y, sample_weight=weight
@@ -647,7 +655,7 @@ def test_frozen_model_is_not_touched():
     """A frozen model is neither refitted nor copied."""
     model, y = frozen()
     before = model.estimator.coef_.copy()
-    fair = FairClassifier(model, happiness=funding, sensitive_features="sex").fit(X3, 2 - y)
+    fair = FairClassifier(model, gap=0.0, happiness=funding, sensitive_features="sex").fit(X3, 2 - y)
     assert fair.estimator_ is model
     assert (model.estimator.coef_ == before).all()
 
@@ -655,7 +663,7 @@ def test_frozen_model_is_not_touched():
 def test_unseen_group_at_predict():
     """A group that was not there at fit raises at predict, and is named."""
     model, y = frozen()
-    fair = FairClassifier(model, happiness=funding, sensitive_features="sex").fit(X3, y)
+    fair = FairClassifier(model, gap=0.0, happiness=funding, sensitive_features="sex").fit(X3, y)
     table = X3.head(3).assign(sex=["F", "X", "M"])
     for method in (fair.predict, fair.predict_proba):
         with pytest.raises(GroupError, match=r"'X'.*row 1.*known are 'F', 'M'"):

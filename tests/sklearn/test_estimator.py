@@ -101,10 +101,8 @@ def funding(decision, x):
 
 def fit_library(people, library, **settings):
     X = people.table(library)
-    fair = FairClassifier(
-        people.frozen(library), sensitive_features=people.name(library, "group"), random_state=0, **settings
-    )
-    return fair.fit(X, people.y), X
+    settings = {"gap": 0.0, "sensitive_features": people.name(library, "group"), "random_state": 0} | settings
+    return FairClassifier(people.frozen(library), **settings).fit(X, people.y), X
 
 
 @pytest.mark.parametrize("policy", ["label", "soft-label"])
@@ -115,7 +113,9 @@ def test_libraries_agree(people, policy, keyed):
     for library in ("pandas", "polars", "arrow", "numpy"):
         if library == "arrow":
             X = people.table("arrow")
-            fair = FairClassifier(people.frozen("pandas"), sensitive_features="group", random_state=0)
+            fair = FairClassifier(
+                people.frozen("pandas"), gap=0.0, sensitive_features="group", random_state=0
+            )
             fair.set_params(happiness=funding_of_arrow, gap=1.0, policy=policy, key="id" if keyed else None)
             fair.fit(X, people.y)
         elif library == "numpy" and not keyed:
@@ -142,7 +142,7 @@ def test_arrays_without_a_key_agree_with_tables(people):
     """A float array and a table of the same numbers draw the same out of their content."""
     names = ["score", "wealth", "loan", "group"]
     frame, array = people.table("pandas", names), people.table("numpy", names).astype(float)
-    common = {"happiness": "statistical_parity", "random_state": 0}
+    common = {"happiness": "statistical_parity", "gap": 0.0, "random_state": 0}
     one = FairClassifier(
         FrozenEstimator(LogisticRegression().fit(frame, people.y)), sensitive_features="group", **common
     ).fit(frame, people.y)
@@ -177,7 +177,9 @@ def test_columns_with_integer_names(people):
     """A pandas table whose columns are numbers works, key and groups included."""
     X = people.table("pandas").set_axis(range(6), axis=1)
     model = FrozenEstimator(LogisticRegression().fit(X[[0, 1, 2, 3, 4]], people.y))
-    fair = FairClassifier(model, happiness="statistical_parity", sensitive_features=3, key=5, random_state=0)
+    fair = FairClassifier(
+        model, gap=0.0, happiness="statistical_parity", sensitive_features=3, key=5, random_state=0
+    )
     fair.fit(X, people.y)
     named, table = fit_library(people, "pandas", happiness="statistical_parity", key="id")
     assert (fair.predict(X) == named.predict(table)).all()
@@ -189,7 +191,9 @@ def test_missing_values_reach_a_model_that_takes_them(people):
     frame = people.table("pandas", names)
     frame.loc[:5, "score"] = np.nan
     model = make_pipeline(SimpleImputer(), LogisticRegression())
-    fair = FairClassifier(model, happiness="statistical_parity", sensitive_features="group", random_state=0)
+    fair = FairClassifier(
+        model, gap=0.0, happiness="statistical_parity", sensitive_features="group", random_state=0
+    )
     expected = fair.fit(frame, people.y).predict(frame)
     array = frame.to_numpy()
     assert (
@@ -224,6 +228,7 @@ def test_labels_of_every_type(people, kind, prefit):
         model = FrozenEstimator(model.fit(X, y)) if prefit else model
         return FairClassifier(
             model,
+            gap=0.0,
             happiness=happiness,
             policy="label",
             sensitive_features="group",
@@ -273,7 +278,7 @@ def test_models_without_probabilities(people):
     X, y = people.table("pandas", names), people.y
     for model in (FrozenEstimator(LinearSVC().fit(X, y)), LinearSVC(), RidgeClassifier()):
         fair = FairClassifier(
-            model, happiness="statistical_parity", policy="label", sensitive_features="group"
+            model, gap=0.0, happiness="statistical_parity", policy="label", sensitive_features="group"
         ).fit(X, y)
         assert max(fair.gaps_.values()) < 1e-9
         assert set(fair.predict(X)) <= {0, 1}
@@ -283,7 +288,12 @@ def test_models_without_probabilities(people):
             clone(fair).set_params(policy="soft-label").fit(X, y)
     calibrated = CalibratedClassifierCV(LinearSVC())
     FairClassifier(
-        calibrated, happiness="statistical_parity", policy="soft-label", sensitive_features="group", cv=2
+        calibrated,
+        gap=0.0,
+        happiness="statistical_parity",
+        policy="soft-label",
+        sensitive_features="group",
+        cv=2,
     ).fit(X, y)
 
 
@@ -294,6 +304,7 @@ def test_cross_fit_is_scikit_learns(people, policy):
     X = people.table("pandas", names)
     fair = FairClassifier(
         LogisticRegression(),
+        gap=0.0,
         happiness="statistical_parity",
         policy=policy,
         sensitive_features="group",
@@ -304,6 +315,7 @@ def test_cross_fit_is_scikit_learns(people, policy):
         aggregate(
             X, score=score, y=y, sensitive_features="group", happiness="statistical_parity", policy=policy
         ),
+        gap=0.0,
         random_state=0,
     )
     assert fair.policy_.q == pytest.approx(expected.q, abs=1e-9)
@@ -325,6 +337,7 @@ def test_frozen_uses_every_row(people):
             sensitive_features="group",
             happiness="statistical_parity",
         ),
+        gap=0.0,
         random_state=0,
     )
     assert (fair.policy_.q == expected.q).all()
@@ -334,7 +347,8 @@ def test_frozen_uses_every_row(people):
 def test_parallel_cross_fit(people):
     """Two processes give what one does."""
     X = people.table("polars")
-    common = {"happiness": funding, "sensitive_features": "group", "key": "id", "random_state": 0, "cv": 3}
+    common = {"happiness": funding, "gap": 0.0, "sensitive_features": "group", "key": "id"}
+    common |= {"random_state": 0, "cv": 3}
     one = FairClassifier(LogisticRegression(), **common).fit(X, people.y)
     with parallel_config(n_jobs=2):
         two = FairClassifier(LogisticRegression(), **common).fit(X, people.y)
@@ -352,6 +366,7 @@ def test_cross_fit_with_a_rare_class(people):
     y[1] = 0
     fair = FairClassifier(
         LogisticRegression(),
+        gap=0.0,
         happiness="statistical_parity",
         policy="soft-label",
         sensitive_features="group",
@@ -366,12 +381,18 @@ def test_sample_weight_reaches_the_model(people):
     """The estimator is fitted with the weights when it takes them."""
     X = people.table("pandas", ["score", "wealth", "group"])
     weight = np.random.default_rng(0).uniform(0.1, 3, len(X))
-    fair = FairClassifier(LogisticRegression(), happiness="statistical_parity", sensitive_features="group")
+    fair = FairClassifier(
+        LogisticRegression(), gap=0.0, happiness="statistical_parity", sensitive_features="group"
+    )
     fair.fit(X, people.y, sample_weight=weight)
     expected = LogisticRegression().fit(X, people.y, sample_weight=weight)
     assert fair.estimator_.coef_ == pytest.approx(expected.coef_, rel=1e-6)
     FairClassifier(
-        LinearSVCWithoutWeights(), happiness="statistical_parity", policy="label", sensitive_features="group"
+        LinearSVCWithoutWeights(),
+        gap=0.0,
+        happiness="statistical_parity",
+        policy="label",
+        sensitive_features="group",
     ).fit(X, people.y, sample_weight=weight)
 
 
@@ -396,20 +417,26 @@ def test_pipeline_inside(people):
         LogisticRegression(max_iter=500),
     )
     pipeline[0].set_params(remainder=StandardScaler())
-    fair = FairClassifier(pipeline, happiness=funding, sensitive_features="sex", random_state=0).fit(
+    fair = FairClassifier(pipeline, gap=0.0, happiness=funding, sensitive_features="sex", random_state=0).fit(
         X, people.y
     )
     assert fair.groups_ == ("F", "M")
     assert fair.gaps_["funding"] < 1e-9 * X["loan"].max()
     fitted = FrozenEstimator(clone(pipeline).fit(X, people.y))
-    FairClassifier(fitted, happiness=funding, sensitive_features="sex").fit(X.assign(extra="x"), people.y)
+    FairClassifier(fitted, gap=0.0, happiness=funding, sensitive_features="sex").fit(
+        X.assign(extra="x"), people.y
+    )
 
 
 def test_pipeline_outside(people):
     """As the last step of a pipeline, the classifier sees what the steps before it hand on."""
     X = people.table("numpy", ["score", "wealth", "group"]).astype(float)
     fair = FairClassifier(
-        LogisticRegression(), happiness="statistical_parity", sensitive_features=above_zero, random_state=0
+        LogisticRegression(),
+        gap=0.0,
+        happiness="statistical_parity",
+        sensitive_features=above_zero,
+        random_state=0,
     )
     pipeline = make_pipeline(StandardScaler(), fair).fit(X, people.y)
     scaled = StandardScaler().fit_transform(X)
@@ -454,7 +481,7 @@ def test_search_with_a_scorer(people, price):
     """GridSearchCV with a Scorer finds what a loop by hand finds, as two scores or as one at a price."""
     X, y = people.table("pandas", ["score", "wealth", "group"]), people.y
     fair = FairClassifier(
-        LogisticRegression(), happiness=approved, sensitive_features="group", random_state=0
+        LogisticRegression(), gap=0.0, happiness=approved, sensitive_features="group", random_state=0
     )
     grid = {"gap": [0.0, 0.3], "estimator__C": [0.01, 1.0], "policy": ["label", "soft-label"]}
     folds = StratifiedKFold(3)
@@ -548,7 +575,7 @@ def test_metadata_routing(people):
     """Groups and weights travel through a pipeline by metadata routing, to fit, predict and score."""
     X = people.table("numpy", ["score", "wealth"]).astype(float)
     sex, weight = np.where(people["group"], "M", "F"), np.random.default_rng(0).uniform(0.1, 3, len(X))
-    common = {"happiness": "statistical_parity", "random_state": 0}
+    common = {"happiness": "statistical_parity", "gap": 0.0, "random_state": 0}
     scaled = StandardScaler().fit_transform(X)
     alone = FairClassifier(LogisticRegression(), **common)
     alone.fit(scaled, people.y, sensitive_features=sex, sample_weight=weight)
@@ -585,7 +612,7 @@ def test_routing_ignores_weights_that_the_model_did_not_ask_for(people):
     weight = np.random.default_rng(0).uniform(0.1, 3, len(X))
     with sklearn.config_context(enable_metadata_routing=True):
         fair = FairClassifier(
-            LogisticRegression().set_fit_request(sample_weight=False), happiness="statistical_parity"
+            LogisticRegression().set_fit_request(sample_weight=False), gap=0.0, happiness="statistical_parity"
         ).set_fit_request(sensitive_features=True, sample_weight=True)
         fair.fit(X, people.y, sensitive_features=people["group"], sample_weight=weight)
     assert fair.estimator_.coef_ == pytest.approx(LogisticRegression().fit(X, people.y).coef_, rel=1e-6)
@@ -649,6 +676,7 @@ def test_html(people):
     features = X.drop(columns=[evil, "id"])
     fair = FairClassifier(
         FrozenEstimator(LogisticRegression().fit(features, people.y)),
+        gap=0.0,
         happiness=Happiness(approved, name=evil),
         sensitive_features=evil,
         key="id",

@@ -452,7 +452,7 @@ def test_the_other_estimator_is_named(hours):
             fair_of(wrapped).fit(X, y)
     for wrapped in (model, RandomForestRegressor()):
         with pytest.raises(ValueError, match="FairRegressor"):
-            FairClassifier(wrapped, happiness="decision", sensitive_features="sex").fit(
+            FairClassifier(wrapped, gap=0.0, happiness="decision", sensitive_features="sex").fit(
                 X, (y > 40).astype(int)
             )
 

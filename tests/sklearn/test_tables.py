@@ -74,7 +74,7 @@ def test_a_model_without_names_gets_the_columns_of_the_fit():
     """A model that was trained on an array is given the same columns, in the same order."""
     rows = PEOPLE.table("pandas", ["score", "wealth"])
     model = FrozenEstimator(LogisticRegression().fit(rows.to_numpy(), PEOPLE.y))
-    fair = FairClassifier(model, happiness="statistical_parity", random_state=0)
+    fair = FairClassifier(model, gap=0.0, happiness="statistical_parity", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of scikit-learn, about the names
         fair.fit(rows, PEOPLE.y, sensitive_features=PEOPLE["group"])
@@ -137,14 +137,14 @@ def test_keys_of_arrays():
     """A column by its position, or values."""
     array = np.column_stack([PEOPLE["score"], PEOPLE["wealth"], PEOPLE["loan"], PEOPLE["group"]])
     fair = FairClassifier(
-        LogisticRegression(), happiness="statistical_parity", sensitive_features=3, random_state=0
+        LogisticRegression(), gap=0.0, happiness="statistical_parity", sensitive_features=3, random_state=0
     )
     fair.fit(array, PEOPLE.y)
     rows = np.column_stack([array, PEOPLE["id"]]).astype(object)
     rows[:, 4] = PEOPLE["id"]
     assert len(fair.predict(array, key=PEOPLE["id"])) == 300
     whole = FairClassifier(
-        fair.estimator, happiness="statistical_parity", sensitive_features=3, key=4, random_state=0
+        fair.estimator, gap=0.0, happiness="statistical_parity", sensitive_features=3, key=4, random_state=0
     )
     assert (whole.fit(rows, PEOPLE.y).predict(rows) == whole.predict(rows, key=PEOPLE["id"])).all()
 
@@ -204,7 +204,13 @@ def test_groups_named_at_fit_are_remembered(named):
 def test_a_group_named_at_fit_is_hidden_from_who_may_not_see_it():
     """Where the group is known at fit only, the model does not see the column either, wherever it was named."""
     rows = PEOPLE.table("pandas", NAMES)
-    said = {"happiness": "statistical_parity", "sees_group": False, "key": "id", "random_state": 0}
+    said = {
+        "happiness": "statistical_parity",
+        "gap": 0.0,
+        "sees_group": False,
+        "key": "id",
+        "random_state": 0,
+    }
     said["policy"] = "score"
     fair = FairClassifier(LogisticRegression(), **said).fit(rows, PEOPLE.y, sensitive_features="group")
     told = FairClassifier(LogisticRegression(), sensitive_features="group", **said).fit(rows, PEOPLE.y)

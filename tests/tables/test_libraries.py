@@ -80,7 +80,11 @@ def test_missing_column_of_the_model(people, refuses, library):
     X = people.table(library, ["score", "wealth", "group", "id"])
     with refuses(DataError, "'loan'", "the model"):
         FairClassifier(
-            people.frozen(library), happiness="statistical_parity", sensitive_features="group", key="id"
+            people.frozen(library),
+            gap=0.0,
+            happiness="statistical_parity",
+            sensitive_features="group",
+            key="id",
         ).fit(X, people.y)
 
 
@@ -153,6 +157,7 @@ def test_key_is_kept_from_the_model(people, library):
     X = people.table(library)
     fair = FairClassifier(
         Recorder(),
+        gap=0.0,
         happiness="statistical_parity",
         key=key,
         sensitive_features=people.name(library, "group"),
@@ -200,7 +205,9 @@ def test_cross_validate_with_groups_by_column(people, library):
     names = ["score", "wealth", "group"]
     X, y = people.table(library, names), people.y
     column = 2 if library == "numpy" else "group"
-    fair = FairClassifier(LogisticRegression(), happiness="statistical_parity", sensitive_features=column)
+    fair = FairClassifier(
+        LogisticRegression(), gap=0.0, happiness="statistical_parity", sensitive_features=column
+    )
     fair.set_params(random_state=0)
     result = cross_validate(fair, X, y, cv=3, return_estimator=True, return_indices=True, error_score="raise")
     for score, fitted, test in zip(

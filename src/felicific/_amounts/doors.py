@@ -19,6 +19,7 @@ from felicific._amounts.tables import AmountColumns, sum_table
 from felicific._people.roles import Roles
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import make_salt
+from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.rows import Requirement
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import resolve_sight
@@ -71,7 +72,9 @@ def aggregates_of_amounts(
 
 def solve_amounts(sums: AmountAggregates, **settings: Any) -> AmountPolicy:
     """The policy of amounts of least loss; see :func:`felicific.solve`."""
-    return fitted_to_sums(sums, **settings).policy
+    listed = check_constraints(settings["constraints"])
+    refuse_nothing(settings["gap"], listed)
+    return fitted_to_sums(sums, **settings | {"constraints": listed}).policy
 
 
 def frontier_of_amounts(sums: AmountAggregates, *, move: Any = None, **settings: Any) -> AmountFrontier:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,10 +28,15 @@ from felicific._policy.amount_calibration import Calibration
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
+from felicific._problem.change import Intersections, harms_by_name, worst_harm
 from felicific._problem.happiness import written
 from felicific._problem.rows import goals_of, rows_of
+from felicific._problem.unions import unions_of
 from felicific._typing import Floats, GapLike
 from felicific.exceptions import DataError, HappinessError
+
+#: A policy of amounts of whichever kind.
+AnyPolicy = TypeVar("AnyPolicy", bound=AmountPolicy)
 
 #: How often a distance is aimed at more tightly, because people in their bins turned out to be further apart.
 TRIES = 4
@@ -295,7 +300,7 @@ def _policy(
         attributes=sums.attributes,
         unknown=sums.unknown,
     )
-    return replace(policy, notes=tuple(notes_of(problem, policy, sums, calibration)))
+    return with_notes(problem, policy, sums, calibration)
 
 
 def _solver(
@@ -363,6 +368,31 @@ def meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
     if any(not one.is_plain_gap for one in problem.requirements):
         return False
     return all(_gap(problem, outcome, name) <= width for name, width in problem.widths_asked.items())
+
+
+def with_notes(
+    problem: LinesProblem, policy: AnyPolicy, sums: AmountSums, calibration: Calibration
+) -> AnyPolicy:
+    """The policy with what it does to intersections of attributes, and with what whoever fitted it should know."""
+    notes = notes_of(problem, policy, sums, calibration)
+    if len(policy.attributes) < 2 or policy.baseline.counted is None:
+        return replace(policy, notes=tuple(notes))
+    counted, known = policy.baseline.counted, np.zeros((len(policy.groups), 1))
+    known[policy.known] = 1.0
+    people = counted * known * (sums.rows / sums.people)[:, None]
+    groups = Intersections(policy.groups, [*map(repr, policy.groups)], policy.attributes, counted, people)
+    coarse = {
+        part.j: policy.asked.get(problem.measures[part.j].name, 0.0)
+        for part in problem.comparisons
+        if any(len(union.members) > 1 for union in unions_of(policy.groups, policy.attributes, part.between))
+    }
+    where, outcomes = "compared with the baseline", {}
+    for name in ("unconstrained", "outcome"):
+        outcome = getattr(policy, name)
+        harms = groups.harms(policy.measures, policy.baseline.means, outcome.means, coarse, where)
+        harmed, widened = harms_by_name(harms, policy.measures, policy.groups)
+        outcomes[name] = replace(outcome, harmed=harmed, widened=widened)
+    return replace(policy, **outcomes, notes=(*worst_harm(harms), *notes))
 
 
 def notes_of(

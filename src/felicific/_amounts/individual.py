@@ -9,7 +9,7 @@ import numpy as np
 
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.calibration import Method, calibrate
-from felicific._amounts.fit import FittedAmounts, check_new_people, meets, notes_of, range_of
+from felicific._amounts.fit import FittedAmounts, check_new_people, meets, range_of, with_notes
 from felicific._amounts.ground import AmountGround
 from felicific._amounts.outcome import outcome_of_amounts
 from felicific._amounts.people import AmountPeople
@@ -160,4 +160,4 @@ def _policy(
     )
     amounts = policy.given_worth(calibrated, people.codes, ground.expected)
     policy = replace(policy, outcome=stated(amounts))
-    return replace(policy, notes=tuple(notes_of(problem, policy, sums, calibration)))
+    return with_notes(problem, policy, sums, calibration)

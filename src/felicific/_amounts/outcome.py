@@ -105,12 +105,11 @@ def outcome_of_amounts(
     def group_means(numbers: Floats) -> Floats:
         return np.asarray(np.bincount(people.codes, weights * numbers, n_groups) / held)
 
-    means = np.column_stack(
-        [
-            np.zeros((n_groups, 0)),
-            *(_values(problem, j, people, amounts) for j in range(len(problem.happiness))),
-        ]
-    )
+    sums = np.zeros((n_groups, len(problem.happiness), 2))
+    for j in range(len(problem.happiness)):
+        sums[:, j] = _values(problem, j, people, amounts)
+    counted = sums[:, :, 1]
+    means = sums[:, :, 0] / np.where(counted > 0, counted, np.nan)
     known, baseline = _known(people), people.decided_baseline
     far = None
     if distance and problem.parity:
@@ -128,6 +127,7 @@ def outcome_of_amounts(
         far,
         group_means((amounts > baseline + slack).astype(np.float64)),
         group_means((amounts < baseline - slack).astype(np.float64)),
+        counted=counted,
     )
 
 
@@ -140,7 +140,7 @@ def losses(problem: LinesProblem, people: AmountPeople, amounts: Floats) -> Floa
 
 
 def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats) -> Floats:
-    """Group means of one measure."""
+    """Of every group, the sum of one measure and the weight of those whom it counts."""
     happiness, n_groups = problem.happiness[j], len(people.groups)
     total, counted = np.zeros(n_groups), np.zeros(n_groups)
     for part, batch in people.batches():
@@ -148,7 +148,7 @@ def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats
         weight = people.weights[part] if inside is None else people.weights[part] * inside
         total += np.bincount(people.codes[part], weight * numbers, n_groups)
         counted += np.bincount(people.codes[part], weight, n_groups)
-    return np.asarray(total / np.where(counted > 0, counted, np.nan))
+    return np.column_stack([total, counted])
 
 
 def _known(people: AmountPeople) -> list[int]:

@@ -17,7 +17,7 @@ from felicific._problem.constraints import (
     check_constraints,
     check_gaps,
     check_one_unit,
-    default_gap,
+    happiness_of,
     requirements_of,
 )
 from felicific._problem.criteria import CRITERIA
@@ -60,18 +60,14 @@ class LinesProblem(AmountsProblem):
         sees_group: bool = True,
     ) -> LinesProblem:
         """Read what the user wrote."""
-        allowed, (own, parity) = Allowed.of(decisions), amount_parts(happiness)
-        _refuse_fractions(own)
         listed = check_constraints(constraints)
-        gap = default_gap(gap, listed)
+        allowed, (own, parity) = Allowed.of(decisions), amount_parts(happiness_of(happiness, listed))
+        _refuse_fractions(own)
         others = [_checked(one) for one in listed if one.happiness != PARITY]
         widths = [_parity_of(one) for one in listed if one.happiness == PARITY]
-        asked = gap
-        if not isinstance(gap, Mapping):
-            asked = {
-                **dict.fromkeys((str(part.name) for part in own), gap),
-                **({parity: gap} if parity else {}),
-            }
+        asked = dict(gap) if isinstance(gap, Mapping) else {}
+        if gap is not None and not isinstance(gap, Mapping):
+            asked = dict.fromkeys([*(str(part.name) for part in own), *([parity] if parity else [])], gap)
         parity = parity or (PARITY if widths or PARITY in asked else "")
         widths += [check_width(asked[parity], f"gap of {parity!r}")] if parity in asked else []
         gaps = {name: width for name, width in asked.items() if name != parity}
@@ -98,7 +94,7 @@ class LinesProblem(AmountsProblem):
         shares = (parity_measure(parity),) if parity else ()
         check_gaps(gaps, others, measures)
         check_gaps({parity: min(widths)} if widths else {}, (), shares)
-        if not isinstance(gap, Mapping):
+        if gap is not None and not isinstance(gap, Mapping):
             check_one_unit(gap, "gap", (*measures[: len(own)], *shares))
         return replace(made, requirements=requirements_of(gaps, others, measures))
 

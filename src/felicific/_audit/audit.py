@@ -53,7 +53,7 @@ from felicific._people.worth import idle
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.amounts import AmountsProblem
-from felicific._problem.constraints import check_constraints, default_gap
+from felicific._problem.constraints import check_constraints, happiness_of
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem, problem_of
@@ -424,14 +424,15 @@ class Asked:
         if self.happiness is None:
             listed = check_constraints(settings.constraints)
             self.constraints = listed if self.gap is None else tuple(one.opened() for one in listed)
+            self.happiness = happiness_of(settings.happiness, listed)
         if self.decisions is None and has_policy(settings) and not decides_amounts(settings):
             self.decisions = settings.policy_.decisions_given
-        for name in ("happiness", "sensitive_features", "loss"):
+        for name in ("sensitive_features", "loss"):
             own = name + "_" * (name == "sensitive_features")
             if getattr(self, name) is None:
                 setattr(self, name, getattr(settings, own))
         if self.gap is None:
-            self.gap = default_gap(settings.gap, settings.constraints)
+            self.gap = settings.gap
 
 
 def _on_engine(

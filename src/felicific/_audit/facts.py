@@ -76,6 +76,12 @@ class Shift:
         return 0.0 < self.asked < math.inf and self.after.high <= self.asked
 
     @property
+    def exceeds(self) -> bool:
+        """Whether the gap is shown to be more than was allowed, by more than the rounding of means."""
+        size = max((abs(mean) for mean in self.then if mean == mean), default=1.0)
+        return self.after.low > self.asked + ROUNDING * size
+
+    @property
     def misses(self) -> bool:
         """Whether the gap that is found is more than was allowed, and is written so; of 0 that says nothing."""
         more = 0.0 < self.asked < self.after.estimate * (1.0 - ROUNDING)
@@ -89,7 +95,7 @@ class Shift:
         What may be gained at most is negligible beside what is lost.
         """
         known = [mean for mean in self.means if mean.n]
-        if not known or not self.measure.wanted or min(mean.high for mean in known) >= 0.0:
+        if not known or not self.measure.more_is_better or min(mean.high for mean in known) >= 0.0:
             return False
         little = LITTLE * max(-mean.estimate for mean in known)
         return all(mean.low <= 0.0 and (mean.estimate <= 0.0 or mean.high <= little) for mean in known)

@@ -80,7 +80,7 @@ def _gap_grows(facts: Facts) -> Flag | None:
 
 
 def _asked_missed(facts: Facts) -> Flag | None:
-    shown = [shift for shift in facts.shifts if shift.after.low > shift.asked]
+    shown = [shift for shift in facts.shifts if shift.exceeds]
     seen = [shift for shift in facts.shifts if shift.misses]
     others = [row for row in facts.requirements if row.met is False]
     if not (shown or seen or others):

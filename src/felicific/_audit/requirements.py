@@ -100,7 +100,7 @@ class Judge:
         means = [self.found[name].means[persons.groups[z]] for z in known_groups(persons)]
         size = max((abs(mean.estimate) for mean in means if mean.n), default=0.0)
         met = asked.met(gap.estimate, size) if all(mean.n for mean in means) else None
-        shown, refuted = width > 0.0 and gap.high <= width, gap.low > width
+        shown, refuted = width > 0.0 and gap.high <= width, gap.low > width and not met
         return RequirementAudit(words, measure, "gap", gap, met, shown, refuted)
 
     def _judged(self, asked: Goal) -> RequirementAudit:

@@ -5,11 +5,12 @@ The first row that holds of the decision table is the verdict:
 1. nobody gets another decision: nothing changes;
 2. the policy was fitted to these people: we cannot tell;
 3. all that was asked is shown to hold by the baseline: leave it as it is;
-4. a gap that was to be closed is shown to grow, and not to be kept: leave it as it is;
-5. no gap is shown to shrink: we cannot tell;
-6. where gaps shrink, one group is shown to lose and none looks as if it gained: it levels down;
-7. the policy was certified, to less than the baseline's gap: certified;
-8. else it shrinks the gap, and nothing is promised.
+4. no gap was to be closed: what else was asked is shown to be kept, or to be missed, or we cannot tell;
+5. a gap that was to be closed is shown to grow, and not to be kept: leave it as it is;
+6. no gap is shown to shrink: we cannot tell;
+7. where gaps shrink, one group is shown to lose and none looks as if it gained: it levels down;
+8. the policy was certified, to less than the baseline's gap: certified;
+9. else it shrinks the gap, and nothing is promised.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class Verdict(Displayed):
     Attributes
     ----------
     kind : str
-        Of a policy "leave", "unclear", "levels-down", "certified" or "unpromised"; of an audit "within", "more",
-        "unclear" or "measured".
+        Of a policy "leave", "kept", "missed", "unclear", "levels-down", "certified" or "unpromised"; of an audit
+        "within", "more", "unclear" or "measured".
     reason : str
         Why, as one word or two.
     headline, sentence, remedy : str
@@ -110,24 +111,33 @@ def decide(facts: Facts) -> tuple[str, str]:
     """Kind and reason of the verdict: the first row of the table that holds."""
     closed = facts.closed
     shrinking = [shift for shift in closed if shift.shrinks]
-    wanted = [shift for shift in shrinking if shift.measure.wanted]
+    better = [shift for shift in shrinking if shift.measure.more_is_better]
     if facts.changed <= 0.0:
         return "leave", "same"
     if facts.in_sample:
         return "unclear", "in-sample"
     if facts.held_baseline:
         return "leave", "met"
+    if facts.requirements and not closed:
+        return _on_requirements(facts)
     if any(shift.grows and not shift.kept for shift in closed):
         return "leave", "grows"
     if not facts.paired:
         return "unclear", "unpaired"
     if not shrinking:
         return "unclear", "chance" if closed else "no gap"
-    if wanted and all(shift.levels_down for shift in wanted):
-        return "levels-down", "everybody" if all(shift.takes_from_all for shift in wanted) else "nobody gains"
+    if better and all(shift.levels_down for shift in better):
+        return "levels-down", "everybody" if all(shift.takes_from_all for shift in better) else "nobody gains"
     if facts.promise and all(shift.certified for shift in closed):
         return "certified", facts.promise
     return "unpromised", "no certificate"
+
+
+def _on_requirements(facts: Facts) -> tuple[str, str]:
+    """Kind and reason where no gap was to be closed, and something else was asked."""
+    if any(row.refuted for row in facts.requirements):
+        return "missed", "refuted"
+    return ("kept", "shown") if all(row.shown for row in facts.requirements) else ("unclear", "not shown")
 
 
 def verdict_of(facts: Facts) -> Verdict:

@@ -29,6 +29,8 @@ HEADLINES = {
     ("levels-down", "nobody gains"): "It shrinks the gap by leveling down. No group gains.",
 }
 BY_KIND = {
+    "kept": "It keeps what was asked.",
+    "missed": "It misses what was asked.",
     "unclear": "We cannot tell.",
     "certified": "It shrinks the gap, and that is certified.",
     "unpromised": "It shrinks the gap. Nothing is promised.",
@@ -89,6 +91,14 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
         case "grows":
             growing = [shift for shift in closed if shift.grows]
             return f"This policy makes the gap larger: {_grows(growing, reference, named=len(closed) > 1)}."
+        case "shown":
+            return f"Shown {sure}: {listed([clean(row.words, 120) for row in facts.requirements[:SPELLED]])}."
+        case "refuted" | "not shown":
+            rows = [
+                row for row in facts.requirements if row.refuted or (reason == "not shown" and not row.shown)
+            ]
+            chance = " Chance alone could do that." if reason == "not shown" else ""
+            return missed(facts, (), rows) + chance
         case "unpaired":
             return UNPAIRED
         case "no gap":
@@ -277,11 +287,7 @@ def missed(facts: Facts, shifts: Sequence[Shift], others: Sequence[RequirementAu
     several, sure, parts = len(shifts) > 1, f"with {sureness(facts.confidence)} confidence", []
     for shift in shifts[:SPELLED]:
         what = f"{shift.title}: asked" if several else "Asked"
-        least = (
-            f", and at least {_apart_from_asked(shift, shift.after.low)} {sure}"
-            if shift.after.low > shift.asked
-            else ""
-        )
+        least = f", and at least {_apart_from_asked(shift, shift.after.low)} {sure}" if shift.exceeds else ""
         found = _apart_from_asked(shift, shift.after.estimate)
         parts.append(f"{what}: at most {shift.quantity.given(shift.asked)}. Found: {found}{least}.")
     for row in others[:SPELLED]:
@@ -366,6 +372,11 @@ def numbers(facts: Facts) -> list[tuple[str, str]]:
             change = shift.quantity.change(shift.change.estimate)
             text += f"   change {change} ({shift.quantity.change_span(shift.change.low, shift.change.high)})"
         found.append((f"gap in {shift.title}", text))
+    for row in facts.requirements[:SPELLED] if not facts.closed else ():
+        estimate, low, high = (
+            row.number(number, 3) for number in (row.reached.estimate, row.reached.low, row.reached.high)
+        )
+        found.append(("asked", f"{clean(row.words, 120)}: {estimate} ({low} to {high})"))
     if facts.cost is not None:
         found.append(("cost", _cost(facts)))
     if facts.promise and facts.closed and all(shift.certified for shift in facts.closed):

@@ -407,6 +407,7 @@ class Assessment:
         compared = self.compared
         was, then = (persons.means[compared, j] for persons in (self.baseline.persons, effect.persons))
         bounds = self.certificate.gaps if promised and self.certificate is not None else {}
+        otherwise = not self.policy.basis.allowed and bool(self.policy.basis.requirements)
         return Shift(
             measure=measure,
             title=self.titles[j],
@@ -417,10 +418,10 @@ class Assessment:
             means=tuple(known.mean_changes[j]),
             was=tuple(was.tolist()),
             then=tuple(then.tolist()),
-            closed=j in self.closed,
+            closed=j in self.closed and not (otherwise and effect is self.proposed),
             asked=self.policy.basis.allowed.get(measure.name, math.inf),
             bound=bounds.get(measure.name),
-            asked_otherwise=not self.policy.basis.allowed and bool(self.policy.basis.requirements),
+            asked_otherwise=otherwise,
             without=self._without_few(was, then),
         )
 

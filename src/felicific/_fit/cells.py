@@ -8,6 +8,7 @@ from typing import Self, cast
 
 from felicific._fit.fitted import Fitted, carried, kept_people, share_drawn, stated
 from felicific._fit.worse_off import WorseOffRow, price_of_worse_off
+from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._people.people import People
 from felicific._policy.basis import UNCHANGED
@@ -119,12 +120,11 @@ class FittedCells(Fitted):
         """The sums that the policy was fitted on."""
         return self.aggregates
 
-    @cached_property
-    def frontier(self) -> Frontier:
+    def traced(self, closing: Closing) -> Frontier:
         """Every breakpoint, from the sums."""
         return cell_frontier(
             self.aggregates,
-            self.closing,
+            closing,
             sees_group=self.problem.sees_group,
             salt=self.policy.salt,
             expected=self.policy.expected,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -42,7 +43,7 @@ class Certificate(Displayed):
         Of what is stated, what holds by large samples only: names of measures, and "loss". Everything else holds
         for any distribution of values within their bounds.
     sentence : str
-        All of it in one sentence.
+        All of it in one sentence; what holds by construction of the policy, and not by the test, in one more.
     """
 
     confidence: float
@@ -56,6 +57,10 @@ class Certificate(Displayed):
 
     def __str__(self) -> str:
         return self.sentence
+
+    def joined(self, sure: Mapping[str, str]) -> Certificate:
+        """With what holds by construction, each with a sentence."""
+        return replace(self, kept=(*self.kept, *sure), sentence=" ".join([self.sentence, *sure.values()]))
 
     _whole: ClassVar[str] = "print it, or to_dict()."
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, known_groups, lacks_labels, persons_of
 from felicific._fit.certificate import Certificate
-from felicific._fit.safety import Trial, certify
+from felicific._fit.safety import Trial, by_construction, certify
 from felicific._fit.worse_off import WorseOffRow
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
@@ -98,9 +98,18 @@ class Fitted(ABC):
         return {}
 
     @cached_property
-    @abstractmethod
     def frontier(self) -> Frontier:
         """The frontier of policies of this kind; a cheap object, that is solved when it is first looked at."""
+        return self.traced(self.closing)
+
+    @cached_property
+    def gap_frontier(self) -> Frontier:
+        """The same along the gaps of all groups, with whatever else is asked for held everywhere: what pages show."""
+        return self.frontier if self.closing.of_all_groups else self.traced(self._gaps_closing)
+
+    @abstractmethod
+    def traced(self, closing: Closing) -> Frontier:
+        """The frontier along what closes."""
 
     @abstractmethod
     def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
@@ -112,16 +121,35 @@ class Fitted(ABC):
 
     @property
     def closing(self) -> Closing:
-        """What is closed along the frontier, in which proportions."""
+        """What moves along the frontier: gaps, or without any the first constraint that has a number."""
+        first = None if self.problem.gaps else Closing.first(self.problem.kept)
+        return first or self._gaps_closing
+
+    @property
+    def _gaps_closing(self) -> Closing:
+        """Gaps of all groups, in which proportions, and what holds everywhere."""
         asked = self.problem.gaps or {}
         given = len(asked) > 1 and all(width > 0 for width in asked.values())
         closed = asked if given else dict.fromkeys(asked or self.problem.closed, 0.0)
         gaps = requirements_of(closed, (), self.problem.measures)
         return Closing(gaps, self.problem.kept, by_numbers=given)
 
-    def moved(self, tau: float) -> Self:
+    def moved(self, tau: float, *, along_gaps: bool = False) -> Self:
         """With the policy at a place of the frontier, decided as this one is: by lottery or rounded."""
-        line = self.frontier
+        line, closing = self.frontier, self.closing
+        if along_gaps:
+            line, closing = self.gap_frontier, self._gaps_closing
+        if not closing.of_all_groups:
+            numbers = line.numbers_at(tau, [len(one.comparisons(line.measures)) for one in closing.moved])
+            moved = [one.at(number) for one, number in zip(closing.moved, numbers, strict=True)]
+            problem = replace(self.problem, requirements=(*moved, *closing.kept))
+            # A gap that moves along the frontier says no number there.
+            parts = [part for one in moved for part in one.comparisons(line.measures)]
+            here = {part.words.rpartition(" at ")[0]: {"words": part.words, **part.sides} for part in parts}
+            there = replace(self, problem=problem, certificate=None, said=self.said | here)
+            fresh = replace(there._with(line.at(tau=tau), line), said=self.said)
+            vars(fresh)["frontier"] = line
+            return fresh
         # What every gap that is closed may be here, so that no later recalibration forgets one.
         gap = {
             measure.name: min(tau * float(width), measure.widest) if width > 0 else 0.0
@@ -132,8 +160,8 @@ class Fitted(ABC):
         return replace(self, problem=problem, certificate=None)._with(line.at(tau=tau), line)
 
     def along(self, taus: Sequence[float]) -> list[Policy]:
-        """The policies that :meth:`moved` finds at some places of the frontier."""
-        line = self.frontier
+        """The policies at some places of the frontier along gaps, decided as this one is."""
+        line = self.gap_frontier
         # Where neighbours do not mix, a program of its own finds each.
         policies = line.policies_at(taus) if line.mixes else [line.at(tau=tau) for tau in taus]
         return [self._told(policy) for policy in policies]
@@ -175,17 +203,24 @@ class Fitted(ABC):
         fitted: Persons,
         held_out: Callable[[Policy], Persons],
         confidence: float,
+        seen: Sequence[People],
     ) -> Self:
         """The loosest policy of the frontier that is shown to meet what was ``asked``; this one aims at no more.
 
-        ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others.
+        ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others; of the
+        people ``seen`` it is known what the model decides.
         """
         shares, aimed = (
-            [share for one in some.kept for share in one.shares(some.measures, self.policy.groups)]
+            [
+                share
+                for one, told in zip(some.kept, asked.kept, strict=True)
+                for share in (one.shares(some.measures, self.policy.groups) if told.provable else ())
+            ]
             for some in (asked, self.problem)
         )
         trial = Trial(confidence, asked.comparisons, fitted, tuple(shares))
         policy, certificate = certify(self.policy, self.frontier, trial, held_out, self.finished)
+        certificate = certificate.joined(by_construction(asked, policy, seen))
         said: dict[str, dict[str, Any]] = {
             aim.words: {"words": told.words, "upper": told.at_most}
             for aim, told in zip(aimed, shares, strict=True)
@@ -199,7 +234,7 @@ class Fitted(ABC):
         # Of gaps, too, what was asked for is what was shown, not what is kept at this place of the frontier.
         basis = replace(found.policy.basis, allowed=allowed_gaps(asked.requirements, asked.measures))
         fresh = replace(found, policy=replace(found.policy, basis=basis))
-        vars(fresh)["frontier"] = self.frontier
+        vars(fresh).update(frontier=self.frontier, gap_frontier=self.gap_frontier)
         return fresh
 
     def recalibration(self, kept: str) -> dict[str, str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self, cast
 
 from felicific._fit.fitted import Fitted, carried, kept_people, share_drawn, stated
+from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
 from felicific._frontier.individual import individual_frontier
 from felicific._people.people import People, changes, refuse_idle
@@ -60,8 +60,7 @@ class FittedIndividual(Fitted):
             fingerprint=fingerprint,
         )
 
-    @cached_property
-    def frontier(self) -> Frontier:
+    def traced(self, closing: Closing) -> Frontier:
         """The frontier of mixtures of a pool of deterministic policies."""
 
         def ground() -> Ledgers:
@@ -70,7 +69,7 @@ class FittedIndividual(Fitted):
                 self.problem, people, policy.calibration, policy.origin, change_cost=policy.change_cost
             )
 
-        return individual_frontier(self.problem, ground, self.policy, self.closing)
+        return individual_frontier(self.problem, ground, self.policy, closing)
 
     def restated(self, policy: Policy) -> Policy:
         """By the people, if its decisions are rounded."""

@@ -28,12 +28,14 @@ from felicific._audit.methods import DEBIASED, Sampled, measure_loss, sample_of
 from felicific._audit.persons import EachPerson, Persons, known_groups, regrouped
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
+from felicific._people.people import People
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure
 from felicific._problem.missing_labels import condition
 from felicific._problem.problem import Problem
 from felicific._problem.rows import ComparedMeans, Share
 from felicific._problem.unions import Attribute, Union, compared
+from felicific._problem.worse_off import WorseOff
 from felicific._statistics.gaps import limits_name, range_name, range_quantile, ratio_shown
 from felicific._statistics.pairs import PAIRS, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
@@ -61,8 +63,12 @@ LARGE_RATIO = "t test of every pair of means (large samples)"
 HELD_OUT = 0.6
 
 
-def check_certifiable(gap: Any, problem: Problem) -> None:
-    """Refuse at once what no number of rows could show, and what no test is there for."""
+def check_certifiable(gap: Any, problem: Problem, *, by_model: bool = False) -> None:
+    """Refuse at once what no number of rows could show, and what no test is there for.
+
+    ``by_model``: the policy sees nothing but what the model says, and the baseline is what the model decides. Then a
+    policy alone may tell that nobody is worse off.
+    """
     if not problem.comparisons:
         raise ConstraintError(
             f"The gap is {gap!r}, so there is nothing to be confident of.",
@@ -75,7 +81,8 @@ def check_certifiable(gap: Any, problem: Problem) -> None:
                 "Allow a small gap with confidence=, such as what chance alone shows (an audit states it as the "
                 "bias).",
             )
-        if not asked.provable:
+        told = isinstance(asked, WorseOff) and by_model and asked.lessens(problem) is not None
+        if not asked.provable and not told:
             said = next((part.words for part in asked.comparisons(problem.measures)), str(asked))
             raise ConstraintError(
                 f"That {said} can never be shown, with any number of rows.",
@@ -88,6 +95,29 @@ def check_certifiable(gap: Any, problem: Problem) -> None:
                 f"Of {measure.name!r} no gap can be shown: there is no distribution-free bound for a ratio yet.",
                 "Leave confidence= out, and audit the policy on rows it has not seen.",
             )
+
+
+def by_construction(problem: Problem, policy: Policy, seen: Sequence[People]) -> dict[str, str]:
+    """What was asked and holds of anybody by how the policy is made, with a sentence that says why.
+
+    ``seen`` are the people by whom it is checked that the model decides as the policy takes it to.
+    """
+    found = {}
+    for asked in problem.requirements:
+        less = asked.lessens(problem) if isinstance(asked, WorseOff) else None
+        if less is None or not isinstance(asked, WorseOff):
+            continue
+        doubt, model = policy.worsens(less, asked.shares(policy.measures, policy.groups), seen)
+        if doubt:
+            raise CertificateError(
+                f"That {asked} does not hold by construction: {doubt}.",
+                "Allow a little with confidence=, such as WorseOff(0.01), or leave confidence= out.",
+            )
+        found[str(asked)] = (
+            f"By construction, and not by the test, {asked.nobody}: wherever they stand, no decision of the policy is "
+            f"worth less to them than the model's {model}."
+        )
+    return found
 
 
 def split(

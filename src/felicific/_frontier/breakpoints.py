@@ -17,6 +17,7 @@ import numpy as np
 
 from felicific._problem.constraints import check_constraints, requirements_of
 from felicific._problem.happiness import Measure
+from felicific._problem.requirements import Ratio
 from felicific._problem.rows import Goal, Requirement, Row, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost
@@ -61,7 +62,7 @@ class Closing:
         listed = check_constraints(constraints)
         numbered = any(requirement.course == "ray" for requirement in listed)
         if move is None and gap is None and not numbered:
-            move = next((one for one in listed if one.replaces_gap and one.course is not None), None)
+            move = next((one for one in listed if isinstance(one, Ratio)), None)
         if move is not None:
             return cls._moving(move, gap, listed, measures)
         if isinstance(gap, Mapping) or (gap is None and numbered):
@@ -79,6 +80,14 @@ class Closing:
                 "Name each of them in one place, with its number.",
             )
         return cls._apart(requirements_of(dict.fromkeys(gap, 0.0), listed, measures), by_numbers=False)
+
+    @classmethod
+    def first(cls, requirements: tuple[Requirement, ...]) -> Closing | None:
+        """The first of some requirements that has a number moves; a Gap with all that are Gaps. None without any."""
+        move = next((one for one in requirements if one.has_number), None)
+        if move is None or move.course == "ray":
+            return None if move is None else cls._apart(requirements, by_numbers=True)
+        return cls((move,), tuple(one for one in requirements if one is not move), True)
 
     @classmethod
     def _apart(cls, requirements: tuple[Requirement, ...], *, by_numbers: bool) -> Closing:
@@ -113,6 +122,11 @@ class Closing:
     def requirements(self) -> tuple[Requirement, ...]:
         """All of them."""
         return (*self.moved, *self.kept)
+
+    @property
+    def of_all_groups(self) -> bool:
+        """Whether what moves are gaps of all groups."""
+        return all(one.is_plain_gap for one in self.moved)
 
     @property
     def by_points(self) -> Requirement | None:

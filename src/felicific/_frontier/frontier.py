@@ -11,7 +11,7 @@ the optimum is their mixture, so a short list of policies answers every gap.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from importlib import import_module  # for what stands above: bands and charts
@@ -146,6 +146,13 @@ class Frontier:
     def limit(self) -> str:
         """Where the number of one requirement moves, what it is: "at least" or "at most"; else empty."""
         return self._line.limit
+
+    def numbers_at(self, tau: float, sizes: Sequence[int]) -> list[float]:
+        """The numbers at a position, of requirements that are so many rows each."""
+        if self._line.limit:
+            return [tau]
+        widths = iter(part.width for part in self._line.moving)
+        return [tau * max(next(widths) for _ in range(size)) for size in sizes]
 
     @property
     def closed_alone(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,10 @@ class AmountOutcome:
         How far distributions are apart, where that is measured.
     more, less : arrays of shape (groups,), or None
         The shares of people who get more, and less, than from the baseline; in expectation over the lottery.
+    harmed, widened : dict, or None
+        What it does to groups that are intersections of several attributes, as in the outcome of decisions.
+    counted : array of shape (groups, measures), or None
+        How much weight each measure counts; no file holds it.
     """
 
     loss: float
@@ -59,6 +63,9 @@ class AmountOutcome:
     distance: Distance | None = None
     more: Floats | None = None
     less: Floats | None = None
+    harmed: dict[str, dict[Any, float]] | None = None
+    widened: dict[str, float] | None = None
+    counted: Floats | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """What a file holds of it."""
@@ -71,6 +78,8 @@ class AmountOutcome:
             "distance": None if far is None else [far.value, far.amount, far.higher, far.lower],
             "more": None if self.more is None else self.more.tolist(),
             "less": None if self.less is None else self.less.tolist(),
+            "harmed": self.harmed,
+            "widened": self.widened,
         }
 
     @classmethod
@@ -97,7 +106,16 @@ class AmountOutcome:
             check_shape("gaps", read_numbers(content["gaps"], "gaps"), (j,)),
             far,
             **shares,
+            harmed=None
+            if content["harmed"] is None
+            else {name: _falls(own) for name, own in content["harmed"].items()},
+            widened=None if content["widened"] is None else _falls(content["widened"]),
         )
+
+
+def _falls(content: dict[str, Any]) -> dict[str, float]:
+    """By how much means fall, or gaps widen, by name."""
+    return dict(zip(content, read_numbers(list(content.values()), "falls").tolist(), strict=True))
 
 
 def distance_between(

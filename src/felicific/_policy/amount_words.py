@@ -193,4 +193,9 @@ def impact(policy: AmountPolicy) -> list[str]:
             for group, up, down in zip(policy.groups, more.tolist(), less.tolist(), strict=True)
         )
         sentences.append(f"Compared with the baseline's amounts, {each}.")
+    for name, falls in (policy.outcome.harmed or {}).items():
+        each = ", ".join(f"by {written(fall)} in group {group!r}" for group, fall in falls.items())
+        sentences.append(f"Mean {name!r} falls {each}: more than in each group that these belong to.")
+    for name, wider in (policy.outcome.widened or {}).items():
+        sentences.append(f"The gap of {name!r} between intersections widens by {written(wider)}.")
     return sentences

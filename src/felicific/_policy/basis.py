@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,19 +22,29 @@ from felicific._documents import (
     write_means,
 )
 from felicific._lazy import Lazy
+from felicific._policy.expected import too_few
 from felicific._problem.change import (
+    EVERY_GROUP_LOSES,
     NEGLIGIBLE,
+    Harm,
+    Intersections,
     baseline_words,
     every_group_loses,
     few_counted,
+    harms_by_name,
     nothing_to_repair,
+    worst_harm,
 )
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import STATISTICS, Goal
+from felicific._problem.unions import named_groups, single_groups
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
 from felicific._typing import Floats
+
+if TYPE_CHECKING:
+    from felicific._policy.policy import Policy
 
 #: What is assumed of people without labels.
 UNCHANGED = "as if p(label given signal, group) had not changed"
@@ -110,22 +120,16 @@ class Basis:
                 found.append(f"Not compared there, being too few or of no known group: {who}.")
         return found
 
-    def remarks(
-        self, measures: Sequence[Measure], groups: Sequence[str], outcome: Outcome, whom: str
-    ) -> list[str]:
-        """What is to be said of the policy beside the baseline; ``whom`` are the people it was fitted on."""
+    def nothing_to_repair(self, measures: Sequence[Measure], outcome: Outcome, whom: str) -> list[str]:
+        """That the baseline meets what was asked already, if so; ``whom`` are the people it was fitted on."""
         if self.baseline is None:
             return []
         asked = [self.allowed.get(measure.name, math.inf) for measure in measures]
-        words = baseline_words(self.baseline_given)
-        found = nothing_to_repair(measures, self.baseline.gaps, asked, f"{whom}, {words.name}")
-        if found and outcome.changed is not None and (outcome.changed > NEGLIGIBLE).any():
-            found = [
-                f"{found[0]} What it changes all the same is for the loss, or so that the gap can be shown."
-            ]
-        where, means = f"{whom}, compared with {words.whole}", (self.baseline.means, outcome.means)
-        found += few_counted(measures, groups, *means, where)
-        return found + every_group_loses(measures, groups, *means, where, by_policy=True)
+        where = f"{whom}, {baseline_words(self.baseline_given).name}"
+        found = nothing_to_repair(measures, self.baseline.gaps, asked, where)
+        if not found or outcome.changed is None or not (outcome.changed > NEGLIGIBLE).any():
+            return found
+        return [f"{found[0]} What it changes all the same is for the loss, or so that the gap can be shown."]
 
     def unmeasured(self, known: tuple[str, ...]) -> Basis:
         """What is asked of a policy that holds the controls of a moment, and all that is known of it."""
@@ -275,6 +279,46 @@ def read_outcome(content: Any, shape: tuple[int, ...], whose: str) -> Outcome:
     )
     check_shares(found, shape)
     return found
+
+
+def harms_of(policy: Policy, outcome: Outcome) -> list[Harm] | None:
+    """What an outcome does to intersections of several attributes, the worst first; None where that is not known."""
+    basis, evidence = policy.basis, policy.basis.evidence
+    if len(policy.attributes) < 2 or basis.baseline is None or evidence is None:
+        return None
+    known = np.zeros(len(policy.groups))
+    known[named_groups(policy.groups, policy.attributes, policy.unknown)] = 1.0
+    each = evidence.weight / np.where(evidence.size > 0, evidence.size, 1.0)
+    coarse = {
+        one.j: basis.allowed.get(policy.measures[one.j].name, 0.0)
+        for one in basis.requirements
+        if one.statistic != "mean" and single_groups(one.shares) is None
+    }
+    weights, people = evidence.people * each[:, None], evidence.people * known[:, None]
+    groups = Intersections(policy.groups, policy.wording.groups, policy.attributes, weights, people)
+    where = f"compared with {baseline_words(basis.baseline_given).whole}"
+    return groups.harms(policy.measures, basis.baseline.means, outcome.means, coarse, where)
+
+
+def named_outcome(policy: Policy, outcome: Outcome) -> Outcome:
+    """An outcome with the names of groups and measures, and the harm that it does to intersections."""
+    harms, names = harms_of(policy, outcome), tuple(measure.name for measure in policy.measures)
+    falls = None if harms is None else harms_by_name(harms, policy.measures, policy.groups)
+    harmed, widened = falls or (None, None)
+    return replace(outcome, groups=policy.groups, measures=names, harmed=harmed, widened=widened)
+
+
+def cautions_of(policy: Policy, *, warn: bool) -> list[str]:
+    """What whoever fitted a policy should know, or be warned of, the worst first."""
+    found, basis = worst_harm(harms_of(policy, policy.outcome)), policy.basis
+    if basis.baseline is not None:
+        where = f"{policy.whom}, compared with {baseline_words(basis.baseline_given).whole}"
+        told = policy.measures, policy.wording.groups, basis.baseline.means, policy.outcome.means, where
+        falling = every_group_loses(*told, by_policy=True)
+        found += [text for text in falling if text.startswith(EVERY_GROUP_LOSES)] + few_counted(*told)
+        found += [] if warn else [text for text in falling if not text.startswith(EVERY_GROUP_LOSES)]
+    found += [] if policy.labels is None else policy.labels.cautions()
+    return found + too_few(policy, undone=warn)
 
 
 def read_share(content: Any, name: str) -> Floats | None:

@@ -25,7 +25,7 @@ from felicific._policy.sql import case_expression
 from felicific._problem.constraints import allowed_gaps
 from felicific._problem.exploration import JUST, Explored
 from felicific._problem.happiness import HappinessLike
-from felicific._problem.rows import Chance, Requirement, chances_of
+from felicific._problem.rows import Chance, Requirement, Share, chances_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.chances import cells_of, explored_in
 from felicific._program.change_cost import ChangeCost, resolved
@@ -116,6 +116,30 @@ class CellPolicy(Policy):
             return super().keeps_baseline
         kept = self.q[:, np.arange(self.q.shape[1]), self.signal.baseline(len(self.classes))]
         return np.asarray((kept >= 1.0).all(axis=1))
+
+    def worsens(self, less: Truths, shares: Sequence[Share], seen: Sequence[People]) -> tuple[str, str]:
+        """Nothing if no cell, of people or of nobody, leaves a decision open that is worth less than the model's."""
+        k, line = len(self.classes), self.signal.line(len(self.classes))
+        own = self.label_decisions[self.signal.baseline(k)]
+        model = "label" if not self.needs_proba else "most probable label, as of everybody seen"
+        if line is not None:
+            model = f"own, {self.classes[1].item()!r} above a score of {line:g} as on everybody seen"
+        if self.signal.drawn or self.of_values or line not in (None, 0.5) or (own < 0).any():
+            return (
+                "the border where the model's decision turns is not known, and may be inside a score bin",
+                model,
+            )
+        for people in seen:
+            ((cells, _),) = self.look_at(people)[1]
+            if people.baseline is not None or (own[cells] != people.decisions_baseline()).any():
+                return "the baseline is not told by the model's score alone", model
+        worse = np.asarray(((self.q > 0.0) & less[own]).any(axis=(1, 2)))
+        if any(worse.any() if share.z is None else worse[share.z] for share in shares):
+            return (
+                "in some score bin the policy may decide what is worth less than the model's decision",
+                model,
+            )
+        return "", model
 
     @property
     def unrequired(self) -> Self:
@@ -331,11 +355,11 @@ class CellPolicy(Policy):
         return f"is decided {' and '.join(probabilities)}, {how}"
 
     def _achieved(self) -> list[str]:
-        return self._told_apart() + self._collapsed() + super()._achieved()
+        return self._told_apart() + super()._achieved()
 
-    def cautions(self) -> list[str]:
-        """Also that there is nothing left of a score."""
-        return super().cautions() + self._collapsed()
+    def cautions(self, *, warn: bool = False) -> list[str]:
+        """Also that there is nothing left of a score, of which no fit warns."""
+        return super().cautions(warn=warn) + ([] if warn else self._collapsed())
 
     def _collapsed(self) -> list[str]:
         """Whether a score tells no more than the label, because all people of a label are in one cell."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from felicific._lazy import Lazy
 from felicific._problem.rows import Goal
 from felicific._problem.unions import named_groups
 from felicific._program.evidence import Evidence
@@ -152,21 +153,34 @@ def _two_digits(number: float, *, up: bool = True) -> float:
     return round((math.ceil if up else math.floor)(round(number * scale, 9)) / scale, places)
 
 
-def too_few(policy: Policy) -> list[str]:
-    """Whether so few people tell less than was asked for, even of groups that are truly alike: the worst of it."""
+def too_few(policy: Policy, *, undone: bool = False) -> list[str]:
+    """Whether so few people tell less than was asked for, even of groups that are truly alike: the worst of it.
+
+    With ``undone``, only where there was something to repair, and chance alone sets groups as far apart again.
+    """
     evidence = policy.basis.evidence
     if evidence is None or policy.expected:
         return []
     plain = [_plain(policy, j) for j in range(len(policy.measures))]
     found = [
-        _short(policy, evidence, asked)
+        _short(policy, evidence, asked, undone)
         for asked in (*plain, *_comparisons(policy))
         if asked.number is not None
     ]
     return [text for _, text in sorted(one for one in found if one is not None)[:1]]
 
 
-def _short(policy: Policy, evidence: Evidence, asked: Goal) -> tuple[float, str] | None:
+def _before(policy: Policy, asked: Goal) -> float:
+    """How far apart the baseline's decisions, or those of least loss, set those who are compared."""
+    basis = policy.basis
+    free = basis.unconstrained if basis.baseline is None else Lazy.of(basis.baseline)
+    if free is None:
+        return 0.0
+    reached = asked.reached(free.value.means)
+    return 1.0 - reached if asked.statistic == "ratio" else reached
+
+
+def _short(policy: Policy, evidence: Evidence, asked: Goal, undone: bool) -> tuple[float, str] | None:
     """What is to be said of one comparison, and how bad it is: the less the worse."""
     assert asked.number is not None, "a number was asked for"
     measure, ratio, number = policy.measures[asked.j], asked.statistic == "ratio", asked.number
@@ -180,6 +194,8 @@ def _short(policy: Policy, evidence: Evidence, asked: Goal) -> tuple[float, str]
     apart = 1.0 - chance if ratio else chance
     exceeds = apart > ABOUT * allowed
     if counted[u] >= FEW and not (exceeds and allowed > 0):
+        return None
+    if undone and not allowed < _before(policy, asked) <= apart:
         return None
     said, few = f"{number:.6g}" if ratio else measure.quantity(number), max(round(float(counted[u])), 1)
     people = "1 person" if few == 1 else f"{few:,} people"

@@ -43,12 +43,15 @@ from felicific._policy.basis import (
     SHARES,
     UNCHANGED,
     Basis,
+    cautions_of,
     check_shares,
+    harms_of,
+    named_outcome,
     read_share,
     write_outcome,
 )
 from felicific._policy.controls import Controls
-from felicific._policy.expected import expected_gaps, expected_reached, outlook, too_few
+from felicific._policy.expected import expected_gaps, expected_reached, outlook
 from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation
 from felicific._policy.grounds import Grounds, Person, one_key, one_of
@@ -63,9 +66,8 @@ from felicific._policy.lottery import (
 )
 from felicific._policy.picture import picture_of
 from felicific._problem.change import (
-    EVERY_GROUP_LOSES,
-    FEW_LEFT,
     baseline_words,
+    harm_sentences,
     three_points,
 )
 from felicific._problem.decisions import label_positions
@@ -78,7 +80,7 @@ from felicific._problem.happiness import (
     read_measure,
 )
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
-from felicific._problem.rows import Chance
+from felicific._problem.rows import Chance, Share
 from felicific._problem.unions import Attribute, named_groups, read_attributes
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost, words_of
@@ -296,6 +298,10 @@ class Policy(Displayed, ABC):
         """Groups in which it decides on everybody as the model does; none where that cannot be told."""
         return np.zeros(len(self.groups), dtype=bool)
 
+    def worsens(self, less: Truths, shares: Sequence[Share], seen: Sequence[People]) -> tuple[str, str]:
+        """Why it may give ``less`` than the model does, to those of whom ``shares`` speak; and what the model gives."""
+        return "it decides on each person by more than what the model says", "decision"
+
     @property
     @abstractmethod
     def unrequired(self) -> Self:
@@ -486,12 +492,7 @@ class Policy(Displayed, ABC):
             "unconstrained": None if free is None else free.value,
             "proposed": self.outcome,
         }
-        names = tuple(measure.name for measure in self.measures)
-        return {
-            name: replace(outcome, groups=self.groups, measures=names)
-            for name, outcome in points.items()
-            if outcome is not None
-        }
+        return {name: named_outcome(self, outcome) for name, outcome in points.items() if outcome is not None}
 
     # -----------------------------------------------------------------------------------------------------
     # What to expect of others
@@ -533,13 +534,9 @@ class Policy(Displayed, ABC):
         """
         return expected_reached(self, people)
 
-    def cautions(self) -> list[str]:
-        """What whoever fitted it should be warned of, the worst first."""
-        remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, self._whom)
-        worst = [
-            text for start in (EVERY_GROUP_LOSES, FEW_LEFT) for text in remarks if text.startswith(start)
-        ]
-        return worst + ([] if self.labels is None else self.labels.cautions()) + too_few(self)
+    def cautions(self, *, warn: bool = False) -> list[str]:
+        """What whoever fitted it should know, the worst first; with ``warn``, only what a fit warns of."""
+        return cautions_of(self, warn=warn)
 
     # -----------------------------------------------------------------------------------------------------
     # Use
@@ -885,13 +882,14 @@ class Policy(Displayed, ABC):
         return self.rules(digits) + self._achieved()
 
     @property
-    def _whom(self) -> str:
+    def whom(self) -> str:
+        """Of which people it states what it does."""
         return f"on the people it was {'recalibrated for' if self.expected else 'fitted on'}"
 
     def _achieved(self) -> list[str]:
         if self.basis.steered:
             return list(self.basis.steered)
-        whom = self._whom
+        whom = self.whom
         what = ("expected " if self.expected else "") + loss_words(self.basis.loss_name)
         name, least = self.basis.loss_name, self.basis.least_loss
         best = "" if least is None else f" at worst, and {loss_text(name, least, 6)} at best"
@@ -913,9 +911,8 @@ class Policy(Displayed, ABC):
         found += self.basis.reached(self.measures, self.outcome.means) + self._explored()
         cost = words_of(self.change_cost, baseline_words(self.basis.baseline_given))
         found += [*cost, outlook(self), *self.premises()]
-        remarks = self.basis.remarks(self.measures, self.wording.groups, self.outcome, whom)
-        doubts = [] if self.labels is None else self.labels.cautions()
-        return found + remarks + [*self.basis.notes] + doubts + too_few(self)
+        idle = self.basis.nothing_to_repair(self.measures, self.outcome, whom)
+        return found + idle + self.cautions() + [*self.basis.notes]
 
     def _explored(self) -> list[str]:
         """Who is explored, and what that costs."""
@@ -935,6 +932,7 @@ class Policy(Displayed, ABC):
         """What tuning did and what fairness did, apart: from the baseline to the least loss, and on to this policy."""
         groups, reference = self.wording.groups, baseline_words(self.basis.baseline_given)
         told = three_points(self.measures, groups, self.basis.loss_name, self.outcomes, reference)
+        told += harm_sentences(harms_of(self, self.outcome))
         if self.labels is None or self.labels.max_odds_ratio == 1:
             return told
         return [*told, f"What looks at the label is said at worst, {self.labels.condition}."]

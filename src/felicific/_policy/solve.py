@@ -10,7 +10,7 @@ from felicific._people.worth import idle
 from felicific._policy.cells import solve_cells
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
-from felicific._problem.constraints import check_constraints, check_gaps, default_gap, requirements_of
+from felicific._problem.constraints import check_constraints, check_gaps, refuse_nothing, requirements_of
 from felicific._problem.rows import Requirement
 from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost, check_change_cost
@@ -43,7 +43,7 @@ def solve(
         The sums over the labelled people, see :func:`felicific.aggregate`.
     gap : number, or dict of measure or criterion to number
         Largest allowed gap, in the unit of happiness; measures that a dict does not name are measured and not
-        constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
+        constrained. By default no gap is limited, and there have to be ``constraints``.
     constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
         Further requirements. Of several gaps of a measure between all groups the smallest counts.
     change_cost : number or "auto"
@@ -87,7 +87,8 @@ def solve(
         )  # fmt: skip
     completed = completed_sums(aggregates)
     listed = tuple(one.named(completed.choices) for one in check_constraints(constraints))
-    gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
+    refuse_nothing(gap, listed)
+    cost = check_change_cost(change_cost)
     check_gaps(gap, listed, completed.measures)
     requirements = requirements_of(gap, listed, completed.measures)
     salt = make_salt(random_state)

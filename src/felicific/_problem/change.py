@@ -1,6 +1,7 @@
 """What another way of deciding does, in words, and what it is compared with.
 
-Tuning and fairness apart, who gains and who loses, that every group loses by it, or that there was nothing to repair.
+Tuning and fairness apart, who gains and who loses, that every group loses by it, that intersections of several
+attributes are harmed which no comparison looks at, or that there was nothing to repair.
 """
 
 from __future__ import annotations
@@ -13,22 +14,37 @@ from typing import Any, Protocol
 import numpy as np
 
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Measure, fractions_of, measured
+from felicific._problem.happiness import SHARE, Measure, fractions_of, measured
 from felicific._problem.loss import loss_text, loss_words
+from felicific._problem.unions import unions_of
 from felicific._typing import Floats
 
 #: How the worst of it begins.
 EVERY_GROUP_LOSES = "Every group loses"
+INTERSECTION_FALLS = "An intersection loses more than its groups"
+GAP_WIDENS = "The gap between intersections widens"
 FEW_LEFT = "Few are left to be compared"
 
 #: Most groups whose means are spelled out.
 GROUPS = 4
+
+#: Most harms that are spelled out.
+HARMS = 8
 
 #: Fewer people than this share of before are few.
 FEW = 0.5
 
 #: A fall of this relative size is not worth a word, and an excess of a gap may be nothing but rounding.
 NEGLIGIBLE, ROUNDING = 1e-5, 1e-9
+
+#: Intersections of fewer people are too small to tell of a harm to them.
+ENOUGH = 30
+
+#: From where on a mean falls, or a gap widens: points of a share; of anything else this share of the largest mean.
+VISIBLE = 0.01
+
+#: From where on an intersection falls more than its groups: points of a share, or this share of its baseline.
+MORE = 0.05
 
 
 @dataclass(frozen=True)
@@ -93,9 +109,9 @@ def baseline_words(given: bool) -> Reference:
 
 
 def losing(measure: Measure, before: Floats, after: Floats) -> bool:
-    """Whether the mean falls in every group, of something that people want more of."""
+    """Whether the mean falls in every group, of something of which more is better for them."""
     fall, least = _change(after, before)
-    return measure.wanted and bool((fall > least).all())
+    return measure.more_is_better and bool((fall > least).all())
 
 
 def _change(before: Floats, after: Floats) -> tuple[Floats, float]:
@@ -112,9 +128,9 @@ def remedy_of(measure: Measure) -> str:
 
 
 def only_takes(measure: Measure, before: Floats, after: Floats) -> bool:
-    """Whether no group's mean rises and that of some falls, of something that people want more of."""
+    """Whether no group's mean rises and that of some falls, of something of which more is better."""
     change, least = _change(before, after)
-    return measure.wanted and bool((change <= least).all() and (change < -least).any())
+    return measure.more_is_better and bool((change <= least).all() and (change < -least).any())
 
 
 def every_group_loses(
@@ -161,6 +177,147 @@ def _taking(measure: Measure, groups: Sequence[str], was: Floats, is_: Floats, w
         for z in fewer[:GROUPS]
     )
     return f"It levels down: {where}, mean {measure.name!r} rises in no group, and falls {each}."
+
+
+@dataclass(frozen=True)
+class Harm:
+    """A harm to intersections of several attributes that comparing each attribute by itself does not show.
+
+    Attributes
+    ----------
+    j : int
+        Position of the measure.
+    group : int, or None
+        Position of the intersection whose mean falls more than that of every group it belongs to; None where the gap
+        between intersections widens.
+    size : float
+        By how much it falls, or the gap widens, in the measure's unit.
+    grave : float
+        The same, as so many times the least that is spoken of.
+    sentence, remedy : str
+    """
+
+    j: int
+    group: int | None
+    size: float
+    grave: float
+    sentence: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Intersections:
+    """Groups that are intersections of several attributes, by what measures count of them.
+
+    Attributes
+    ----------
+    groups, names : tuple
+        The groups, and as they are to be written.
+    attributes : tuple
+        What they are made of.
+    weights : array of shape (groups, measures)
+        How much weight each measure counts in every group; of a fraction, everybody's.
+    people : array of shape (groups, measures)
+        How many people each measure counts; 0 where an attribute is missing.
+    """
+
+    groups: tuple[Any, ...]
+    names: Sequence[str]
+    attributes: tuple[Any, ...]
+    weights: Floats
+    people: Floats
+
+    def harms(
+        self,
+        measures: Sequence[Measure],
+        before: Floats,
+        after: Floats,
+        coarse: Mapping[int, float],
+        where: str,
+    ) -> list[Harm]:
+        """What other group means, of shape (groups, measures), do to intersections; the worst first.
+
+        ``coarse`` are the measures of which something asked compares attributes and not all groups, each with the gap
+        between all groups that was allowed all the same; ``where`` says of whom and compared with what.
+        """
+        over, found = dict(fractions_of(measures)), []
+        for j, measure in enumerate(measures):
+            was, now = before[:, j], after[:, j]
+            large = (self.people[:, j] >= ENOUGH) & ~np.isnan(was + now)
+            size = np.ones(len(was)) if measure.bounds == SHARE else np.abs(was)
+            visible = VISIBLE * size[large].max(initial=0.0) * (1.0 - ROUNDING)
+            if measure.more_is_better:
+                counted = [self.weights[:, j]] * 2
+                if j in over:
+                    counted = [self.weights[:, over[j]] * means[:, over[j]] for means in (before, after)]
+                falls = self._falls_of_attributes(was, now, *counted)
+                least = np.maximum(MORE * size * (1.0 - ROUNDING), max(visible, 1e-300))
+                harmed = large & (was - now >= visible) & (was - now - falls >= least) & (now < was)
+                remedy = f"Add a floor of {measure.name!r} at its baseline for it"
+                remedy += ", or limit the gap between all groups." if j in coarse else "."
+                for z in np.flatnonzero(harmed).tolist():
+                    fall, most = float(was[z] - now[z]), float(falls[z])
+                    rest = f"by at most {measure.short(most)}" if most > 0 else "not"
+                    sentence = (
+                        f"{INTERSECTION_FALLS}: {where}, mean {measure.name!r} falls from "
+                        f"{measure.short(float(was[z]))} to {measure.short(float(now[z]))} in group {self.names[z]}, "
+                        f"and {rest} in the groups that it is part of."
+                    )
+                    found.append(Harm(j, z, fall, (fall - most) / float(least[z]), sentence, remedy))
+            if j not in coarse or large.sum() < 2:
+                continue
+            gaps = [float(np.ptp(means[large])) for means in (was, now)]
+            if gaps[1] - gaps[0] < max(visible, 1e-300) or gaps[1] <= coarse[j] * (1.0 + ROUNDING):
+                continue
+            order = np.flatnonzero(large)[np.argsort(now[large])].tolist()
+            ends = [f"{measure.short(float(now[z]))} in group {self.names[z]}" for z in (order[0], order[-1])]
+            sentence = (
+                f"{GAP_WIDENS}: {where}, that of mean {measure.name!r} goes from {measure.short(gaps[0])} to "
+                f"{measure.short(gaps[1])} ({' and '.join(ends)})."
+            )
+            remedy = "Limit the gap between all groups too: what was asked compares each attribute by itself."
+            found.append(Harm(j, None, gaps[1] - gaps[0], (gaps[1] - gaps[0]) / visible, sentence, remedy))
+        return sorted(found, key=lambda harm: -harm.grave)
+
+    def _falls_of_attributes(self, was: Floats, now: Floats, *weights: Floats) -> Floats:
+        """By how much the mean falls at most of the groups, by one attribute each, that an intersection belongs to."""
+        falls = np.full(len(was), -math.inf)
+        for attribute in self.attributes:
+            for union in unions_of(self.groups, self.attributes, attribute):
+                own = [z for z in union.members if min(weight[z] for weight in weights) > 0]
+                means = [
+                    np.average(mean[own], weights=weight[own]) if own else math.nan
+                    for mean, weight in zip((was, now), weights, strict=True)
+                ]
+                falls[own] = np.fmax(falls[own], means[0] - means[1])
+        return falls
+
+
+def harms_by_name(
+    harms: Sequence[Harm], measures: Sequence[Measure], groups: Sequence[Any]
+) -> tuple[dict[str, dict[Any, float]], dict[str, float]]:
+    """By how much intersections fall, by measure and group; and by how much gaps between them widen, by measure."""
+    falls: dict[str, dict[Any, float]] = {}
+    for harm in harms:
+        if harm.group is not None:
+            falls.setdefault(measures[harm.j].name, {})[groups[harm.group]] = harm.size
+    return falls, {measures[harm.j].name: harm.size for harm in harms if harm.group is None}
+
+
+def harm_sentences(harms: Sequence[Harm] | None) -> list[str]:
+    """A sentence on each harm, the worst first; of many the worst."""
+    found = [harm.sentence for harm in harms or []]
+    left = len(found) - HARMS
+    return found if left <= 0 else [*found[:HARMS], f"So it is with {left:,} more; impact_ has all of them."]
+
+
+def worst_harm(harms: Sequence[Harm] | None) -> list[str]:
+    """A sentence on the worst, with the number of all, and a sentence on what to do about it."""
+    if not harms:
+        return []
+    worst, count = harms[0], f" (the worst of {len(harms)}; impact_ has all)" if len(harms) > 1 else ""
+    start, colon, rest = worst.sentence.partition(":")
+    return [f"{start}{count}{colon}{rest} {worst.remedy}"]
 
 
 def nothing_to_repair(

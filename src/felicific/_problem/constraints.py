@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from felicific._problem.happiness import Measure, measured
-from felicific._problem.requirements import Gap, check_width
+from felicific._problem.requirements import Gap, check_width, constraint_name
 from felicific._problem.rows import Requirement
 from felicific.exceptions import ConstraintError
 
@@ -36,11 +36,22 @@ def requirements_of(gap: Any, constraints: Any, measures: tuple[Measure, ...]) -
     return (*gaps, *(other for other in listed if not other.is_plain_gap))
 
 
-def default_gap(gap: Any, constraints: Any) -> Any:
-    """What ``gap=`` stands for where it is left out: 0, or nothing once a constraint compares groups itself."""
-    if gap is not None:
-        return gap
-    return {} if any(one.replaces_gap for one in check_constraints(constraints)) else 0.0
+def refuse_nothing(gap: Any, constraints: Sequence[Requirement]) -> None:
+    """Refuse to fit a policy of which nothing is required, unless that is said."""
+    if gap is None and not constraints:
+        raise ConstraintError(
+            "Nothing is required: there is neither a gap nor a constraint.",
+            "Say gap=, the largest gap allowed in the unit of happiness (0.05 is five points of a share), or require "
+            "something else, such as a Floor.",
+        )
+
+
+def happiness_of(happiness: Any, constraints: Iterable[Requirement]) -> Any:
+    """What is measured: the happiness that was given, else what the constraints name, each of it once."""
+    named = [one.happiness for one in constraints if not one.of_persons and one.happiness is not None]
+    if happiness is not None or not named:
+        return happiness
+    return [*{constraint_name(one): one for one in named}.values()]
 
 
 def resolve_gap(

@@ -6,7 +6,7 @@ The functions are small frozen objects so that they pickle, and so that a file c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 from felicific.exceptions import HappinessError
@@ -14,10 +14,15 @@ from felicific.exceptions import HappinessError
 
 @dataclass(frozen=True)
 class Decided:
-    """1 when one of these is decided; ``wanted`` when that is what people hope for."""
+    """1 when one of these is decided; ``wanted`` when that is what people hope for.
+
+    A group is worse off when there is less of it (``fall_harms``), unless it is counted among people whose label
+    speaks against that decision: fewer false positives are no harm to a group.
+    """
 
     decisions: tuple[Any, ...]
     wanted: bool = True
+    fall_harms: bool = field(default=True, compare=False)
 
     def __call__(self, decision: Any) -> bool:
         """One answer for everybody."""
@@ -34,6 +39,7 @@ class Correct:
     """1 when the decision is the label; or when it is not, which nobody hopes for (``wanted``)."""
 
     wanted: bool = True
+    fall_harms: ClassVar[bool] = False
 
     def __call__(self, decision: Any, y: Any) -> Any:
         """True or False per person."""
@@ -234,6 +240,10 @@ class Choices:
         """The decision that true and false positives speak of: the positive label, or the best of other decisions."""
         return self.best if self.listed else self.good
 
+    def deserves_best(self, counted: Labelled) -> bool:
+        """Whether the label of those who are counted speaks for the best decision."""
+        return bool(counted.label == (self.good if self.listed else self.best)) == counted.same
+
     @property
     def within_labels(self) -> bool:
         """Whether every decision is a label too."""
@@ -278,8 +288,15 @@ def criterion_parts(name: str, choices: Choices) -> list[CriterionPart]:
         "decided other": [("", Decided(others))],
     }
     parts = [
-        CriterionPart(what + who, function, counted)
+        CriterionPart(what + who, _toward(function, counted, choices), counted)
         for who, counted in among[row.among]
         for what, function in decided[row.decided]
     ]
     return [parts[0]._replace(name=row.measures[0])] if len(parts) == 1 else parts
+
+
+def _toward(function: Any, counted: Any, choices: Choices) -> Any:
+    """What counts decisions, knowing whether fewer of them harm those among whom they are counted."""
+    if not isinstance(function, Decided) or not isinstance(counted, Labelled):
+        return function
+    return replace(function, fall_harms=choices.deserves_best(counted))

@@ -128,6 +128,8 @@ class Measure:
     ends : tuple of two names, or None
         Where hidden reasons leave it open what people without a label have: the measures of the least and of the
         most that it can be.
+    fall_harms : bool
+        Whether less of what is wanted harms a group: not fewer false positives, nor less accuracy.
     """
 
     name: str
@@ -140,6 +142,12 @@ class Measure:
     over: str = ""
     by_label: bool = field(default=False, compare=False)
     ends: tuple[str, str] | None = field(default=None, compare=False)
+    fall_harms: bool = field(default=True, compare=False)
+
+    @property
+    def more_is_better(self) -> bool:
+        """Whether a group is worse off when its mean falls."""
+        return self.wanted and self.fall_harms
 
     @property
     def summed(self) -> tuple[float, float] | None:
@@ -196,7 +204,7 @@ class Measure:
 
 def read_measure(content: Any) -> Measure:
     """One measure, each part of the type it must have."""
-    kinds: dict[str, type] = {"looks_at_y": bool, "wanted": bool, "aside": bool, "by_label": bool}
+    kinds = dict.fromkeys(("looks_at_y", "wanted", "aside", "by_label", "fall_harms"), bool)
     names = dict.fromkeys(("name", "unit", "family", "over"), str) | kinds
     if not isinstance(content, dict) or set(content) != {*names, "bounds", "ends"}:
         raise refused("a measure lacks a part, or has one too many")
@@ -352,6 +360,7 @@ class Happiness:
             wanted=getattr(self.function, "wanted", True) is not False,
             over=self.over,
             by_label=self.by_label,
+            fall_harms=getattr(self.function, "fall_harms", True) is not False,
         )
 
     @property
@@ -578,7 +587,7 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
     """A criterion or an expression as data; None where there is a Python function of the user's."""
     content: dict[str, Any] = {}
     match happiness.function:
-        case Decided(decisions):
+        case Decided(decisions=decisions):
             content["decided"] = plain(list(decisions), "decision")
         case Expression(text):
             content["expression"] = text
@@ -599,7 +608,7 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
             content["label"] = [*plain([label], "class"), same]
         case Expression(text):
             content["among"] = text
-        case Decided(decisions):
+        case Decided(decisions=decisions):
             content["among_decided"] = plain(list(decisions), "decision")
         case None:
             pass
@@ -624,7 +633,7 @@ def function_from_json(
         parts = content["loses"]
         function = Loses(tuple(function_from_json(read_measure(one), own, given) for one, own in parts))
     elif "decided" in content:
-        function = Decided(tuple(content["decided"]), measure.wanted)
+        function = Decided(tuple(content["decided"]), measure.wanted, measure.fall_harms)
     elif "expression" in content:
         function = Expression(content["expression"])
     elif "truth" in content:

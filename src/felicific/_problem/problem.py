@@ -15,6 +15,7 @@ from felicific._problem.constraints import (
     check_constraints,
     check_gaps,
     check_one_unit,
+    happiness_of,
     requirements_of,
     resolve_gap,
 )
@@ -98,11 +99,12 @@ class Problem:
         """
         truths = decisions if labels is None else labels
         about = decisions.tolist(), None if labels is None else labels.tolist(), order
-        own, choices = resolve_happiness(happiness, *about), Choices.of(*about)
+        listed = check_constraints(constraints)
+        own, choices = resolve_happiness(happiness_of(happiness, listed), *about), Choices.of(*about)
         gaps = gap
         if gap is not None and not isinstance(gap, Mapping):
             gaps = {str(measure.name): gap for measure in own}
-        checked = tuple(one.named(choices) for one in check_constraints(constraints))
+        checked = tuple(one.named(choices) for one in listed)
         every = with_counted(own + _constrained(checked, own, choices))
         names = tuple(str(measure.name) for measure in own)
         costs = Loss.of(loss, decisions, truths)

@@ -72,7 +72,6 @@ class Gap(Requirement):
     between: Between = None
     min_people: float = 0
     course: ClassVar[Literal["ray"]] = "ray"
-    replaces_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(
@@ -180,7 +179,6 @@ class Ratio(Requirement):
     at_least: float = 0.8
     between: Between = None
     min_people: float = 0
-    replaces_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         number = _number(self.at_least, "A ratio's at_least", "Give a number above 0, at most 1.")
@@ -287,6 +285,11 @@ class Floor(Requirement):
             if not listed or not tuple(self.groups):
                 raise ConstraintError(f"A floor's groups are {self.groups!r}.", "Pass a list of groups.")
             object.__setattr__(self, "groups", tuple(self.groups))
+
+    @property
+    def has_number(self) -> bool:
+        """Not where its level is the baseline's."""
+        return self.at_least != "baseline"
 
     def at(self, value: float) -> Floor:
         """With another level."""

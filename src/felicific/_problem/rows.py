@@ -369,8 +369,6 @@ class Requirement(ABC):
         solving for some values of its number; None for one that cannot.
     limit : {"at least", "at most"}
         What that number is.
-    replaces_gap : bool
-        Whether it stands in the place of ``gap=``, of which nothing is asked then unless it is said.
     of_persons : bool
         Whether it speaks of the chances of every person, and of no mean.
     stays : str
@@ -379,7 +377,6 @@ class Requirement(ABC):
 
     happiness: Any
     course: ClassVar[Literal["ray", "points"] | None] = "points"
-    replaces_gap: ClassVar[bool] = False
     of_persons: ClassVar[bool] = False
     stays: ClassVar[str] = "it is to be tightened in two directions"
 
@@ -387,6 +384,11 @@ class Requirement(ABC):
     def is_plain_gap(self) -> bool:
         """Whether it is a gap of all groups, which ``gap=`` can say too."""
         return False
+
+    @property
+    def has_number(self) -> bool:
+        """Whether it has one number, which a frontier can move."""
+        return self.course is not None
 
     def at(self, value: float) -> Requirement:
         """With another number."""

@@ -5,16 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
 
 from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA, Choices
-from felicific._problem.happiness import LOSES, Happiness, Loses, Measure, criterion, positions, written
+from felicific._problem.happiness import (
+    ARGUMENTS,
+    LOSES,
+    SAME,
+    Happiness,
+    Loses,
+    Measure,
+    arguments_of,
+    criterion,
+    positions,
+    written,
+)
 from felicific._problem.requirements import Gap, constraint_name, ends_at
 from felicific._problem.rows import Goal, GroupSums, Requirement, Row, Share
 from felicific._problem.unions import Shares
-from felicific._typing import Floats
+from felicific._typing import Floats, Truths
 from felicific.exceptions import ConstraintError
+
+if TYPE_CHECKING:
+    from felicific._problem.problem import Problem
 
 
 def can_be_lost(part: Happiness) -> bool:
@@ -165,13 +181,37 @@ class WorseOff(Requirement):
         """Never that nobody loses: those who do may be missing among people held out."""
         return self.at_most > 0.0
 
+    def lessens(self, problem: Problem) -> Truths | None:
+        """Which decision, by column, gives anybody less than which other, by row.
+
+        None where it allows that somebody loses, and where what a decision is worth depends on the person.
+        """
+        parts = next((one.compared for one in problem.happiness if one.name == self.name), ())
+        if self.provable or any(arguments_of(one.function, "It", ARGUMENTS) != {"decision"} for one in parts):
+            return None
+        worth = np.array(
+            [[float(one.function(decision=d)) for d in problem.decisions.tolist()] for one in parts]
+        )
+        less = worth[:, :, None] - worth[:, None, :] > SAME * np.abs(worth[:, :, None])
+        return np.asarray(less.any(axis=0))
+
     def cautious(self, margin: Callable[[float, Sequence[Any] | None], float], fitted: float) -> WorseOff:
         """Fewer, so that people held out can show it."""
         return replace(self, at_most=max(0.0, self.at_most - margin(self.at_most, self.groups)))
 
+    @property
+    def nobody(self) -> str:
+        """That nobody loses, in words."""
+        whom = "" if self.groups is None else f" of group {', '.join(map(repr, self.groups))}"
+        return f"nobody{whom} gets {self._less}"
+
+    @property
+    def _less(self) -> str:
+        named = "" if self.happiness is None else f" {constraint_name(self.happiness)!r}"
+        return f"less{named} than from the baseline"
+
     def _words(self, whom: str) -> str:
-        less = "less" if self.happiness is None else f"less {constraint_name(self.happiness)!r}"
-        return f"at most {written(100.0 * self.at_most, 6)} % of {whom} get {less} than from the baseline"
+        return f"at most {written(100.0 * self.at_most, 6)} % of {whom} get {self._less}"
 
     def __str__(self) -> str:
         whom = "the people" if self.groups is None else f"group {', '.join(map(repr, self.groups))}"

@@ -62,6 +62,8 @@ class Outcome:
     gains, loses : array of shape (groups, measures), or None
         Share of every group who get more, or less, of a measure than from the baseline's decision; NaN, or None for
         all, where that is not known. Somebody whom a measure does not count neither gains nor loses.
+    harmed, widened : dict, or None
+        What it does to intersections of several attributes, by measure, as :class:`felicific.FairClassifier` says.
     groups, measures : tuple
         What the rows and columns of these arrays are called, where it is said.
     """
@@ -72,6 +74,8 @@ class Outcome:
     changed: Floats | None = None
     gains: Floats | None = None
     loses: Floats | None = None
+    harmed: dict[str, dict[Any, float]] | None = field(default=None, kw_only=True)
+    widened: dict[str, float] | None = field(default=None, kw_only=True)
     groups: tuple[Any, ...] = field(default=(), kw_only=True)
     measures: tuple[str, ...] = field(default=(), kw_only=True)
 
@@ -92,14 +96,13 @@ class Outcome:
                 name: None if table is None else named(table.T, self.measures, self.groups)
                 for name, table in tables.items()
             },
+            "harmed": self.harmed,
+            "widened": self.widened,
         }
 
     def __repr__(self) -> str:
         if not self.groups:
-            (groups, measures), gaps = (
-                self.means.shape,
-                ", ".join(f"{gap:.6g}" for gap in self.gaps.tolist()),
-            )
+            gaps, (groups, measures) = ", ".join(f"{gap:.6g}" for gap in self.gaps.tolist()), self.means.shape
             told = f"loss {self.loss:.6g}; gap {gaps}; means of {groups} groups and {measures} measures"
             return clipped(f"Outcome: {told}, without names (those of policy.outcomes have them)")
 

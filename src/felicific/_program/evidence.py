@@ -108,7 +108,7 @@ def _among_counted(
 PLENTY = 1e15
 
 #: Parts of evidence that are numbers.
-NUMBERS = ("variance", "number", "people", "size")
+NUMBERS = ("variance", "number", "people", "size", "weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +126,15 @@ class Evidence:
         How many are counted among those whom the policy is for: the fitted ones, or those it was recalibrated for.
     size : array of shape (groups,)
         How many these are, counted by a measure or not.
+    weight : array of shape (groups,)
+        What these weigh: their number, unless weights do not count people.
     """
 
     variance: Floats = field(repr=False)
     number: Floats = field(repr=False)
     people: Floats = field(repr=False)
     size: Floats = field(repr=False)
+    weight: Floats = field(repr=False)
 
     @classmethod
     def of(cls, aggregates: Aggregates, q: Floats) -> Evidence | None:
@@ -159,7 +162,7 @@ class Evidence:
             for j, k in fractions:
                 square[:, j], mean[:, j], share = _among_counted(mean, square, aggregates.origin, j, k)
                 held[:, j] = np.where(people[:, j] > 0, np.maximum(people[:, j] * share, 1.0), 0.0)
-            found.append(cls(np.maximum(square - mean**2, 0.0), held * told, held, size))
+            found.append(cls(np.maximum(square - mean**2, 0.0), held * told, held, size, mass))
         return found
 
     def carried(self, labelled: Evidence, measures: tuple[Measure, ...]) -> Evidence:
@@ -206,10 +209,10 @@ class Evidence:
             return None
         if not isinstance(content, dict) or set(content) != set(NUMBERS):
             raise refused("it does not say how much values vary, and of how many people that is known")
-        shapes = {name: shape[:1] if name == "size" else shape for name in NUMBERS}
+        shapes = {name: shape[:1] if name in ("size", "weight") else shape for name in NUMBERS}
         found = cls(*(check_shape(name, read_numbers(content[name], name), shapes[name]) for name in NUMBERS))
         held = found.size != 0  # nobody has to be of unknown group
-        parts = (found.number[held], found.people[held], found.size[held])
+        parts = (found.number[held], found.people[held], found.size[held], found.weight[held])
         if (found.variance < 0).any() or any((part <= 0).any() for part in parts):
             raise refused("a variance is negative, or a mean is known of nobody")
         return found

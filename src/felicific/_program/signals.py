@@ -70,6 +70,7 @@ class Individual:
     kind: ClassVar[str] = "individual"
     needs_proba: ClassVar[bool] = True
     sees_x: ClassVar[bool] = True
+    drawn: ClassVar[bool] = False
     takes_values: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

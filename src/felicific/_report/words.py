@@ -28,6 +28,8 @@ SHOWN = 3
 #: How the kinds of a verdict are called where there is room for two words.
 TWO_WORDS = {
     "leave": "Leave it",
+    "kept": "Keeps it",
+    "missed": "Misses it",
     "unclear": "Cannot tell",
     "levels-down": "Takes",
     "certified": "Shrinks, certified",

@@ -47,7 +47,7 @@ from felicific._policy.picture import picture_of
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.change import baseline_words
-from felicific._problem.constraints import check_constraints, default_gap
+from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.decisions import as_decisions
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import (
@@ -129,10 +129,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         classes: whoever has scores and no model needs nothing else.
     happiness : function, Happiness, criterion name, expression, or list or dict of them
         What makes a person happy with a decision, in real units; an expression is text such as
-        ``"decision * loan"``.
+        ``"decision * loan"``. May be left out where ``constraints`` name one.
     gap : number, or dict of measure or criterion to number, optional
         Largest allowed gap, in the unit of happiness. With a dict, measures it does not name are measured
-        and not constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
+        and not constrained. By default no gap is limited, and there have to be ``constraints``;
+        ``{}`` asks for nothing.
     policy : {"auto", "score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="auto"
         What the policy sees of a person besides the group: the score bin, all of x, the predicted label,
         or a label drawn from the probabilities (the paper's). "auto" takes the score for two classes and a group that
@@ -163,13 +164,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         Few people then face a lottery. Elsewhere, and where labels are missing, "auto" is 0.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
-        says which of them are compared. With None, pass
-        ``sensitive_features=`` to ``fit``, which remembers the names of columns; values are passed to ``predict`` too.
+        says which of them are compared. With None, pass ``sensitive_features=`` to ``fit``, which remembers the names
+        of columns; values are passed to ``predict`` too.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
         60 % of every group are held out to test it on, by bets on pairs of people where bounds are known (shares have
         them, a happiness by ``bounds=``), else by large samples, which the certificate says. Raises when nothing can
-        be shown. A gap of 0 never can.
+        be shown. A gap of 0 never can; ``WorseOff(0)`` holds by construction, or is refused.
     key : column of X, optional
         Identifies a person, string or integer: the same person always gets the same decision. Without it the
         row's content does.
@@ -211,7 +212,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         What is done to those people ``"baseline"``, ``"unconstrained"`` (by a policy of the same kind and cost of
         changes of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``,
         ``gaps``, and the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``).
-        From the baseline to unconstrained decisions are tuned; from there on they are made fair.
+        Of groups by several columns also ``harmed``: how far the mean of an intersection falls, where that is at least
+        .05 of a share (else 5 % of its baseline) more than in each group by one column; and ``widened``: by how much
+        the gap between intersections grows where ``between=`` compares fewer. Both count from 30 people on.
     labels_ : KnownLabels or None
         With ``missing_labels``: who has one, whom these stand for, and what is supposed of the others; None where
         nobody lacks one. Print it.
@@ -476,13 +479,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
-        cautions = self.policy_.cautions()
-        keyless = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
-        self._notes = (*cautions, *keyless, *repeated)
-        if self._notes:
-            other = LotteryWarning if keyless else ClusterWarning
-            category = PolicyWarning if cautions else other
-            warnings.warn(self._notes[0], category, stacklevel=level_outside())
+        grave, others = self.policy_.cautions(warn=True), list(repeated)
+        others[:0] = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
+        self._notes = (*self.policy_.cautions(), *others)
+        if grave or others:
+            other = ClusterWarning if others == repeated else LotteryWarning
+            category = PolicyWarning if grave else other
+            warnings.warn([*grave, *others][0], category, stacklevel=level_outside())
 
     def _looking(self, y: Any, asked: Callable[[], Problem]) -> str:
         """What looks at labels, where there are none and the model knows the classes."""
@@ -519,12 +522,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
         constraints = check_constraints(self.constraints)
+        refuse_nothing(self.gap, constraints)
         problem = problem_of(
             self.classes_,
             decisions=self.decisions,
             happiness=self.happiness,
             loss=self.loss,
-            gap=default_gap(self.gap, constraints),
+            gap=self.gap,
             constraints=constraints,
             sees_group=bool(self.sees_group),
         )
@@ -535,7 +539,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             )
         if self.confidence is not None:
             check_confidence(self.confidence)
-            check_certifiable(self.gap, problem)
+            by_model = self._named_baseline is None and not (self._kind().sees_x or self._kind().drawn)
+            check_certifiable(self.gap, problem, by_model=by_model)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
@@ -582,7 +587,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             # How much tighter others than gaps of all groups have to be aimed at depends on how values vary.
             trial = Trial(sure, problem.comparisons, fitted(self.policy_))
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
-        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure))
+        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, (people, others)))
         tried = Tryout(problem, others.with_scores, baseline_words(others.baseline is not None))
         if not others.knows_baseline:
             tried = tried.beside_least_loss(self.policy_)
@@ -592,7 +597,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """The verdict on what people held out show, among whom one of several policies was chosen."""
         return Assessment.of(
             held_out,
-            self.frontier_,
+            self._fitted.gap_frontier,
             self.policy_,
             confidence=confidence,
             chosen=CANDIDATES,
@@ -679,11 +684,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     @property
     def expected_gaps_(self) -> dict[str, float]:
-        """The gap of each measure that is to be expected on as many new people as it was fitted on.
-
-        It is ``policy_.expected_gaps()``, in the printed object, sentences, reports and files alike. After
-        :meth:`recalibrate`, on those very people.
-        """
+        """The gap of each measure to expect on as many new people; after :meth:`recalibrate`, on those very people."""
         check_is_fitted(self, "policy_")
         return self.policy_.expected_gaps()
 
@@ -757,9 +758,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """The least loss for every gap, of policies of this kind, on the people this one was fitted on.
 
         A cheap object: it is solved when it is first looked at. With several measures their gaps shrink in the
-        proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked. Gaps are
-        between all groups; whatever else was asked for, a Ratio or a Gap between attributes too, holds everywhere on it
-        (:func:`felicific.frontier` moves those).
+        proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked; the
+        ``constraints`` hold everywhere on it. Without a ``gap`` the first constraint that has a number moves (a Gap
+        with all others that are Gaps), and the others hold.
         """
         check_is_fitted(self, "policy_")
         return self._fitted.frontier
@@ -773,7 +774,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         ----------
         gap : number, or dict of measure or criterion to number
             The gap allowed. Gaps that are closed together stay in the proportions of ``frontier_``: the loosest place
-            there at which all are kept.
+            there at which all are kept. Where another number moves along ``frontier_``, that of a Floor say, gaps of
+            all groups are closed, and the constraints hold as they are.
         loss : number
             Or the loss allowed.
         max_odds_ratio : number of 1 or more, optional
@@ -788,14 +790,20 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """
         if max_odds_ratio is not None:
             return self._hiding(check_max_odds_ratio(max_odds_ratio), gap, loss)
-        line, fresh = self.frontier_, copy(self)
-        fitted = self._fitted.moved(line.position(gap=gap, loss=loss))
+        check_is_fitted(self, "policy_")
+        fresh, closing = copy(self), self._fitted.closing
+        along_gaps = closing.of_all_groups or (gap is not None and closing.by_points is not None)
+        line = self._fitted.gap_frontier if along_gaps else self._fitted.frontier
+        fitted = self._fitted.moved(line.position(gap=gap, loss=loss), along_gaps=along_gaps)
         constraints = check_constraints(self.constraints)
         written = any(constraint.is_plain_gap for constraint in constraints)
-        if written:
-            fresh.constraints = [constraint.opened() for constraint in constraints]
-        several = np.isfinite(line.ray).sum() > 1
-        fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
+        if not along_gaps:
+            fresh.constraints = list(fitted.problem.requirements)
+        else:
+            if written:
+                fresh.constraints = [constraint.opened() for constraint in constraints]
+            several = np.isfinite(line.ray).sum() > 1
+            fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
         fresh.__dict__.pop("_blindness", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())
@@ -969,7 +977,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             in_sample=" ".join(notes),
             worse_off=self._fitted.price_of_worse_off,
         )
-        report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._fitted.along, told)
+        report: Report = module.choice_report(
+            tried, self._fitted.gap_frontier, self.policy_, self._fitted.along, told
+        )
         return report
 
     def _baseline(self, X: Table, baseline: Any) -> tuple[Any, ...]:

@@ -34,6 +34,7 @@ from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
 from felicific._policy.solve import Kind, check_inference
+from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Requirement
 from felicific._program.change_cost import ChangeCost, check_change_cost
@@ -79,7 +80,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         What makes a person happy with an amount, ``decision``, in real units: ``"decision"`` is the amount itself,
         ``"decision >= 40"`` a share. A function of the user's is called with ``decision`` as an array of numbers.
     gap : number, or dict of measure to number, optional
-        Largest allowed gap. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
+        Largest allowed gap. By default no gap is limited, and there have to be ``constraints``;
+        ``{}`` asks for nothing.
     decisions : None, int, (low, high) or list of numbers
         Which amounts there may be: any between the least and the largest calibrated prediction; so many levels, where
         levels are needed (65); any between two bounds; or exactly those that are listed.
@@ -117,7 +119,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     loss_, gaps_ : float, dict
         What it does to the rows it was fitted on.
     impact_ : dict
-        What is done to those people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"``.
+        What is done to those people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"``; ``harmed`` and
+        ``widened`` are those of :class:`felicific.FairClassifier`.
     share_randomized_ : float
         Share of those people whose amount is drawn by lottery.
     decisions_ : array, or pair of numbers
@@ -411,11 +414,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _problem(self) -> LinesProblem:
         """What is asked."""
+        constraints = check_constraints(self.constraints)
+        refuse_nothing(self.gap, constraints)
         return LinesProblem.of_lines(
             self.happiness,
             loss=self.loss,
             gap=self.gap,
-            constraints=self.constraints,
+            constraints=constraints,
             decisions=self.decisions,
             sees_group=bool(self.sees_group),
         )

@@ -143,8 +143,8 @@ def read_asked(
 ) -> tuple[Any, list[Any]]:
     """The gap as the library takes it, and every constraint: who is compared belongs to gaps and ratios alike.
 
-    Without a number for either, those who are to be compared are to have a gap of 0. The columns of the group are those
-    of the options, or the ``attributes`` that sums remember.
+    Along a frontier, which takes no number, those who are compared have one that moves. The columns of the group are
+    those of the options, or the ``attributes`` that sums remember.
     """
     group = options.group or attributes
     joined = read_join(options.join, group)
@@ -165,7 +165,12 @@ def read_asked(
 
 
 def read_task(options: Fitted, happiness: Any, attributes: Sequence[str] = ()) -> dict[str, Any]:
-    """What is asked of a policy; a gap of 0 when nothing is said."""
+    """What is asked of a policy."""
+    if options.gap is None and not options.ratio and (options.between or options.min_people):
+        raise DataError(
+            "--between and --min-people say who is compared, and not how far apart they may be.",
+            "Add --gap or --ratio.",
+        )
     gap, constraints = read_asked(options, happiness, options.gap, attributes)
     return {
         "gap": gap,

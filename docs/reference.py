@@ -59,7 +59,7 @@ RESULTS = {
     "_audit.result.RequirementAudit": "`audit(...).requirements`",
     "_audit.ratios.RatioAudit": '`audit(...).ratios["name"]`',
     "_audit.ratios.GroupRatio": '`audit(...).ratios["name"].rows`',
-    "_audit.ratios.GroupMean": "`.unknown` and `.left_out` of these",
+    "_audit.ratios.GroupMean": "`.left_out` of these",
     "_audit.monitored.Alarm": "`monitor(...).alarm`",
     "_audit.comparison.Change": '`compare(...).measures`, `compare(...)["name"]`',
     "_fit.judged.Alternatives": "`alternatives(...)`",

@@ -86,8 +86,8 @@ for part in departments.measures:
 
 # %%
 # People who did not say what group they are of are a line of such tables, and so are groups of very few. These numbers
-# are invented. The first are counted, shown and compared with nobody; the others are left out of the comparison, and
-# named.
+# are invented. groups= says who is compared: the first are counted, shown and compared with nobody. min_people= leaves
+# the others out of the comparison, and names them.
 
 invented = pd.DataFrame(
     [
@@ -96,7 +96,7 @@ invented = pd.DataFrame(
         ("Hispanic or Latino", 1610, 402),
         ("Native American", 42, 9),
         ("White", 4120, 1240),
-        (None, 905, 231),
+        ("not stated", 905, 231),
     ],
     columns=["group", "people", "selected"],
 )
@@ -111,7 +111,7 @@ selected = audit(
     hired,
     happiness={"selected": "decision == 1"},
     sensitive_features="group",
-    missing_group="not stated",
+    groups=[group for group in invented["group"] if group != "not stated"],
     **counted,
 )
 print(selected.ratios_between(min_people=0.02))

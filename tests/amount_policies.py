@@ -100,13 +100,6 @@ CASES = {
         },
         roles={"sensitive_features": ["z", "part"]},
     ),
-    "missing groups": lambda: amount_case(
-        ["a", "no'body"],
-        _lines(2, 6, 1),
-        columns={"z": lambda t: np.where(np.arange(len(t["f"])) % 3, "a", None)},
-        unknown="no'body",
-        attributes=("z",),
-    ),
     "without the group": lambda: amount_case(
         ["a", "b"], _lines(1, 6, 1), roles={"sensitive_features": None}, sees_group=False
     ),
@@ -136,7 +129,7 @@ def naive_amounts(found):
             columns = named if isinstance(named, list) else [named]
             parts = [table[column][i] for column in columns]
             group = parts[0] if len(parts) == 1 else " & ".join(_escaped(part) for part in parts)
-            z = policy.groups.index(policy.unknown if group is None else group)
+            z = policy.groups.index(group)
         line, drawn = policy.lines[z], None
         for atom in line.atoms if policy.randomize else ():
             if atom.low < f <= atom.high:

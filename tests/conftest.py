@@ -38,16 +38,29 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(skip)
 
 
-#: Files of tests in which solve and frontier charge what they charge users.
-AS_USERS = ("test_changes", "test_docs", "test_examples", "test_readme", "test_studies")
+#: Files of tests in which solve and frontier charge what they charge users, and gaps leave out small groups.
+AS_USERS = (
+    "test_docs",
+    "test_docstrings",
+    "test_examples",
+    "test_readme",
+    "test_studies",
+    "test_who_is_compared",
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def changes_cost_nothing(request):
-    """The oracles minimise the loss alone, so a change costs nothing where a test of solve or frontier does not say."""
+    """The oracles minimise the loss alone and compare groups of any size, where a test does not say otherwise."""
     with pytest.MonkeyPatch.context() as patch:
-        for function in (felicific.solve, felicific.frontier) if request.path.stem not in AS_USERS else ():
-            patch.setitem(function.__kwdefaults__, "change_cost", 0.0)
+        if request.path.stem not in AS_USERS:
+            charged = request.path.stem == "test_changes"
+            for function in () if charged else (felicific.solve, felicific.frontier):
+                patch.setitem(function.__kwdefaults__, "change_cost", 0.0)
+            for requirement in (felicific.Gap, felicific.Ratio):
+                patch.setattr(requirement, "min_people", 0)
+                everybody = tuple(0 if one == 30 else one for one in requirement.__init__.__defaults__)
+                patch.setattr(requirement.__init__, "__defaults__", everybody)
         yield
 
 

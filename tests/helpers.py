@@ -155,12 +155,12 @@ def is_individual(table, settings):
 def fitted_individual(
     table, *, policy, gap=None, constraints=(), change_cost=0.0, sees_group=True, random_state=None, happiness,
     sensitive_features, score, y=None, loss="error", classes=None, decisions=None,
-    baseline=None, predicted=None, sample_weight=None, missing_group=None, missing_labels=None, group_proba=None,
+    baseline=None, predicted=None, sample_weight=None, missing_labels=None, group_proba=None,
 ):  # fmt: skip
     """An individual policy, fitted to people in memory without a model of theirs."""
     constraints = tuple(constraints)
     columns = Columns(
-        sensitive_features, y, score, predicted, baseline, weight=sample_weight, missing_group=missing_group,
+        sensitive_features, y, score, predicted, baseline, weight=sample_weight,
         group_proba=group_proba, missing_labels=resolve_missing_labels(missing_labels), listed=decisions is not None,
     )  # fmt: skip
     asked = partial(

@@ -164,7 +164,6 @@ CASES = {
         roles={"sensitive_features": ["z", "part"]},
         gap=0.1,
     ),
-    "missing groups": lambda: case(columns={"z": of(["a", "b", None])}, missing_group="no'body"),
     "without the group": lambda: case(sees_group=False, gap=0.005, policy=Score(bins=12)),
     "keys of text": lambda: case(
         columns={"who": lambda t: np.array([f"p{i}; 'x' é\\" for i in t["id"]], dtype=object)},

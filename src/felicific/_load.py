@@ -42,7 +42,7 @@ def load(
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from felicific import aggregate, load, solve
-    >>> people = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
+    >>> people = {"sex": ["f", "m"] * 40, "score": [0.2, 0.4, 0.6, 0.8] * 20, "repaid": [0, 0, 1, 1] * 20}
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> with TemporaryDirectory() as folder:
     ...     solve(sums, gap=0.0).save(f"{folder}/policy.json")

@@ -367,7 +367,7 @@ def groups(
     """
     import altair as alt
 
-    charts, unknown = [], audit.unknown
+    charts: list[Any] = []
     one = None if measure is None else _place(measure, [found.measure for found in audit.measures])
     for j, found in enumerate(audit.measures):
         if one in (None, j):
@@ -375,7 +375,10 @@ def groups(
             rows = [
                 {"way": way, "group": group, "mean": mean.estimate, "low": mean.low, "high": mean.high}
                 | ({} if mean.bounds is None else dict(zip(("least", "most"), mean.bounds, strict=True)))
-                | {"compared": found.gap is not None and group not in unknown}
+                | {
+                    "compared": found.gap is not None
+                    and group not in audit.left_out.get(found.measure.name, ())
+                }
                 for way, part in zip(ways, parts, strict=False)
                 for group, mean in part.means.items()
             ]

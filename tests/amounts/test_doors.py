@@ -1,7 +1,6 @@
 """Aggregates, policies and frontiers of amounts without scikit-learn: the same from rows, engines, sites and files."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from felicific._amounts.aggregates import AmountAggregates
 from felicific._documents import POLICY, VERSION, _digest
 from felicific._policy.amounts import AmountPolicy
 from felicific._program.aggregates import Aggregates
-from felicific.exceptions import AggregatesError, DataError, FelicificError, GroupError, PolicyFileError
+from felicific.exceptions import AggregatesError, DataError, FelicificError, PolicyFileError
 
 ASKED = {
     "predicted": "f",
@@ -180,7 +179,6 @@ def damage(content):
         },
         "more": content | {"further": 1},
         "least": content | {"least": [9.0, *content["least"][1:]]},
-        "unknown": content | {"unknown": 3},
     }
 
 
@@ -328,16 +326,3 @@ def test_requirements_beside_the_gap_are_met_on_sums():
     plain = ASKED | BOUNDS | {"happiness": "decision", "policy": Score(calibration="none")}
     plain = solve(aggregate(as_pandas(care()), **plain), gap={}, constraints=[Gap("decision", 9.0)])
     assert plain.amounts([0.5], ["a"])[0] == pytest.approx(0.5, abs=1e-9)
-
-
-def test_missing_groups_have_a_name():
-    """They are counted and get amounts, and are not compared."""
-    table = care(600)
-    table["z"] = np.where(np.arange(600) % 5, table["z"], None)
-    policy = solve(aggregate(as_pandas(table), **ASKED, missing_group="unknown"), gap=0.1, random_state=0)
-    assert "unknown" in policy.groups
-    given = policy.apply(as_pandas(table), predicted="f", sensitive_features="z", key="id")
-    assert np.isfinite(given["decision"]).all()
-    with pytest.raises(GroupError):
-        policy.amounts([1.0], ["q"])
-    assert replace(policy, randomize=False).is_randomized is False

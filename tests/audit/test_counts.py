@@ -18,11 +18,10 @@ COUNTED = {"sample_weight": "count", "weight_kind": "frequency"}
 ASKED = {
     "happiness": {"selected": "decision == 1"},
     "sensitive_features": "group",
-    "missing_group": "not stated",
 }
 TABLES = {
     "two groups": [("a", 60, 12), ("b", 45, 20)],
-    "not stated and few": [("a", 300, 60), ("b", 250, 70), ("c", 4, 1), (None, 90, 22)],
+    "not stated and few": [("a", 300, 60), ("b", 250, 70), ("c", 4, 1), ("not stated", 90, 22)],
     "nobody of one, everybody of another": [("a", 40, 0), ("b", 30, 30), ("c", 50, 25)],
 }
 
@@ -77,7 +76,7 @@ def test_rates_have_the_exact_binomial_interval(table):
     """Of every group, those not stated too: as scipy's binomial test has it."""
     found = audit("decision", two_rows(table), **ASKED, **COUNTED)["selected"]
     for group, people, selected in table.itertuples(index=False):
-        mean = found.means["not stated" if pd.isna(group) else group]
+        mean = found.means[group]
         exact = stats.binomtest(selected, people).proportion_ci(0.95, method="exact")
         assert (mean.estimate, mean.n) == (pytest.approx(selected / people), people)
         assert (mean.low, mean.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
@@ -121,14 +120,15 @@ def test_ratios_are_those_of_the_score_test(name):
     found = audit(
         "decision",
         two_rows(pd.DataFrame(TABLES[name], columns=["group", "people", "selected"])),
+        groups=[group for group, _, _ in TABLES[name] if group != "not stated"],
         **ASKED,
         **COUNTED,
     )
     ratios = found.ratios["selected"]
-    known = {group: (x, n) for group, n, x in TABLES[name] if group is not None}
+    known = {group: (x, n) for group, n, x in TABLES[name] if group != "not stated"}
     assert [row.group for row in ratios.rows] == sorted(known)
-    assert [(part.group, part.people) for part in ratios.unknown] == [
-        ("not stated", n) for group, n, _ in TABLES[name] if group is None
+    assert [(part.group, part.people) for part in ratios.left_out] == [
+        (group, n) for group, n, _ in TABLES[name] if group == "not stated"
     ]
     top = max(known, key=lambda group: known[group][0] / known[group][1])
     for row in ratios.rows:
@@ -149,7 +149,7 @@ def test_small_groups_are_left_out_by_name(table):
     least = 0.02 * table["people"].sum()
     small = {group for group, people, _ in table.itertuples(index=False) if people < least}
     assert {part.group for part in ratios.left_out} == small
-    shown = [*ratios.rows, *ratios.left_out, *ratios.unknown]
+    shown = [*ratios.rows, *ratios.left_out]
     assert sum(part.people for part in shown) == table["people"].sum()
 
 
@@ -162,4 +162,4 @@ def test_the_example_shows_both_comparisons(capsys):
     gaps = {part.measure.name[-1]: part for part in shown["departments"].measures}
     assert [name for name, part in gaps.items() if part.gap.low > 0] == ["A"]
     assert gaps["A"].means["women"].estimate > gaps["A"].means["men"].estimate
-    assert "Not compared (group not known): not stated (905" in capsys.readouterr().out
+    assert "not stated (905" in capsys.readouterr().out

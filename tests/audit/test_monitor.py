@@ -182,25 +182,18 @@ def test_the_measures_of_a_criterion_are_monitored():
     assert list(other.gaps) == ["selection rate"]
 
 
-def test_people_of_unknown_group_are_counted_and_not_compared():
-    """They have a name, and no gap is between them and others."""
+def test_people_of_groups_that_are_not_listed_are_not_compared():
+    """No gap is between them and others; they may come later too."""
     rows = decided(2_000, 0.0, 1)
-    rows.loc[::5, "sex"] = None
+    rows.loc[::5, "sex"] = "x"
     rows.loc[::5, "approved"] = 1
-    found = monitor("approved", rows, **RATE, missing_group="unknown")
+    found = monitor("approved", rows, **RATE, groups=["f", "m"])
     assert found.alarm is None
     assert found.rows == 2_000
     assert found.stream.groups == 2
-
-
-def test_people_of_unknown_group_have_a_place_before_the_first_of_them_comes():
-    """Whether one comes early or late, the groups are the same, and two such monitors add."""
-    rows, late = decided(400, seed=1), decided(400, seed=2)
-    late.loc[::5, "sex"] = None
-    asked = RATE | {"missing_group": "Unknown"}
-    one, two = monitor("approved", rows, **asked), monitor("approved", late, **asked)
-    assert one.add("approved", late).rows == (one + two).rows == 800
-    assert str(one).startswith("No alarm: 400 people of 2 groups came.")
+    assert found.add("approved", decided(300, seed=9).assign(sex="y")).rows == 2_300
+    with pytest.raises(GroupError, match="Nobody is of 'F', 'M'"):
+        monitor("approved", rows, **RATE, groups=["F", "M"])
 
 
 def test_decisions_may_follow_on_what_a_policy_was_expected_to_decide():
@@ -689,13 +682,13 @@ BAD = {
     ),
     "groups twice": (
         lambda: monitor("approved", decided(500), **RATE, groups=["f", "m", "f"]),
-        GroupError,
-        "every group once",
+        ConstraintError,
+        "each of them once",
     ),
     "groups as text": (
         lambda: monitor("approved", decided(500), **RATE, groups="fm"),
-        GroupError,
-        "in a list",
+        ConstraintError,
+        "List the groups",
     ),
     "new group": (
         lambda: monitor("approved", decided(500), **RATE).add("approved", changed(sex="x")),

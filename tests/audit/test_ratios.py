@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from felicific import FairClassifier, Happiness, audit, compare
 from felicific._statistics.ratios import limits_to_highest, smallest_limits
-from felicific.exceptions import ConstraintError, DataError, GroupError, GroupWarning
+from felicific.exceptions import ConstraintError
 
 HAPPINESS = [
     Happiness(lambda decision: decision == 2, name="best", rate=True),
@@ -30,7 +30,7 @@ def table():
     decided = np.where(rng.random(3000) < 0.6, table["y"], rng.integers(0, 3, 3000))
     race = rng.choice(np.array(["a", "b", "c & d"], dtype=object), 3000, p=[0.6, 0.37, 0.03])
     sex = table["sex"].copy()
-    sex[rng.random(3000) < 0.05] = None
+    sex[rng.random(3000) < 0.05] = "?"
     return table | {"decided": decided, "race": race, "gender": sex, "branch": rng.integers(0, 90, 3000)}
 
 
@@ -47,9 +47,9 @@ def small_batches(monkeypatch):
     monkeypatch.setattr("felicific._people.people.BATCH", 300)
 
 
-def measured(rows, groups=("sex", "race"), **more):
+def measured(rows, named=("sex", "race"), **more):
     """An audit by names of columns."""
-    named = list(groups) if isinstance(groups, tuple) else groups
+    named = list(named) if isinstance(named, tuple) else named
     return audit("decided", rows, happiness=HAPPINESS, sensitive_features=named, **more)
 
 
@@ -92,7 +92,6 @@ def test_ratios_against_loops(table, lay):
         alone = counted(table, name, lambda i: table["race"][i] == "c & d")
         assert (left.group, left.people) == ("c & d", len(alone))
         assert left.mean == pytest.approx(math.fsum(alone) / len(alone), rel=1e-12)
-        assert part.unknown == ()
 
 
 def test_limits_are_those_of_the_statistics(table):
@@ -133,51 +132,27 @@ def test_frequencies_are_rows_repeated(table):
 )
 def test_unknown_groups_are_not_compared_by_gaps_and_ratios(table, lay, count):
     """Gaps and ratios are those of the audit without these people, also where clusters hold several groups."""
-    found = measured(lay(table), "gender", missing_group="unknown", gap=0, **count)
-    held = np.flatnonzero([value is not None for value in table["gender"]])
+    found = measured(lay(table), "gender", groups=["F", "M"], gap=0, **count)
+    held = np.flatnonzero(table["gender"] != "?")
     rows = as_pandas({name: column[held] for name, column in table.items()})
     without = measured(rows, "gender", gap=0, **count)
-    assert found.groups == (*without.groups, "unknown")
+    assert found.groups == ("?", *without.groups)
     assert_same(found.ratios, without.ratios)
     for part, other in zip(found.measures, without.measures, strict=True):
         assert (part.gap.low, part.gap.high) == pytest.approx((other.gap.low, other.gap.high), rel=1e-9)
         assert part.bias == pytest.approx(other.bias, rel=1e-9)
         assert part.test.p_value == pytest.approx(other.test.p_value, rel=1e-6, abs=1e-9)
-        assert "not compared" in part.means["unknown"].note
-    assert found.unknown == ("unknown",)
-    assert any("is not known" in note for note in found.notes)
-
-
-def test_unknown_groups_are_counted_and_shown(table, lay):
-    """How many they are, and their mean; a missing group without a name is refused."""
-    found = measured(lay(table), "gender", missing_group="unknown")
-    for part in found.measures:
-        values = counted(table, part.measure.name, lambda i: table["gender"][i] is None)
-        (unknown,) = found.ratios[part.measure.name].unknown
-        assert (unknown.group, unknown.people) == ("unknown", len(values))
-        assert unknown.mean == pytest.approx(np.mean(values), rel=1e-12)
-    with pytest.raises(DataError, match="missing"):
-        measured(lay(table), "gender")
-
-
-def test_who_lacks_one_attribute_is_compared_by_the_other(table):
-    """People without a gender belong to their race, and to no combination of both."""
-    found = measured(as_pandas(table), ("gender", "race"), missing_group="un & known")
-    assert_same(found.ratios_between("race"), measured(as_pandas(table), "race").ratios)
-    part = found.ratios["best"]
-    assert len(part.rows) == 6
-    assert {str(row.group) for row in part.unknown} == {
-        f"un \\& known & {race}" for race in ("a", "b", "c \\& d")
-    }
-    assert sum(row.people for row in (*part.rows, *part.unknown)) == 3000
+        assert "not compared" in part.means["?"].note
+    assert [*found.left_out["best"]] == ["?"]
+    assert any("not in groups=" in note for note in found.notes)
 
 
 def test_comparisons_leave_the_unknown_out(table):
     """The change of the gap is that of the people whose group is known."""
     rows = as_pandas(table)
     asked = {"happiness": HAPPINESS[:1], "sensitive_features": "gender", "decisions": [0, 1, 2]}
-    held = rows[rows["gender"].notna()]
-    found = compare(*(audit(name, rows, missing_group="?", **asked) for name in ("decided", "y")))
+    held = rows[rows["gender"] != "?"]
+    found = compare(*(audit(name, rows, groups=["F", "M"], **asked) for name in ("decided", "y")))
     expected = compare(*(audit(name, held, **asked) for name in ("decided", "y")))
     mine, other = found["best"].gap, expected["best"].gap
     assert (mine.estimate, mine.low, mine.high) == pytest.approx((other.estimate, other.low, other.high))
@@ -267,8 +242,8 @@ def test_nobody_gets_anything():
     [
         ({"between": "colour"}, ConstraintError, "attributes of the groups are 'sex', 'race'"),
         ({"between": ["sex", "sex"]}, ConstraintError, "once"),
-        ({"min_people": 5000}, ConstraintError, "leaves 0 of 6"),
-        ({"between": "race", "min_people": 0.5}, ConstraintError, "leaves 1 of 3"),
+        ({"min_people": 5000}, ConstraintError, "5,000 people"),
+        ({"between": "race", "min_people": 0.5}, ConstraintError, "1,500 people"),
         ({"min_people": -1}, ConstraintError, "min_people"),
         ({"min_people": "many"}, ConstraintError, "min_people"),
     ],
@@ -276,28 +251,7 @@ def test_nobody_gets_anything():
 def test_what_cannot_be_compared_is_refused(table, options, error, words):
     """By name, with a remedy."""
     with pytest.raises(error, match=words):
-        measured(as_pandas(table)).ratios_between(**options)
-
-
-def test_one_group_besides_the_unknown(table):
-    """A gap is between groups, and the unknown is none: that is said, and nothing is compared."""
-    rows = as_pandas(table).assign(only=["x", None] * 1500)
-    with pytest.warns(GroupWarning, match="one group only besides the unknown: 'x'"):
-        alone = measured(rows, "only", missing_group="unknown")
-    assert all(math.isnan(gap) for gap in alone.gaps.values())
-    with pytest.raises(GroupError, match="one group only"):
-        _ = alone.ratios
-    with pytest.raises(GroupError, match="no group besides the unknown"):
-        measured(rows.assign(only=None), "only", missing_group="unknown")
-    both = measured(rows.assign(two=["x", "y", None] * 1000), ("only", "two"), missing_group="unknown")
-    with pytest.raises(GroupError, match="one group only"):
-        both.ratios_between("only")
-
-
-def test_groups_of_a_function_have_no_missing_name(table, tmp_path):
-    """Where the rows are not in memory, a function names such people itself."""
-    with pytest.raises(GroupError, match="function"):
-        measured(ENGINES["polars"](table, tmp_path), lambda x: x["gender"], missing_group="unknown")
+        measured(as_pandas(table)).ratios_between(**options)["best"]
 
 
 def test_a_number_of_people_is_of_those_who_were_seen(table):
@@ -321,18 +275,18 @@ def test_nothing_is_exactly_nothing(size):
 def test_notes_leave_the_unknown_out(table):
     """That nothing is to be repaired is said of the groups that are known, of decisions and of a policy."""
     rows = as_pandas(table).assign(yes=np.array([0, 1] * 1500), even=["f", "f", "m", "m"] * 750, p=0.4)
-    rows.loc[::50, "even"] = None
+    rows.loc[::50, "even"] = "?"
     asked = {
         "happiness": {"got": "decision == 1"},
         "sensitive_features": "even",
         "decisions": [0, 1],
         "gap": 0.03,
     }
-    found = audit("yes", rows, missing_group="?", **asked)
+    found = audit("yes", rows, groups=["f", "m"], **asked)
     assert found["got"].means["?"].estimate == 0.0
     assert any(note.startswith("Nothing to repair") for note in found.notes)
     policy = solved(
-        rows[rows["even"].notna()].assign(truth=rows["yes"]),
+        rows[rows["even"] != "?"].assign(truth=rows["yes"]),
         gap=0.0,
         score="p",
         y="truth",
@@ -342,7 +296,7 @@ def test_notes_leave_the_unknown_out(table):
         policy="label",
         sees_group=False,
     )
-    told = audit(policy, rows, missing_group="?", predicted="yes", **asked | {"decisions": None})
+    told = audit(policy, rows, groups=["f", "m"], predicted="yes", **asked | {"decisions": None})
     assert any(note.startswith("Nothing to repair") for note in told.notes)
 
 
@@ -380,7 +334,7 @@ def test_no_rule_for_what_nobody_wants(table):
 
 def test_an_audit_tells_the_ratios_that_it_was_asked_for(table):
     """In its text, its data, its dataframe and its notebook page; without asking it says nothing of them."""
-    found = measured(as_pandas(table).assign(race=lambda x: x["race"].replace("a", "<b>")), missing_group="?")
+    found = measured(as_pandas(table).assign(race=lambda x: x["race"].replace("a", "<b>")))
     assert "Four-fifths" not in str(found)
     assert "ratios" not in found.to_dict()
     told = found.with_ratios("sex", ["sex", "race"], min_people=100)

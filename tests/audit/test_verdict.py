@@ -34,6 +34,7 @@ def shift(**changed):
             "means": (interval(-9_400.0, -11_200.0, -7_700.0), interval(2_200.0, 1_700.0, 2_800.0)),
             "was": (267_800.0, 249_200.0),
             "then": (258_400.0, 251_400.0),
+            "compared": (0, 1),
         }
         | changed
     )
@@ -307,7 +308,7 @@ def test_groups_that_are_not_compared_make_no_flag():
     names = {"groups": ("unknown", "Female", "Male"), "sizes": (3.0, 6_000.0, 9_000.0), "compared": (1, 2)}
     found = {
         flag.kind: flag.sentence
-        for flag in verdict_of(facts(shift(then=(240_000.0, 251_400.0)), **names)).flags
+        for flag in verdict_of(facts(shift(then=(240_000.0, 251_400.0), compared=(1, 2)), **names)).flags
     }
     assert found["order-flips"].startswith("Female had more funding than Male")
     assert "tiny-group" not in found

@@ -13,12 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Happiness, Ratio, Score, WorseOff, audit, sample_size
+from felicific import FairClassifier, Gap, Happiness, Ratio, Score, WorseOff, audit, sample_size
 from felicific._audit.methods import Sampled
 from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, split
 from felicific._frontier.breakpoints import RayPolicies
 from felicific._policy.lottery import make_salt
 from felicific._problem.rows import ComparedMeans
+from felicific._problem.unions import Whom
 from felicific._statistics.intervals import Sample
 from felicific._statistics.pairs import shown_by_pairs
 from felicific._tables.groups import encode_groups
@@ -448,7 +449,7 @@ def test_people_are_paired_at_random():
         groups = [np.sort(rng.random(60) < 0.6) * 1.0, np.sort(rng.random(60) < 0.4)[::-1] * 1.0]
         found = Sampled(sizes, 0.0, "betting", (0.0, 1.0), groups.__getitem__)
         guess = SimpleNamespace(sample=SimpleNamespace(sd=np.full((2, 1), 0.49)))
-        claim = ComparedMeans(0, 0.2, 1.0, None, 0, "gap", plain=True)
+        claim = ComparedMeans(0, 0.2, 1.0, Whom(), "gap", plain=True)
         trial = Trial(1 - level / 0.9, (claim,), guess)
         at_random += trial._bets(found, claim, guess, make_salt(rng.integers(1 << 30)))[0]
         sorted_ += shown_by_pairs(groups, np.full(2, 0.49), (0.0, 1.0), 0.2, level)
@@ -522,8 +523,10 @@ def test_ratios_and_gaps_keep_their_words_in_sentences():
     assert [*fair.policy_.reached] == [words] == [*fair.at(gap=0.1).policy_.reached]
     assert "the mean 'decision' of every group is at least 0.5 of the highest" in fair.certificate_.sentence
     group = group.astype(object)
-    group[:300] = None
-    gap = FairClassifier(
-        model, happiness="decision", gap=0.4, confidence=0.9, missing_group="unknown", random_state=0
-    ).fit(X, y, sensitive_features=group)
-    assert "gap of 'decision' at most 0.4" in " ".join(gap.policy_.sentences())
+    group[:300] = "c"
+    asked = [Gap("decision", 0.4, groups=["a", "b"])]
+    gap = FairClassifier(model, happiness="decision", constraints=asked, confidence=0.9, random_state=0).fit(
+        X, y, sensitive_features=group
+    )
+    assert "Group 'c' has 120 people and is not compared (not in groups=)." in gap.policy_.sentences()
+    assert gap.certificate_.gaps == {"decision": 0.4}

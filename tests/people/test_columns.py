@@ -9,7 +9,7 @@ from naive import LAZY, MEMORY, as_arrow, as_pandas, as_polars
 from felicific import Happiness, aggregate, audit
 from felicific._people.columns import Columns
 from felicific._tables.groups import attributes_of
-from felicific.exceptions import DataError, GroupError
+from felicific.exceptions import DataError
 
 # Numbers are compared on the very rows that were fitted on, which is warned about.
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -206,29 +206,6 @@ def test_one_score_of_classes_the_other_way_round_is_refused(score, refuses):
     assert aggregate(table, score=score, classes=[0, 1], **asked).total == 4
 
 
-@pytest.mark.parametrize("weight", [None, np.array([1.0, 2.0, 0.0, 1.0])])
-def test_missing_groups_have_the_name_that_they_are_given(weight):
-    """Null groups are a group of their own once they have a name, in every attribute; without one they are refused."""
-    table = {
-        "sex": np.array(["f", None, None, "m"], dtype=object),
-        "part": np.array([1.0, 2.0, np.nan, np.nan]),
-    }
-    named = Columns(["sex", "part"], missing_group="unknown", weight=weight)
-    found = named.read(table, np.array([0, 1]), weight)["group"]
-    present = slice(None) if weight is None else np.flatnonzero(weight)
-    expected = np.array(["f & 1", "unknown & 2", "unknown & unknown", "m & unknown"], dtype=object)
-    assert found[present].tolist() == expected[present].tolist()
-    with pytest.raises(GroupError, match="missing in"):
-        Columns(["sex", "part"], weight=weight).read(table, np.array([0, 1]), weight)
-
-
-@pytest.mark.parametrize("name", ["", " ", 3, True])
-def test_the_missing_group_is_a_name(name):
-    """What people of unknown group are called is text."""
-    with pytest.raises(GroupError, match="missing_group"):
-        Columns("sex", missing_group=name)
-
-
 def test_attributes_are_what_groups_are_made_of():
     """Names of columns, of the table or of another one; positions where values have no name."""
     table = {"sex": np.array(["f", "m"]), "race": np.array(["a", "b"])}
@@ -238,18 +215,3 @@ def test_attributes_are_what_groups_are_made_of():
     assert attributes_of(both, table) == ("sex", "race")
     assert attributes_of(table, both) == (0, 1)
     assert attributes_of(table, np.array(["u", "v"])) == (0,)
-
-
-def test_the_name_of_the_missing_is_nobody_elses():
-    """A name that a group has would take that whole group out of every comparison: refused, wherever it is said."""
-    table = {"sex": ["f", "m", None, "m"] * 30, "score": [0.2, 0.8, 0.4, 0.6] * 30, "y": [0, 1, 0, 1] * 30}
-    frame, lazy = as_pandas(table), as_polars(table)
-    asked = {"happiness": "decision", "sensitive_features": "sex", "missing_group": "m"}
-    for call in (
-        lambda: aggregate(frame, score="score", y="y", **asked),
-        lambda: aggregate(lazy, score="score", y="y", **asked),
-        lambda: audit("y", frame, **asked),
-        lambda: audit("y", lazy, **asked),
-    ):
-        with pytest.raises(GroupError, match="missing_group is 'm', and that is the group of"):
-            call()

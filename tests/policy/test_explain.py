@@ -348,21 +348,22 @@ def test_a_blind_policy_names_no_group():
 
 
 def test_a_group_that_is_missing_or_never_seen():
-    """People of no known group are called as the policy calls them, and said not to be compared; others are refused."""
+    """Who is in no gap is told so; people whose group is missing, or was never fitted, are refused."""
     table, y = people("score")
-    table = table.assign(group=table["group"].where(np.arange(len(table)) % 5 > 0, None))
+    known = sorted({*table["group"]})
+    table = table.assign(group=table["group"].where(np.arange(len(table)) % 5 > 0, "unknown"))
     fair = FairClassifier(
         FrozenEstimator(Told(2).fit(table, y)),
         happiness="decision * loan",
         sensitive_features="group",
-        constraints=[Gap("decision * loan", 2.0)],
-        missing_group="unknown",
+        constraints=[Gap("decision * loan", 2.0, groups=known)],
         random_state=0,
     ).fit(table, y)
     found = fair.explain(table[:1], key=1)
     assert found.group == "unknown"
     assert found.decision == fair.predict(table[:1], key=[1])[0]
-    assert fair.policy_.explain(0.5, [None]).group == "unknown"
+    with pytest.raises(GroupError, match="missing"):
+        fair.policy_.explain(0.5, [None])
     assert any("is not compared" in sentence for sentence in found.sentences)
     with pytest.raises(GroupError, match="never fitted"):
         fair.policy_.explain(0.5, "zebra")

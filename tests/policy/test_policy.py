@@ -199,7 +199,7 @@ def test_file_holds_no_person(tmp_path):
     assert set(content) == {
         "format", "version", "policy", "classes", "groups", "q", "mass", "measures", "loss", "means", "gaps",
         "prices", "salt", "randomize", "sees_group", "expected", "basis", "sha256",
-        "attributes", "unknown", "changed", "gains", "loses", "explore",
+        "attributes", "left_out", "changed", "gains", "loses", "explore",
         "labels", "roles", "unconstrained",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
@@ -519,7 +519,8 @@ BASIS = json.loads(TEXT)["basis"]
 BROKEN |= {
     "attributes that are text": {"attributes": "sex"},
     "attributes of nothing": {"attributes": [None]},
-    "an unknown group that is a number": {"unknown": 3},
+    "a group left out that is none": {"left_out": [["funding", 30, [["c", 3.0]]]]},
+    "a group left out of no measure": {"left_out": [["none", 30, [["F", 3.0]]]]},
     **{
         f"a requirement with {part} {value!r}": {"basis": BASIS | {"requirements": [ASKED | {part: value}]}}
         for part, value in (
@@ -548,7 +549,7 @@ def test_tampered_part(case):
     "part",
     sorted(
         set(json.loads(TEXT))
-        - {"basis", "attributes", "unknown", "changed", "gains", "loses", "explore", "labels"}
+        - {"basis", "attributes", "left_out", "changed", "gains", "loses", "explore", "labels"}
         - {"unconstrained"}
     ),
 )  # which files of 0.1.0 do not have

@@ -9,7 +9,7 @@ from helpers import solved
 from felicific._policy.signed import Signed
 from felicific.exceptions import PolicyFileError, SignedError
 
-PEOPLE = {"sex": ["f", "m"] * 20, "score": [0.2, 0.7, 0.6, 0.4] * 10, "repaid": [0, 1, 1, 0] * 10}
+PEOPLE = {"sex": ["f", "m"] * 40, "score": [0.2, 0.7, 0.6, 0.4] * 20, "repaid": [0, 1, 1, 0] * 20}
 POLICY = solved(
     PEOPLE, score="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.1, random_state=0
 )

@@ -23,7 +23,6 @@ from felicific import (
     Exploration,
     FairClassifier,
     Floor,
-    Gap,
     Happiness,
     Policy,
     Ratio,
@@ -417,32 +416,6 @@ def test_a_policy_with_numbers_that_nobody_measured_is_refused():
     plain = read_document(policy_of().to_json())
     with refused(PolicyFileError):
         Policy.from_json(write_document(plain | {"gaps": [None]}))
-
-
-@pytest.mark.parametrize("kind", ["score", "individual"])
-def test_people_of_unknown_group_are_decided_on_as_fitted(kind):
-    """They are neither steered nor counted, and their draws are those of the policy; a budget counts them."""
-    rows = world().assign(sex=lambda t: np.where(np.arange(len(t)) % 10 == 0, None, t["sex"]))
-    asked = {"policy": kind, "happiness": FUNDING, "missing_group": "unknown", **ROLES}
-    policy = solved(rows, gap=0.0, **asked)
-    new = world(600, seed=11).assign(sex=lambda t: np.where(np.arange(len(t)) % 7 == 0, None, t["sex"]))
-    alone = policy.decide(new["score"], new["sex"].to_numpy(), new["id"].to_numpy(), new)
-    steering = started(policy, pace=200, reach=0.5)
-    found = steering.decided(new["score"].to_numpy(), new["sex"].to_numpy(), new["id"].to_numpy(), new)
-    strangers = new["sex"].isna().to_numpy()
-    assert (found.decisions[strangers] == alone[strangers]).all()
-    assert np.isnan(found.controls[strangers]).all()
-    assert np.isfinite(found.controls[~strangers]).all()
-    assert steering.people["unknown"] == 0
-    assert list(steering.controls) == ["f", "m"]
-    now = steering.policy()
-    assert now.decide(new["score"], new["sex"].to_numpy(), new["id"].to_numpy(), new)[strangers].tolist() == (
-        alone[strangers].tolist()
-    )
-    budget = solved(rows, gap={}, constraints=[Budget(FUNDING, at_most=3.0)], **asked)
-    steering = started(budget, pace=200)
-    steering.decide(new["score"].to_numpy(), new["sex"].to_numpy(), new["id"].to_numpy(), new)
-    assert steering.people["unknown"] == strangers.sum()
 
 
 def test_who_is_not_counted_changes_nothing():
@@ -963,7 +936,6 @@ REFUSED = {
     "explore": (explored, {"happiness": "decision"}, ConstraintError, "chance"),
     "ratio": (lambda: required(Ratio(FUNDING, 0.9)), {}, ConstraintError, "0.9 of the highest"),
     "worse_off": (lambda: required(WorseOff(0.5), gap=2.0), {}, ConstraintError, "less than from the baseline"),
-    "min_people": (lambda: required(Gap(FUNDING, 1.0, min_people=5)), {}, ConstraintError, "gap of"),
     "floor at the baseline": (lambda: required(Floor(FUNDING, "baseline")), {}, ConstraintError, "the baseline"),
     "several": (lambda: required(Floor(FUNDING, 1.0), gap=0.0), {}, ConstraintError, "2 requirements"),
     "nothing": (required, {}, ConstraintError, "no requirement"),

@@ -128,7 +128,9 @@ def a_floor_beside(asked, tmp_path):
 
 def an_unknown_group(asked, tmp_path):
     asked = type(asked)(asked.kind, people(missing=True))
-    policy = asked.solve(gap=asked.width, sensitive_features="sex", missing_group="unknown")
+    filled = asked.table | {"sex": np.where(pd.isna(asked.table["sex"]), "unknown", asked.table["sex"])}
+    gap = Gap(asked.name, asked.width, groups=["f", "m"])
+    policy = asked.solve(gap, table=filled, sensitive_features="sex")
     found = asked.by(policy, "sex")
     assert len(found) == 2
     assert policy.gaps[asked.name] == pytest.approx(np.ptp(found), rel=1e-9)

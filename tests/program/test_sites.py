@@ -57,8 +57,7 @@ def test_the_file_holds_sums_only(tmp_path, some):
     content = json.loads(some.to_json())
     assert set(content) == {
         *SUMS, "format", "version", "sha256", "classes", "groups", "measures", "signal", "loss_name", "origin",
-        "rows", "weight_kind", "whole", "changed", "cells", "attributes", "unknown", "baseline_given",
-        "roles",
+        "rows", "weight_kind", "whole", "changed", "cells", "attributes", "roles", "baseline_given",
     }  # fmt: skip
     assert "lambda" not in some.to_json()
 

@@ -14,7 +14,7 @@ from conftest import make_people
 from helpers import name_of
 from reported import HOSTILE, fitted, loan, long_line, many
 
-from felicific import FairClassifier, Floor, Happiness, Score, audit
+from felicific import FairClassifier, Floor, Gap, Happiness, Score, audit
 from felicific._audit.names import labels
 from felicific._fit.assessment import Assessment
 from felicific._frontier.breakpoints import RayPolicies
@@ -143,11 +143,13 @@ def test_the_slider_stands_where_policies_were_solved_for(people):
 def test_people_of_no_known_group_are_not_compared():
     """Their mean is shown, and the gap is that of an audit: without them."""
     fair, x, y, group = many(3, 2)
-    group = np.where(np.arange(len(group)) % 3 == 1, None, group)
-    fair = FairClassifier(fair.estimator, happiness="statistical_parity", gap=0.1, missing_group="unknown",
+    group = np.where(np.arange(len(group)) % 3 == 1, "unknown", group)
+    known = sorted({*group} - {"unknown"})
+    asked = [Gap("statistical_parity", 0.1, groups=known)]
+    fair = FairClassifier(fair.estimator, happiness="statistical_parity", constraints=asked,
                           random_state=0).fit(x, y, sensitive_features=group)  # fmt: skip
     content = fair.report(x, y, sensitive_features=group).content
-    found = audit(fair, x, y, sensitive_features=group)
+    found = audit(fair, x, y, sensitive_features=group, groups=known)
     assert [one["name"] for one in content["groups"] if not one["compared"]] == ["unknown"]
     place = content["positions"][content["proposed"]]
     for mine, theirs in zip(place["measures"], found.measures, strict=True):
@@ -193,24 +195,23 @@ def test_the_page_of_an_audit_shows_ratios():
         "race": race,
         "yes": (rng.random(3000) < np.where(sex == "f", 0.2, 0.4)).astype(int),
     }
-    people["sex"] = np.where(rng.random(3000) < 0.02, None, sex)
+    people["sex"] = np.where(rng.random(3000) < 0.02, "?", sex)
     asked = {
         "happiness": {"got": "decision == 1"},
         "sensitive_features": ["sex", "race"],
-        "missing_group": "?",
     }
     found = audit("yes", people, **asked)
     words = Page(found.to_html()).words
-    assert "47 groups in between are not shown." in words
+    assert "71 groups in between are not shown." in words
     words = Page(found.with_ratios("sex").to_html()).words
     part = found.ratios_between("sex")["got"]
     for remark in part.remarks(0.95):
         assert remark in words
     assert f"{part.smallest.estimate:.3f} {part.smallest.low:.3f} to {part.smallest.high:.3f}" in words
-    alone = audit("yes", people, **asked | {"sensitive_features": "sex"}).to_dict()
-    assert alone["unknown"] == ["?"]
-    people["yes"] = np.where([value is None for value in people["sex"]], 1, people["yes"])
-    found = audit("yes", people, **asked | {"sensitive_features": "sex"})
+    asked |= {"sensitive_features": "sex", "groups": ["f", "m"]}
+    assert audit("yes", people, **asked).to_dict()["left_out"]["got"].keys() == {"?"}
+    people["yes"] = np.where(people["sex"] == "?", 1, people["yes"])
+    found = audit("yes", people, **asked)
     assert f"The gap is {found['got'].gap.estimate:.3f}" in Page(found.to_html()).words, (
         "the unknown is no end of it"
     )

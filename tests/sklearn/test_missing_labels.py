@@ -439,12 +439,3 @@ def test_complete_rows_need_no_probabilities_and_score_says_what_to_use():
         said.score(new, seen)
     with pytest.raises(DataError, match="list of numbers"):
         MissingLabels(label_proba=[0.5, 0.2])
-
-
-def test_unknown_groups_do_not_stand_in_the_way():
-    """A group that is compared with nobody may have too few labels: that is warned of, and the others are fitted."""
-    few = np.array([None if i < 40 else group for i, group in enumerate(X["group"])], dtype=object)
-    found = fair(missing_group="unknown", happiness="decision * amount", gap=500.0).fit(
-        X.assign(group=few), Y
-    )
-    assert "unknown" in found.labels_.groups

@@ -33,7 +33,7 @@ def test_missing_group(fit, people, refuses, library, value):
     if library == "polars" and value is not None:
         value = None
     groups = at(len(people), 5, value, people["group"].astype(str), object)
-    with refuses(GroupError, "missing in 1 of 400 rows", "row 5", remedy="leave the rows out"):
+    with refuses(GroupError, "missing in 1 of 400 rows", "row 5", remedy="leave that name out of groups="):
         fit(groups=groups)
     with refuses(GroupError, "row 5"):
         fit(columns={"group": groups})

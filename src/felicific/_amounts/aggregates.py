@@ -217,7 +217,6 @@ class AmountAggregates:
             "squares": sums.squares.tolist(),
             "roles": sums.roles.to_json(),
             "attributes": list(sums.attributes),
-            "unknown": sums.unknown,
             "cells": cells.tolist(),
             **{name: None if array is None else array[index].tolist() for name, array in arrays.items()},
         }
@@ -235,8 +234,6 @@ class AmountAggregates:
         low, high = (read_number(end, "scale") for end in content["scale"])
         rows = check_shape("rows", read_numbers(content["rows"], "rows"), (len(groups),))
         squares = check_shape("squares", read_numbers(content["squares"], "squares"), (len(groups), 3))
-        if content["unknown"] is not None and type(content["unknown"]) is not str:
-            raise refused(f"those whose group is missing are called {content['unknown']!r}")
         arrays = _read_bins(content, len(groups))
         if ((arrays["mass"] > 0).any(axis=1) != (rows > 0)).any():
             raise refused("some group has people but no rows, or rows but no people")
@@ -247,7 +244,6 @@ class AmountAggregates:
             rows=read_whole(rows.tolist(), "rows"),
             roles=Roles.from_json(content["roles"]),
             attributes=read_attributes(content["attributes"]),
-            unknown=content["unknown"],
             **arrays,
         )
         aggregates = cls(sums, asked)

@@ -17,7 +17,7 @@ from felicific._audit.flags import FEW
 from felicific._audit.measured import measure_people
 from felicific._audit.names import isolated, labels
 from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
-from felicific._audit.persons import EachPerson, known_groups, persons_of
+from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._fit.certificate import Certificate
@@ -25,6 +25,7 @@ from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy
 from felicific._problem.amounts import MEAN_AMOUNT, is_plain_amount
 from felicific._problem.happiness import Happiness, Measure
+from felicific._problem.unions import compared_groups
 from felicific._typing import Codes, Floats
 
 
@@ -93,10 +94,14 @@ class AmountAssessment:
         """What is measured; distributional parity is the last."""
         return [part.measure for part in self.before.measures]
 
+    def compared(self, j: int) -> Codes:
+        """Groups that the gap of a measure is between."""
+        return compared_groups(self.before.persons.left_out, self.measures[j].name, self.before.groups)
+
     @cached_property
-    def compared(self) -> Codes:
-        """Groups that gaps are between."""
-        return known_groups(self.before.persons)
+    def anywhere(self) -> list[int]:
+        """Groups that some gap is between."""
+        return sorted({z for j in range(len(self.measures)) for z in self.compared(j).tolist()})
 
     @cached_property
     def closed(self) -> list[int]:
@@ -140,7 +145,7 @@ class AmountAssessment:
             if self.is_parity(j):
                 change = change_of_parity(self.before, self.after, alpha)
             elif part.gap is not None:
-                change = change_of_gap(one, other, self._paired, j, self.compared, alpha)
+                change = change_of_gap(one, other, self._paired, j, self.compared(j), alpha)
             found.append(change)
         return found
 
@@ -273,7 +278,7 @@ class AmountAssessment:
         return Facts(
             groups=self.group_names,
             sizes=tuple(persons.seen.tolist()),
-            compared=tuple(self.compared.tolist()),
+            compared=tuple(self.anywhere),
             shifts=tuple(self._shift(j) for j in order if self.before.measures[j].gap is not None),
             confidence=self.confidence,
             people=float(persons.sizes.sum()),
@@ -312,7 +317,7 @@ class AmountAssessment:
         assert before.gap is not None, "it has a gap"
         assert after.gap is not None, "it has a gap"
         was, then = (
-            () if self.is_parity(j) else tuple(_means(part)[self.compared].tolist())
+            () if self.is_parity(j) else tuple(_means(part)[self.compared(j)].tolist())
             for part in (before, after)
         )
         return Shift(
@@ -328,12 +333,15 @@ class AmountAssessment:
             closed=j in self.closed,
             asked=self.policy.asked.get(measure.name, math.inf),
             bound=None if self._promise is None else self._promise.gaps.get(measure.name),
-            without=self._without_few(was, then),
+            without=self._without_few(was, then, self.compared(j)),
+            compared=tuple(self.compared(j).tolist()),
         )
 
-    def _without_few(self, was: Sequence[float], then: Sequence[float]) -> tuple[float, float] | None:
+    def _without_few(
+        self, was: Sequence[float], then: Sequence[float], compared: Codes
+    ) -> tuple[float, float] | None:
         """Gaps without tiny groups, where there are some and enough others."""
-        large = self._persons(self.before).seen[self.compared] >= FEW
+        large = self._persons(self.before).seen[compared] >= FEW
         if not was or large.all() or large.sum() < 2:
             return None
         return float(np.ptp(np.array(was)[large])), float(np.ptp(np.array(then)[large]))

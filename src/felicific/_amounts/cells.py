@@ -198,7 +198,8 @@ def cell_ground(
         own=group,
         sees_group=problem.sees_group,
         attributes=people.attributes,
-        unknown=people.unknown,
+        weight_kind=people.weight_kind,
+        whole=bool((people.weights % 1 == 0).all()),
     )
     rows = np.bincount(people.codes, minlength=n_groups).astype(np.float64)
     return CellGround(

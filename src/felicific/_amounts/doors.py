@@ -46,7 +46,6 @@ def aggregates_of_amounts(
     baseline: Any = None,
     sample_weight: Any = None,
     key: str | None = None,
-    missing_group: str | None = None,
     **of_classes: Any,
 ) -> AmountAggregates:
     """Sum up people about whom an amount is predicted; see :func:`felicific.aggregate`."""
@@ -62,7 +61,7 @@ def aggregates_of_amounts(
     asked = AskedOfAmounts.of(
         LinesProblem.of_lines(happiness, loss=loss, decisions=decisions), loss, _calibration(policy)
     )
-    columns = AmountColumns(predicted, y, sensitive_features, sample_weight, None, missing_group)
+    columns = AmountColumns(predicted, y, sensitive_features, sample_weight)
     engine = find_engine(table)
     sums = sum_table(table, engine, columns, asked.allowed, groups)
     roles = Roles(sensitive_features, y, predicted=predicted, key=key)

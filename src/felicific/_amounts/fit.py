@@ -15,7 +15,14 @@ from felicific._amounts.calibration import Method, calibrate
 from felicific._amounts.cells import Cells, cell_ground, check_cells, solve_cells
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.levels import level_aggregates, shared_grid, solve_levels
-from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_lines, people_of_bins
+from felicific._amounts.outcome import (
+    held_people,
+    losses,
+    numbers_of,
+    outcome_of_amounts,
+    outcome_of_lines,
+    people_of_bins,
+)
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import FINE, Scale
@@ -30,8 +37,9 @@ from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
 from felicific._problem.change import Intersections, harms_by_name, worst_harm
 from felicific._problem.happiness import written
+from felicific._problem.requirements import left_out_by
 from felicific._problem.rows import goals_of, rows_of
-from felicific._problem.unions import unions_of
+from felicific._problem.unions import compared, unions_of
 from felicific._typing import Floats, GapLike
 from felicific.exceptions import DataError, HappinessError
 
@@ -95,7 +103,9 @@ class FittedAmounts:
     def stated(self) -> Stated:
         """What was asked of the policy besides gaps of all groups, which other people are held against."""
         policy = self.policy
-        means = means_of_amounts(self.problem, self.sums, self.allowed, policy.baseline.means)
+        people, _ = _measured_on(self.people, self.sums)
+        _, sums = comparing(self.problem, people, self.sums)
+        means = means_of_amounts(self.problem, sums, self.allowed, policy.baseline.means)
         asked = goals_of(rows_of(self.problem.requirements, means))
         return Stated(policy.groups, policy.measures, {}, asked)
 
@@ -240,6 +250,22 @@ def _measured_on(people: AmountPeople | None, sums: AmountSums) -> tuple[AmountP
     return (people, 0.0) if people is not None else people_of_bins(sums)
 
 
+def comparing(
+    problem: LinesProblem, people: AmountPeople, sums: AmountSums
+) -> tuple[AmountPeople, AmountSums]:
+    """People and their sums, with whom the gaps of a problem do not compare."""
+    numbers = numbers_of(problem, people)
+    # Of a share of everybody the weights count, as in the sums.
+    counts = problem.measures, people.groups, numbers, numbers_of(problem, people, weighed=True)
+    left_out = left_out_by(problem.requirements, *counts)
+    if problem.parity and problem.distance is not None:
+        whom = problem.parity_whom
+        every = held_people(people, weighed=whom.min_people < 1)
+        _, few = compared(people.groups, (), every, whom, problem.parity)
+        left_out |= {problem.parity: few} if few.people else {}
+    return replace(people, left_out=left_out), replace(sums, left_out=left_out, counted=numbers)
+
+
 def _policy(
     problem: LinesProblem,
     sums: AmountSums,
@@ -257,6 +283,7 @@ def _policy(
     """Solve, and measure on people."""
     if problem.of_people or not problem.sees_group:
         check_cells(problem, rows=rows)
+    people, sums = comparing(problem, people, sums)
 
     def stated(lines: Sequence[Line]) -> AmountOutcome:
         outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
@@ -298,7 +325,7 @@ def _policy(
         out_of_fold=out_of_fold,
         roles=sums.roles,
         attributes=sums.attributes,
-        unknown=sums.unknown,
+        left_out=sums.left_out,
     )
     return with_notes(problem, policy, sums, calibration)
 
@@ -377,14 +404,15 @@ def with_notes(
     notes = notes_of(problem, policy, sums, calibration)
     if len(policy.attributes) < 2 or policy.baseline.counted is None:
         return replace(policy, notes=tuple(notes))
-    counted, known = policy.baseline.counted, np.zeros((len(policy.groups), 1))
-    known[policy.known] = 1.0
-    people = counted * known * (sums.rows / sums.people)[:, None]
+    counted = policy.baseline.counted
+    people = counted * (sums.rows / sums.people)[:, None]
     groups = Intersections(policy.groups, [*map(repr, policy.groups)], policy.attributes, counted, people)
     coarse = {
         part.j: policy.asked.get(problem.measures[part.j].name, 0.0)
         for part in problem.comparisons
-        if any(len(union.members) > 1 for union in unions_of(policy.groups, policy.attributes, part.between))
+        if any(
+            len(union.members) > 1 for union in unions_of(policy.groups, policy.attributes, part.whom.between)
+        )
     }
     where, outcomes = "compared with the baseline", {}
     for name in ("unconstrained", "outcome"):
@@ -442,10 +470,7 @@ def notes_of(
             "mostly costs less.",
         )
     less, more = policy.outcome.less, policy.outcome.more
-    known = policy.known
-    fell = policy.outcome.amounts[known] < policy.baseline.amounts[known] - 1e-9 * (
-        policy.bounds[1] - policy.bounds[0]
-    )
-    if less is not None and more is not None and len(known) > 1 and fell.all():
+    fell = policy.outcome.amounts < policy.baseline.amounts - 1e-9 * (policy.bounds[1] - policy.bounds[0])
+    if less is not None and more is not None and fell.all():
         notes.insert(0, "Every group gets less on average than from the baseline.")
     return notes

@@ -77,7 +77,8 @@ class AmountGround:
             own=people.codes,
             sees_group=problem.sees_group,
             attributes=people.attributes,
-            unknown=people.unknown,
+            weight_kind=people.weight_kind,
+            whole=bool((people.weights % 1 == 0).all()),
         )
         return cls(crowd, calibrated, bounds, expected, real, people.decided_baseline)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.calibration import Method, calibrate
-from felicific._amounts.fit import FittedAmounts, check_new_people, meets, range_of, with_notes
+from felicific._amounts.fit import FittedAmounts, check_new_people, comparing, meets, range_of, with_notes
 from felicific._amounts.ground import AmountGround
 from felicific._amounts.outcome import outcome_of_amounts
 from felicific._amounts.people import AmountPeople
@@ -118,6 +118,7 @@ def _policy(
     residual: float | None,
 ) -> IndividualAmountPolicy:
     """Solve, and measure on people; of people without labels, ``residual`` is what these vary."""
+    people, sums = comparing(problem, people, sums)
 
     def stated(amounts: Floats) -> AmountOutcome:
         outcome = outcome_of_amounts(problem, people, amounts)
@@ -152,7 +153,7 @@ def _policy(
         out_of_fold=out_of_fold,
         roles=sums.roles,
         attributes=sums.attributes,
-        unknown=sums.unknown,
+        left_out=sums.left_out,
         weights=solved.weights,
         shares=solved.shares,
         calibration=calibration,

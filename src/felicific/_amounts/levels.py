@@ -156,7 +156,6 @@ def level_aggregates(
         rising=True,
         groups=people.groups,
         attributes=people.attributes,
-        unknown=people.unknown,
         measures=problem.measures,
         signal=CellSignal(size, problem.monotone),
         loss_name=problem.loss.name,

@@ -10,14 +10,15 @@ import numpy as np
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.sums import AmountSums
+from felicific._people.weights import are_counts
 from felicific._people.worth import loss_of_amounts, worth_of_amounts
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amount_outcome import AmountOutcome, distance_between
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Atom, Line
-from felicific._problem.unions import named_groups
+from felicific._problem.unions import compared_by, compared_groups
 from felicific._program.aggregates import gaps_of
-from felicific._typing import Array, Codes, Floats
+from felicific._typing import Array, Codes, Floats, Truths
 
 #: A stretch of draws along which amounts rise is looked at in so many pieces, were it as wide as all draws.
 PIECES = 16
@@ -76,7 +77,10 @@ def outcome_of_lines(
         for z, line in enumerate(lines)
     ]
     far = distance_between(
-        [amounts[rows] for rows in own], [people.weights[rows] for rows in own], atoms, _known(people)
+        [amounts[rows] for rows in own],
+        [people.weights[rows] for rows in own],
+        atoms,
+        _ranked(problem, people),
     )
     return replace(outcome, distance=far)
 
@@ -110,12 +114,15 @@ def outcome_of_amounts(
         sums[:, j] = _values(problem, j, people, amounts)
     counted = sums[:, :, 1]
     means = sums[:, :, 0] / np.where(counted > 0, counted, np.nan)
-    known, baseline = _known(people), people.decided_baseline
+    baseline = people.decided_baseline
     far = None
     if distance and problem.parity:
         own = [np.flatnonzero(people.codes == z) for z in range(n_groups)]
         far = distance_between(
-            [amounts[rows] for rows in own], [weights[rows] for rows in own], [[]] * n_groups, known
+            [amounts[rows] for rows in own],
+            [weights[rows] for rows in own],
+            [[]] * n_groups,
+            _ranked(problem, people),
         )
     slack = SAME * max(float(np.ptp(amounts)), float(np.ptp(baseline)), 1e-300)
     loss = float(np.average(losses(problem, people, amounts), weights=weights))
@@ -123,7 +130,7 @@ def outcome_of_amounts(
         loss,
         group_means(amounts),
         means,
-        gaps_of(means[known]) if means.shape[1] else np.zeros(0),
+        gaps_of(means, compared_by(people.left_out, problem.names, people.groups)),
         far,
         group_means((amounts > baseline + slack).astype(np.float64)),
         group_means((amounts < baseline - slack).astype(np.float64)),
@@ -151,9 +158,35 @@ def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats
     return np.column_stack([total, counted])
 
 
-def _known(people: AmountPeople) -> list[int]:
-    """Positions of the groups that are compared: all but the people whose group is missing."""
-    return named_groups(people.groups, people.attributes, people.unknown)
+def _ranked(problem: LinesProblem, people: AmountPeople) -> list[int]:
+    """Positions of the groups whose distributions are compared."""
+    return [*compared_groups(people.left_out, problem.parity, people.groups).tolist()]
+
+
+def held_people(people: AmountPeople, *, weighed: bool = False) -> Floats:
+    """How many people of every group were seen: their weight where that counts people, or is asked; else their rows."""
+    return _seen(people, np.ones(len(people), dtype=bool), weighed)
+
+
+def _seen(people: AmountPeople, inside: Truths, weighed: bool) -> Floats:
+    """The same of some people."""
+    weights, n_groups = people.weights, len(people.groups)
+    whole = bool((weights % 1.0 == 0.0).all())
+    counts = weighed or are_counts(people.weight_kind, whole, float(weights.sum()), len(people))
+    return np.bincount(people.codes, inside * weights if counts else inside, n_groups).astype(np.float64)
+
+
+def numbers_of(problem: LinesProblem, people: AmountPeople, *, weighed: bool = False) -> Floats:
+    """How many people of every group each measure counts, of shape (groups, measures)."""
+    amounts, columns = people.decided_baseline, []
+    for happiness in problem.happiness:
+        counted = [worth_of_amounts(happiness, batch, amounts[part])[1] for part, batch in people.batches()]
+        inside = [
+            np.ones(len(amounts[part]), dtype=bool) if some is None else some
+            for some, (part, _) in zip(counted, people.batches(), strict=True)
+        ]
+        columns.append(_seen(people, np.concatenate(inside), weighed))
+    return np.column_stack([np.zeros((len(people.groups), 0)), *columns])
 
 
 def people_of_bins(sums: AmountSums) -> tuple[AmountPeople, float]:
@@ -167,6 +200,6 @@ def people_of_bins(sums: AmountSums) -> tuple[AmountPeople, float]:
         within = max((float(sums.squares[:, 2].sum()) - squares) / sums.total, 0.0)
     people = AmountPeople(
         None, sums.predicted[codes, bins] / mass, y, codes, sums.groups, mass, None, np.arange(len(codes)),
-        sums.attributes, sums.unknown,
+        sums.attributes,
     )  # fmt: skip
     return people, within

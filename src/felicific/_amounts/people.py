@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy as np
 
 from felicific._people.checks import as_amounts, check_weights
 from felicific._people.roles import Roles
+from felicific._people.weights import WeightKind
 from felicific._people.worth import BATCH, Batch
+from felicific._problem.unions import LeftOutBy
 from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import as_objects, as_vector, slice_rows, take_rows
@@ -39,8 +41,8 @@ class AmountPeople:
         The amounts of the baseline, where these are not the predictions.
     rows : array of shape (n,)
         Numbers of the rows in the user's table.
-    attributes, unknown :
-        What the groups are made of, and what those are called whose group is missing.
+    attributes, left_out :
+        What the groups are made of, and which of them the gap of a measure does not compare.
     group_proba : array of shape (n, groups), or None
         How likely everybody is of each group, where deciding may not look at it.
     roles : Roles
@@ -56,9 +58,10 @@ class AmountPeople:
     baseline: Floats | None
     rows: Codes
     attributes: tuple[Any, ...] = ()
-    unknown: str | None = None
+    left_out: LeftOutBy = field(default_factory=dict)
     group_proba: Floats | None = None
     roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
+    weight_kind: WeightKind = None
 
     @classmethod
     def of(
@@ -72,9 +75,9 @@ class AmountPeople:
         baseline: Any = None,
         rows: Codes | None = None,
         attributes: tuple[Any, ...] = (),
-        unknown: str | None = None,
         groups: tuple[Any, ...] | None = None,
         group_proba: Floats | None = None,
+        weight_kind: WeightKind = None,
     ) -> AmountPeople:
         """Check everything of some people; ``groups`` are those that are known already."""
         n = len(group)
@@ -93,8 +96,8 @@ class AmountPeople:
                 weight=weights[present],
                 rows=numbers[present],
                 attributes=attributes,
-                unknown=unknown,
                 groups=groups,
+                weight_kind=weight_kind,
                 group_proba=None if group_proba is None else group_proba[present],
                 **parts,
             )
@@ -113,8 +116,8 @@ class AmountPeople:
             None if baseline is None else as_amounts(baseline, "amount of the baseline", numbers, n),
             numbers,
             attributes,
-            unknown,
-            group_proba,
+            group_proba=group_proba,
+            weight_kind=weight_kind,
         )
 
     def __len__(self) -> int:

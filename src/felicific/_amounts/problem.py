@@ -24,6 +24,7 @@ from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness, Measure
 from felicific._problem.requirements import Gap, check_width, constraint_name
 from felicific._problem.rows import Requirement
+from felicific._problem.unions import Whom
 from felicific._problem.worse_off import WorseOff
 from felicific._tables.memory import as_objects
 from felicific._typing import Floats
@@ -43,10 +44,13 @@ class LinesProblem(AmountsProblem):
         What amounts there may be.
     monotone : bool
         Whether amounts by cells of the prediction may not fall as it rises.
+    parity_whom : Whom
+        Whose distributions are compared, where a gap of them was asked for.
     """
 
     allowed: Allowed = field(default_factory=Allowed)
     monotone: bool = True
+    parity_whom: Whom = field(default_factory=Whom)
 
     @classmethod
     def of_lines(
@@ -65,10 +69,16 @@ class LinesProblem(AmountsProblem):
         _refuse_fractions(own)
         others = [_checked(one) for one in listed if one.happiness != PARITY]
         widths = [_parity_of(one) for one in listed if one.happiness == PARITY]
+        whoms = {one.whom for one in listed if isinstance(one, Gap) and one.happiness == PARITY}
         asked = dict(gap) if isinstance(gap, Mapping) else {}
         if gap is not None and not isinstance(gap, Mapping):
             asked = dict.fromkeys([*(str(part.name) for part in own), *([parity] if parity else [])], gap)
         parity = parity or (PARITY if widths or PARITY in asked else "")
+        whoms |= {Gap(PARITY, 0.0).whom} if parity in asked else set()
+        if len(whoms) > 1:
+            raise ConstraintError(
+                f"Several gaps of {PARITY!r} compare different people.", "Say one of them, with its groups."
+            )
         widths += [check_width(asked[parity], f"gap of {parity!r}")] if parity in asked else []
         gaps = {name: width for name, width in asked.items() if name != parity}
         names = tuple(str(part.name) for part in own)
@@ -82,6 +92,7 @@ class LinesProblem(AmountsProblem):
             closed=names,
             parity=parity,
             parity_gap=min(widths, default=math.inf),
+            parity_whom=next(iter(whoms), Whom()),
             allowed=allowed,
         )
         if made.loss.name == "changes":
@@ -134,8 +145,7 @@ class LinesProblem(AmountsProblem):
         width = asked.pop(self.parity, math.inf) if self.parity else math.inf
         check_gaps(asked, (), self.measures)
         check_gaps({self.parity: width}, (), (parity_measure(self.parity),)) if self.parity else None
-        needs = requirements_of(asked, self.kept, self.measures)
-        return replace(self, requirements=needs, parity_gap=float(width))
+        return replace(self.with_gaps(asked), parity_gap=float(width))
 
     def values(self, amounts: Floats, groups: tuple[Any, ...]) -> Floats:
         """Happiness of every amount in every group, where only these matter: (groups, measures, amounts)."""

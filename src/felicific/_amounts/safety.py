@@ -9,7 +9,7 @@ order, and the first failure ends it; the last to pass is returned, so that P(re
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from felicific._people.weights import WeightKind
 from felicific._policy.amounts import AmountPolicy
 from felicific._problem.amounts import parity_measure
 from felicific._problem.happiness import written
-from felicific._problem.unions import named_groups
+from felicific._problem.unions import compared_groups
 from felicific._statistics.distributions import Distributions
 from felicific.exceptions import CertificateError, ConstraintError
 
@@ -109,7 +109,7 @@ def _tried(
     amounts = amounts_given(candidate.policy, held)
     sampling = weight_kind == "sampling"
     every = Distributions.of(amounts, held.codes, len(held.groups), held.weight, sampling=sampling)
-    known = every.only(np.array(named_groups(held.groups, held.attributes, held.unknown), dtype=np.intp))
+    known = every.only(compared_groups(candidate.policy.left_out, problem.parity, held.groups))
     return _Test(candidate, persons, shown, known.furthest.distance, known.p_values(problem.distance)[1])
 
 
@@ -129,9 +129,8 @@ def _persons(
         rows=people.rows,
         groups=people.groups,
         attributes=people.attributes,
-        unknown=people.unknown,
     )
-    return persons_of(decided, problem)
+    return persons_of(replace(decided, left_out=policy.left_out), problem)
 
 
 def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeople) -> Certificate:

@@ -18,7 +18,7 @@ from felicific._policy.amount_calibration import Calibration
 from felicific._policy.lines import Line
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import Row, rows_of
-from felicific._problem.unions import Attribute, named_groups
+from felicific._problem.unions import Attribute, compared_groups
 from felicific._typing import Array, Floats
 from felicific.exceptions import InfeasibleError
 
@@ -35,7 +35,7 @@ class MeansOfAmounts:
     baseline: Floats
     grid: Floats
     attributes: tuple[Attribute, ...]
-    unknown: str | None
+    numbers: Floats
 
     @property
     def decisions(self) -> Array:
@@ -116,9 +116,10 @@ def means_of_amounts(
         if problem.of_people
         else problem.values(grid, sums.groups)
     )
+    counted = np.repeat(sums.people[:, None], shape[1], axis=1) if sums.counted is None else sums.counted
     return MeansOfAmounts(
         problem.measures, sums.groups, sums.people, sums.rows.astype(np.float64), values, baseline, grid,
-        sums.attributes, sums.unknown,
+        sums.attributes, counted,
     )  # fmt: skip
 
 
@@ -159,7 +160,7 @@ def solve_lines(
             ranks=ranks,
             parted=distance is not None,
         )
-    compared = np.array(named_groups(sums.groups, sums.attributes, sums.unknown), dtype=np.intp)
+    compared = compared_groups(sums.left_out, problem.parity, sums.groups)
     answer = minimise(shape, rows, distance=distance, compared=compared)
     if not answer.feasible:
         raise _conflict(shape, rows, distance, compared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from felicific._amounts.people import AmountPeople
 from felicific._amounts.scale import BINS, Scale
 from felicific._capacity import check_room
 from felicific._people.roles import Roles
+from felicific._problem.unions import LeftOutBy
 from felicific._typing import Codes, Floats
 from felicific.exceptions import AggregatesError
 
@@ -46,7 +47,9 @@ class AmountSums:
         Weight by the bin of the baseline's amount.
     costs : array of shape (groups, bins, levels), or None
         Weighted loss of every level, where it is not the squared error.
-    attributes, unknown, roles : as in a policy
+    attributes, left_out, roles : as in a policy
+    counted : array of shape (groups, measures), or None
+        How many people each measure counts, where people were compared.
     """
 
     groups: tuple[Any, ...]
@@ -62,7 +65,8 @@ class AmountSums:
     baseline_mass: Floats | None = None
     costs: Floats | None = None
     attributes: tuple[Any, ...] = ()
-    unknown: str | None = None
+    left_out: LeftOutBy = field(default_factory=dict)
+    counted: Floats | None = None
     roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
 
     @cached_property
@@ -92,7 +96,6 @@ class AmountSums:
             ("groups", self.groups, other.groups),
             ("scales", self.scale, other.scale),
             ("attributes", self.attributes, other.attributes),
-            ("names of those whose group is missing", self.unknown, other.unknown),
         ):
             if one != two:
                 raise AggregatesError(
@@ -180,5 +183,4 @@ def sum_amounts(
         costs=None if cost is None else np.moveaxis(costs.reshape(n_levels, *shape), 0, 2),
         roles=people.roles,
         attributes=people.attributes,
-        unknown=people.unknown,
     )

@@ -16,7 +16,7 @@ from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._people.checks import check_weights
 from felicific._people.lazy import check_kind, no_rows
 from felicific._tables.engine import BatchPlace, Engine
-from felicific._tables.groups import check_missing_group, find_groups, groups_of_present, refuse_identifiers
+from felicific._tables.groups import find_groups, groups_of_present, refuse_identifiers
 from felicific._tables.memory import as_objects, as_vector, count_rows, take_column
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError
@@ -34,10 +34,6 @@ class AmountColumns:
     group: Any
     weight: Any = None
     baseline: Any = None
-    missing_group: str | None = None
-
-    def __post_init__(self) -> None:
-        check_missing_group(self.missing_group)
 
     def values(self, table: Table, role: str) -> Array | None:
         """The values of a role: a column by its name, or an array that was passed instead."""
@@ -75,12 +71,11 @@ class AmountColumns:
             None,
             prediction=self.values(table, "prediction"),
             y=self.values(table, "y"),
-            group=groups_of_present(table, self.group, weight, by_name, self.missing_group, fresh=True),
+            group=groups_of_present(table, self.group, weight, by_name, fresh=True),
             weight=weight,
             baseline=self.values(table, "baseline"),
             rows=np.arange(first_row, first_row + n),
             attributes=self.attributes,
-            unknown=self.missing_group,
             groups=groups,
         )
 

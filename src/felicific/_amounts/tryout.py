@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from felicific._amounts.assessment import AmountAssessment, audit_amounts, measured_problem
@@ -57,7 +57,7 @@ class AmountTryout:
     def decided(self, amounts: Floats) -> People:
         """The people as an audit sees them, with what was decided on each."""
         people = self.people
-        return People.of(
+        found = People.of(
             people.x,
             self.problem,
             group=people.group,
@@ -69,8 +69,8 @@ class AmountTryout:
             cluster=self.cluster,
             rows=people.rows,
             attributes=people.attributes,
-            unknown=people.unknown,
         )
+        return replace(found, left_out=people.left_out)
 
     def audit(self, amounts: Floats, confidence: float, together: int = 1) -> Audit:
         """What amounts do to them, with intervals; so many gaps hold together."""

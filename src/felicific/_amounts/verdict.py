@@ -76,11 +76,11 @@ def _all_one_way(made: AmountAssessment) -> list[Flag]:
     """That all groups get less, or more, where nobody said what people want."""
     amounts = [j for j in range(len(made.measures)) if made.is_amount(j)]
     for j in amounts:
-        changes = [made.mean_changes[j][z] for z in made.compared]
+        changes = [made.mean_changes[j][z] for z in range(len(made.group_names))]
         if len(changes) > 1 and all(change.high < 0.0 for change in changes):
             each = listed(
                 f"{made.group_names[z]} {made.quantities[j].change(change.estimate)}"
-                for z, change in zip(made.compared[:3].tolist(), changes, strict=False)
+                for z, change in enumerate(changes[:3])
             )
             told = f"Mean amounts: {each}. If people want more, this levels all of them down."
             return [Flag("every-group-less", 2, "Every group gets less", told)]

@@ -10,7 +10,7 @@ import numpy as np
 from felicific._audit.persons import EachPerson
 from felicific._statistics.gaps import change_interval, range_interval
 from felicific._statistics.intervals import Limits, Sample, hall_limits, with_added, with_changed
-from felicific._typing import Codes, Floats, Truths
+from felicific._typing import Floats, Truths
 
 
 class Many(NamedTuple):
@@ -48,7 +48,7 @@ def changes_along(
     one: EachPerson,
     others: Sequence[EachPerson],
     kept: Sequence[Truths],
-    compared: Codes,
+    compared: Truths,
     alpha: float,
     apart: float,
 ) -> Along:
@@ -60,7 +60,7 @@ def changes_along(
         The baseline's decisions, and each of the ways.
     kept : sequence of bool array of shape (groups,)
         Groups about whom each of them decides as the baseline does, whoever belongs to them.
-    compared : array
+    compared : bool array of shape (groups, measures)
         Groups that gaps are between.
     alpha, apart : float
         Error probability of every gap and its change, and of every mean and its change.
@@ -79,16 +79,19 @@ def changes_along(
     )
     rates = np.stack([other.rates for other in others])[:, :, None]
     pairs, was = _pairs(after, rates, origin), _pairs(before, one.rates[None, :, None], one.origin[:, None])
-    was, pairs, apart_by = (_only(part, compared) for part in (was, pairs, changed))
     widest = (bounds[1] - bounds[0])[:, 0]
-    gap = np.ptp(after.mean[..., compared], axis=-1)
-    grown = gap - np.ptp(before.mean[..., compared], axis=-1)
-    lower, upper = (np.minimum(side, widest) for side in range_interval(pairs, alpha, corrected=True))
-    least, most = change_interval(was, pairs, apart_by, alpha)
+    gaps = []
+    for j, own in enumerate(compared.T):
+        here, then, before_it, by = (_only(part, j, own) for part in (after, pairs, was, changed))
+        gap = np.ptp(here.mean, axis=-1)
+        grown = gap - np.ptp(_only(before, j, own).mean, axis=-1)
+        sides = *range_interval(then, alpha, corrected=True), *change_interval(before_it, then, by, alpha)
+        gaps.append([np.broadcast_to(part, gap.shape) for part in (gap, grown, *sides)])
+    gap, grown, lower, upper, least, most = (np.concatenate(part, axis=1) for part in zip(*gaps, strict=True))
     low, high = hall_limits(changed, apart / 2.0)
     known = reach == 0.0
     return Along(
-        Many(gap, lower, upper),
+        Many(gap, np.minimum(lower, widest), np.minimum(upper, widest)),
         means,
         Many(grown, np.maximum(least, -widest), np.minimum(most, widest)),
         Many(*(np.where(known, 0.0, part) for part in (change.mean, low, high))),
@@ -134,12 +137,12 @@ def _pairs(sample: Sample, rates: Truths, origin: Floats) -> Sample:
     )
 
 
-def _only(sample: Sample, groups: Codes) -> Sample:
-    """Some of the groups, which are the last axis."""
+def _only(sample: Sample, j: int, groups: Truths) -> Sample:
+    """One measure, and some of the groups, which are the last axis."""
     n, mean, sd, skewness = (
-        part[..., groups] for part in (sample.n, sample.mean, sample.sd, sample.skewness)
+        part[:, [j]][..., groups] for part in (sample.n, sample.mean, sample.sd, sample.skewness)
     )
-    return Sample(n, mean, sd, skewness, None if sample.df is None else sample.df[..., groups])
+    return Sample(n, mean, sd, skewness, None if sample.df is None else sample.df[:, [j]][..., groups])
 
 
 def _bounds(persons: EachPerson) -> Limits:

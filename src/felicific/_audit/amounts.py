@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from felicific._audit.persons import Persons, known_groups
+from felicific._audit.persons import Persons
 from felicific._audit.result import Audit, GapTest, Interval, MeasureAudit, verdict_of
 from felicific._people.columns import Columns
 from felicific._problem.amounts import AmountsProblem, asks_for_parity, is_loss_of_amounts, parity_measure
 from felicific._problem.happiness import written
+from felicific._problem.unions import compared_groups
 from felicific._statistics.distributions import Distributions
 from felicific._tables.column import NUMERIC
 from felicific._tables.engine import BatchPlace, Engine
@@ -166,7 +167,7 @@ def parity_audit(
 
     The intervals of the shares hold for every amount at once, so at the one that the data chose too.
     """
-    known = known_groups(persons)
+    known = compared_groups(persons.left_out, name, persons.groups)
     measure, compared = parity_measure(name), distributions.only(known)
     at = compared.furthest
     method = METHOD if persons.countable else METHOD + EFFECTIVE
@@ -207,7 +208,7 @@ def _shares(
     found = {}
     for z, group in enumerate(persons.groups):
         share, margin = float(distributions.above[z, t]), float(margins[z])
-        note = "group not known, not compared" if z in strange else ""
+        note = "not compared" if z in strange else ""
         low, high = max(share - margin, 0.0), min(share + margin, 1.0)
         found[group] = Interval(share, low, high, float(distributions.n[z]), method, note)
     return found
@@ -219,7 +220,8 @@ def change_of_parity(before: Audit, after: Audit, alpha: float) -> Interval:
     for one in (before, after):
         distributions = one.persons.distributions
         assert distributions is not None, "amounts were audited"
-        compared = distributions.only(known_groups(one.persons))
+        name = one.measures[-1].measure.name
+        compared = distributions.only(compared_groups(one.persons.left_out, name, one.groups))
         limits.append(compared.interval(alpha / 2.0) if len(compared.n) > 1 else (0.0, 1.0))
         distances.append(compared.furthest.distance)
         n = min(n, float(compared.n.min()))

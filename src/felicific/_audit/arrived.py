@@ -43,26 +43,23 @@ class Arrived:
         Codes are positions among the groups.
     attributes : tuple
         What the groups are made of.
-    unknown : str, or None
-        What those are called whose group is missing.
     """
 
     problem: Problem
     groups: tuple[Any, ...]
     rows: Rows
     attributes: tuple[Any, ...]
-    unknown: str | None
 
-    def coded(self, known: Sequence[Any]) -> Rows:
-        """With codes that are positions among groups that are known; others are refused."""
+    def coded(self, known: Sequence[Any], *, others: bool) -> Rows:
+        """With codes that are positions among groups that are known; ``others`` have -1, or are refused."""
         places, codes = encode(as_objects(self.groups), list(known)), self.rows.codes
         strange = np.flatnonzero(places[codes] < 0)
-        if len(strange):
+        if len(strange) and not others:
             names = ", ".join(repr(self.groups[z]) for z in distinct(codes[strange])[:5])
             raise GroupError(
                 f"There are people of {names} ({len(strange)} rows, first row {strange[0]}), and monitored are "
                 f"{', '.join(map(repr, known[:20]))}.",
-                "Begin a new monitor that knows all groups: name them in groups=.",
+                "Begin a new monitor that says who is compared: groups=[...].",
             )
         return Rows(places[codes], self.rows.values, self.rows.inside)
 
@@ -77,8 +74,6 @@ def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fres
         )
     asked.takes_amounts = False
     columns = checked_columns(policy, columns, X, asked)
-    if policy is not None:
-        columns = replace(columns, missing_group=policy.name_of_unknown(columns.missing_group))
     engine = find_engine(X)
     if engine is not None:
         with _labels_known():
@@ -91,7 +86,7 @@ def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fres
         part = _part(problem, None, people)
     if fresh:
         _refuse_idle(problem, part.moved)
-    return _joined([part], problem, people.attributes, people.unknown)
+    return _joined([part], problem, people.attributes)
 
 
 @contextmanager
@@ -158,9 +153,7 @@ def _refuse_idle(problem: Problem, moved: Truths) -> None:
             raise idle(str(happiness.name), problem.decisions.tolist())
 
 
-def _joined(
-    parts: list[_Part], problem: Problem, attributes: tuple[Any, ...], unknown: str | None
-) -> Arrived:
+def _joined(parts: list[_Part], problem: Problem, attributes: tuple[Any, ...]) -> Arrived:
     """Parts one behind the other, with the groups of all of them."""
     every = {group: None for part in parts for group in part.groups}
     groups = find_groups(as_objects([*every]))
@@ -170,7 +163,7 @@ def _joined(
         np.concatenate([part.values for part in parts]),
         np.concatenate([part.inside for part in parts]),
     )
-    return Arrived(problem, groups, rows, attributes, unknown)
+    return Arrived(problem, groups, rows, attributes)
 
 
 def _on_engine(
@@ -200,7 +193,7 @@ def _on_engine(
     parts = people.fold(partial(_listed, problem, policy), list.__add__)
     if fresh:
         _refuse_idle(problem, np.any([part.moved for part in parts], axis=0))
-    return _joined(parts, problem, columns.attributes, columns.missing_group)
+    return _joined(parts, problem, columns.attributes)
 
 
 def _classes_on(engine: Engine, policy: Policy | None, columns: Columns, asked: Asked) -> Array:

@@ -40,7 +40,7 @@ from felicific._audit.decided import (
 from felicific._audit.engine import sum_persons
 from felicific._audit.measured import judged, measure_people
 from felicific._audit.missing import Scored, notes_of, with_beliefs
-from felicific._audit.persons import Persons, known_groups, persons_of
+from felicific._audit.persons import Persons, only_comparing, persons_of
 from felicific._audit.result import Audit
 from felicific._audit.words_of_verdicts import one_look
 from felicific._people.checks import check_weights
@@ -57,6 +57,7 @@ from felicific._problem.constraints import check_constraints, happiness_of
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem, problem_of
+from felicific._problem.unions import Whom, check_groups, check_min_people
 from felicific._problem.worse_off import measuring
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
@@ -87,6 +88,8 @@ def audit(
     happiness: HappinessLike | None = None,
     sensitive_features: Any = None,
     gap: GapLike = None,
+    min_people: float = 0,
+    groups: Sequence[Any] | None = None,
     decisions: Sequence[Any] | None = None,
     loss: LossLike | None = None,
     baseline: Any = None,
@@ -96,7 +99,6 @@ def audit(
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     cluster: Any = None,
-    missing_group: str | None = None,
     confidence: float = 0.95,
 ) -> Audit:
     """Measure what decisions do to groups of people, with intervals.
@@ -121,6 +123,11 @@ def audit(
         row; ``"distributional_parity"`` compares the distributions of the groups (the Kolmogorov-Smirnov distance).
     gap : number, or dict of measure or criterion to number, optional
         Tests whether the gap is at most this, for one look; by default the ``gap`` of the FairClassifier.
+    min_people : number, default=0
+        Groups of whom a measure counts fewer people, or below 1 a smaller share, are measured, named and not compared.
+        Those of fewer than 30 are marked in any case.
+    groups : list, optional
+        Who is compared, if not all groups; the others are measured.
     decisions : list, or (low, high), optional
         A list names all decisions, from the worst to the best for the person, in the order of the columns of decision
         probabilities; by default they are the classes, in their order, or those of the policy that is audited. A tuple
@@ -152,9 +159,6 @@ def audit(
     cluster : array of shape (n,) or column name, optional
         What rows have in common that are not independent: a person with several rows, a branch. Intervals and tests
         then go by how much clusters vary.
-    missing_group : str, optional
-        What to call people whose group is missing, ``"unknown"`` say: they are counted and shown, and never compared.
-        By default as a FairClassifier or a Policy that is audited calls them; else a missing group is an error.
     confidence : float, default=0.95
         With which every interval is to hold the truth: that of each group's mean by itself, that of a gap for all
         groups together. Whoever reads several gaps at once divides: ``1 - 0.05 / 6`` for six. Intervals are by
@@ -187,6 +191,7 @@ def audit(
     (10.7, 19.3)
     """
     confidence = check_confidence(confidence)
+    whom = Whom(None, check_min_people(min_people), check_groups(groups))
     said = None if missing_labels is None else resolve_missing_labels(missing_labels)
     columns = Columns(
         sensitive_features,
@@ -198,14 +203,11 @@ def audit(
         weight=sample_weight,
         cluster=cluster,
         weight_kind=weight_kind,
-        missing_group=missing_group,
         missing_labels=said,
     )
     asked = Asked(happiness, sensitive_features, loss, gap, decisions)
     policy = policy_of(decided)
     columns = checked_columns(policy, columns, X, asked)
-    if policy is not None:
-        columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
     engine, beside, lottery, labels = find_engine(X), Beside(), False, None
     if engine is not None:
         persons, problem, means = _on_engine(engine, policy, decided, columns, asked)
@@ -223,6 +225,8 @@ def audit(
             means = means_without(people, problem) if compared else None
             drawn = people.probabilities is not None and bool(faces_lottery(people.probabilities).any())
             lottery = drawn and policy is None and not hasattr(decided, "predict")
+    parity = problem.parity if isinstance(problem, AmountsProblem) else ""
+    persons = only_comparing(persons, whom, parity)
     known = () if policy is None else policy.groups
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
     widths, spared = _judged(problem, persons.idle)
@@ -293,12 +297,12 @@ def _one_look(found: Audit, *, of_amounts: bool) -> str:
 
 def _alone(persons: Persons) -> str:
     """What is said where there is one group only."""
-    known = known_groups(persons)
-    if len(known) > 1:
+    if len(persons.groups) > 1:
         return ""
-    besides = " besides the unknown" if len(persons.groups) > 1 else ""
-    only = f"There is one group only{besides}: {persons.groups[known[0]]!r}."
-    return f"{only} A gap is between groups, and there is none: pass rows of at least two."
+    return (
+        f"There is one group only: {persons.groups[0]!r}. A gap is between groups, and there is none: pass rows of at "
+        "least two."
+    )
 
 
 @dataclass
@@ -543,8 +547,6 @@ def by_decisions(
         fair = has_policy(settings) or decides_amounts(settings)
         if fair:
             asked.fill(settings)
-            if columns.missing_group is None:
-                columns = replace(columns, missing_group=settings.missing_group)
             if columns.baseline is None:
                 columns = replace(columns, baseline=settings.baseline_of(X))
             if columns.missing_labels is None and settings.missing_labels is not None:
@@ -562,10 +564,9 @@ def by_decisions(
             raise DataError(f"There are {len(part)} {what} for {n} rows.", "Pass one for every row.")
     weight = check_weights(columns.column(X, "weight"), n)
     rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
-    named, only, missing = asked.sensitive_features, fair and passed is None, columns.missing_group
-    group = groups_of_present(table, named, weight, only, missing, fresh=True)
+    named, only = asked.sensitive_features, fair and passed is None
+    group = groups_of_present(table, named, weight, only, fresh=True)
     attributes = attributes_of(table, named, only)
-    passed = passed if passed is None or missing is None else group
     if len(rows) < n:
         # Weight 0 is the row absent: not even a model is asked about it.
         table, group = take_rows(table, rows), group[rows]
@@ -607,7 +608,6 @@ def by_decisions(
         cluster=cluster,
         rows=rows,
         attributes=attributes,
-        unknown=missing,
         missing=columns.missing_labels,
         label_proba=label_proba,
     )

@@ -24,13 +24,13 @@ from felicific._people.weights import WeightKind
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES, Measure
 from felicific._problem.problem import problem_of
-from felicific._problem.unions import named_groups
+from felicific._problem.unions import compared_by
 from felicific._shown.parts import clipped
 from felicific._statistics.gaps import spread_of
 from felicific._statistics.intervals import Limits, check_confidence
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import count_rows, table_maker, take_column
-from felicific._typing import Floats, Table
+from felicific._typing import Floats, Table, Truths
 from felicific.exceptions import ConstraintError, DataError
 
 
@@ -65,7 +65,7 @@ class Band:
     loss_low: Floats
     loss_high: Floats
     confidence: float
-    known: Sequence[int] | None = None
+    compared: Truths
 
     def __repr__(self) -> str:
         names = clipped(", ".join(repr(measure.name) for measure in self.measures))
@@ -80,8 +80,9 @@ class Band:
 
     def gaps(self, tau: float) -> dict[str, tuple[float, float]]:
         """Least and largest gap of every measure that the band leaves open at a position."""
-        low, high = (numbers[self._compared] for numbers in self.limits(tau))
-        spreads = (spread_of((low[:, j], high[:, j])) for j in range(len(self.measures)))
+        low, high = self.limits(tau)
+        whom = self.compared.T
+        spreads = (spread_of((low[one, j], high[one, j])) for j, one in enumerate(whom))
         names = (measure.name for measure in self.measures)
         return {name: (float(a), float(b)) for name, (a, b) in zip(names, spreads, strict=True)}
 
@@ -95,13 +96,11 @@ class Band:
             np.array([self._at(numbers, tau) for tau in taus])
             for numbers in (self.low, self.high, self.loss_low, self.loss_high)
         )
-        low, high = (numbers[:, self._compared].swapaxes(1, 2) for numbers in (low, high))
-        gaps = spread_of((low, high))
-        return np.stack(gaps, axis=-1), np.stack([loss_low, loss_high], axis=-1)
-
-    @property
-    def _compared(self) -> Any:
-        return slice(None) if self.known is None else list(self.known)
+        spreads = [
+            np.stack(spread_of((low[:, one, j], high[:, one, j])), axis=-1)
+            for j, one in enumerate(self.compared.T)
+        ]
+        return np.stack(spreads, axis=1), np.stack([loss_low, loss_high], axis=-1)
 
     def _at(self, numbers: Floats, tau: float) -> Floats:
         if not self.tau[0] - 1e-9 <= tau <= self.tau[-1] + 1e-9:
@@ -210,7 +209,7 @@ def band(
         People.of(
             table,
             problem,
-            group=groups_of_present(table, sensitive_features, weight, missing_group=policy.unknown),
+            group=groups_of_present(table, sensitive_features, weight),
             y=y,
             weight=weight,
             weight_kind=said.weight_kind,
@@ -218,7 +217,6 @@ def band(
             group_proba=said.group_chances(table),
             groups=line.groups,
             attributes=policy.attributes,
-            unknown=policy.unknown,
             **scored,
         )
     ).with_scores
@@ -241,7 +239,7 @@ def band_of(line: Frontier, persons_of: Callable[[Policy], EachPerson], confiden
     known = [cautious_limits([persons_of(policy)], tail) for policy in policies]
     means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
     one = policies[0]
-    compared = named_groups(one.groups, one.attributes, one.unknown)
+    compared = compared_by(one.left_out, [measure.name for measure in line.measures], one.groups)
     limits = means, low, high, loss, loss_low, loss_high
     return Band(line.measures, line.groups, line.tau, *limits, confidence, compared)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._audit.persons import Persons, known_groups, persons_of
+from felicific._audit.persons import Persons, groups_compared, persons_of
 from felicific._people.people import People
 from felicific._policy.policy import Policy
 from felicific._problem.change import baseline_words, every_group_loses, nothing_to_repair
@@ -46,12 +46,12 @@ class Beside:
     def notes(self, persons: Persons, widths: list[float], shown: bool) -> list[str]:
         """What is to be said; whether every gap asked about is ``shown`` to be small enough says the audit."""
         found = fitted_notes(self.fitted, self.recalibrated, self.out_of_fold)
-        groups, known = [repr(group) for group in persons.groups], known_groups(persons)
+        groups = [repr(group) for group in persons.groups]
+        means = persons.means if self.means is None else self.means
+        gaps = np.array([np.ptp(means[groups_compared(persons, j), j]) for j in range(len(persons.measures))])
         if self.means is None:
-            means, sure = persons.means[known], "shown" if shown else "not shown"
-            where = f"on these rows ({sure} of people like these)"
-            return [*found, *nothing_to_repair(persons.measures, np.ptp(means, axis=0), widths, where)]
-        gaps = np.ptp(self.means[known], axis=0)
+            where = f"on these rows ({'shown' if shown else 'not shown'} of people like these)"
+            return [*found, *nothing_to_repair(persons.measures, gaps, widths, where)]
         words = baseline_words(self.baseline)
         found += nothing_to_repair(persons.measures, gaps, widths, f"on these rows, {words.name}")
         where = f"on these rows, compared with {words.whole}"

@@ -13,7 +13,7 @@ from felicific._audit.debiased import Debiased
 from felicific._audit.measured import measure_people
 from felicific._audit.methods import sample_of
 from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
-from felicific._audit.persons import EachPerson, known_groups, revalued
+from felicific._audit.persons import EachPerson, revalued
 from felicific._audit.result import (
     Audit,
     Interval,
@@ -29,6 +29,7 @@ from felicific._audit.result import (
 )
 from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import SAME, SHARE, Measure, position
+from felicific._problem.unions import compared_by
 from felicific._program.known_labels import SOURCES
 from felicific._shown.parts import Displayed, Lines, Part, short, table_lines
 from felicific._statistics.intervals import check_confidence
@@ -244,8 +245,11 @@ def compare(before: Audit, after: Audit, *, confidence: float = 0.95) -> Compari
     before, after, labels = _with_same_labels(before, after)
     one, other = _one_by_one(before), _one_by_one(after)
     paired = paired_persons(one, other)
-    alpha, known = 1.0 - level, known_groups(paired)
-    changes = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(one.measures)))
+    alpha, names = 1.0 - level, [measure.name for measure in one.measures]
+    whom = compared_by(one.left_out, names, one.groups) & compared_by(other.left_out, names, one.groups)
+    changes = tuple(
+        _change(paired, (before, after), j, np.flatnonzero(whom[:, j]), alpha) for j in range(len(names))
+    )
     changes += _change_of_distributions(before, after, len(changes), alpha)
     return Comparison(
         measures=changes,

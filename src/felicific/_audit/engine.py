@@ -39,7 +39,6 @@ from felicific._people.worth import Worth, typical, worth_of
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
-from felicific._problem.unions import Grouping
 from felicific._program.aggregates import NOBODY
 from felicific._statistics.distributions import Distributions, effective
 from felicific._statistics.intervals import Sample
@@ -292,7 +291,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
         join=join,
         idle=idle_among(problem, sums.moved[:j]),
-        grouping=Grouping(tuple(columns.group_names), columns.missing_group),
+        attributes=tuple(columns.group_names),
         least=sums.least[:j],
         randomized=drawn,
         distributions=_distributions(sums, sampling, j),

@@ -58,6 +58,7 @@ class Shift:
     asked: float = math.inf
     bound: float | None = None
     asked_otherwise: bool = False
+    compared: tuple[int, ...] = ()
     without: tuple[float, float] | None = None
 
     @property
@@ -120,7 +121,7 @@ class Facts:
     groups, sizes : tuple
         Names as text, and how many people of each are counted by every measure.
     compared : tuple of int
-        Which of them are compared: all whose group is known.
+        Which of them some gap compares.
     shifts : tuple of Shift
         The measures that have a gap.
     confidence : float

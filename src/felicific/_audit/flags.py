@@ -96,7 +96,7 @@ def _order_flips(facts: Facts) -> Flag | None:
         top, bottom = (pick(range(len(shift.was)), key=shift.was.__getitem__) for pick in (max, min))
         flips = shift.then[top] < shift.then[bottom] and shift.before.estimate > 0.0
         if flips and (shift.after.low > 0.0 or shift.after.estimate > shift.before.estimate / 2.0):
-            places = facts.compared[top], facts.compared[bottom]
+            places = shift.compared[top], shift.compared[bottom]
             told = words.flipped(facts, shift, (top, bottom), places)
             return Flag("order-flips", 2, "The order turns around", told)
     return None

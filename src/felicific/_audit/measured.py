@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.methods import Sampled, measure_loss, sample_of
-from felicific._audit.persons import Persons, known_groups
+from felicific._audit.persons import Persons, groups_compared
 from felicific._audit.requirements import Judge, Stated
 from felicific._audit.result import (
     NOBODY,
@@ -22,6 +22,8 @@ from felicific._audit.result import (
 )
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure, written
+from felicific._problem.requirements import Gap
+from felicific._problem.unions import whom_left_out
 from felicific._statistics.gaps import (
     chance_gap,
     limits_name,
@@ -33,11 +35,16 @@ from felicific._statistics.gaps import (
 from felicific._statistics.intervals import Limits
 from felicific._typing import Codes, Floats, Truths
 
-#: What is said of people whose group is missing.
-UNKNOWN = "group not known, not compared"
+#: What is said of groups that are not compared, and of those in which a measure counts few people.
+LEFT_OUT, FEW = "not compared", "few people"
 
 #: What n is where people do not count alike.
 _EFFECTIVE = "n is as many independent people as would tell as much"
+
+
+def fewest() -> float:
+    """Of how many people a group is that gap= compares."""
+    return Gap.min_people
 
 
 def measure_people(
@@ -54,12 +61,12 @@ def measure_people(
     ``unlabelled`` are the rows whose labels are missing, where the loss is left out for that. So many
     ``gaps_together`` hold with this confidence.
     """
-    (n_groups, n_measures), known = persons.sample.n.shape, known_groups(persons)
     alpha = 1.0 - confidence
-    measures = tuple(
-        _set_aside(_audit_measure(persons, j, known, alpha, alpha / gaps_together, allowed[j]))
-        for j in range(n_measures)
+    found = (
+        _audit_measure(persons, j, groups_compared(persons, j), alpha, alpha / gaps_together, allowed[j])
+        for j in range(len(persons.measures))
     )
+    measures = tuple(_marked(_set_aside(part), persons.numbers[:, j]) for j, part in enumerate(found))
     loss = measure_loss(persons)
     return Audit(
         measures=measures,
@@ -67,10 +74,9 @@ def measure_people(
         groups=persons.groups,
         rows=persons.rows,
         confidence=confidence,
-        notes=tuple(_notes(persons, known, measures, unlabelled)),
+        notes=tuple(_notes(persons, measures, unlabelled)),
         persons=persons,
         loss_name=loss_name,
-        unknown=tuple(persons.groups[z] for z in range(n_groups) if z not in known),
     )
 
 
@@ -92,6 +98,18 @@ def judged(
 
     stated = policy if isinstance(policy, Stated) else Stated.of(policy)
     return Judge(found, stated, baseline, compare, of_baseline).rows()
+
+
+def _marked(part: MeasureAudit, numbers: Floats) -> MeasureAudit:
+    """With a mark at the groups of which it counts few people."""
+    few = {group for group, number in zip(part.means, numbers, strict=True) if 0 < number < fewest()}
+    means = {
+        group: replace(mean, note="; ".join([*([mean.note] if mean.note else []), FEW]))
+        if group in few
+        else mean
+        for group, mean in part.means.items()
+    }
+    return replace(part, means=means)
 
 
 def _set_aside(part: MeasureAudit) -> MeasureAudit:
@@ -134,7 +152,7 @@ def _without_some(
     if len(compared) > 1:
         part = _measured(measure, some, found, compared, apart, together, allowed)
     else:
-        means = dict(zip(some, _with_unknown(found.intervals(apart), compared), strict=True))
+        means = dict(zip(some, _with_others(found.intervals(apart), compared), strict=True))
         note = "one group only" if len(known) < 2 else "fewer than two groups have somebody counted"
         gap = replace(none, low=0.0, high=measure.widest, note=note)
         test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
@@ -186,7 +204,7 @@ def _measured(
             else limits_p_values(found.limits, n_groups, allowed, together)
         )
         test = GapTest(allowed, *p, verdict_of(*p, together))
-    means = dict(zip(groups, _with_unknown(everyone.intervals(apart), known), strict=True))
+    means = dict(zip(groups, _with_others(everyone.intervals(apart), known), strict=True))
     bias = chance_gap(found.pairs)
     bias = min(bias, widest) if math.isfinite(bias) else bias
     part = MeasureAudit(measure, means, gap, bias, test)
@@ -211,15 +229,15 @@ def _pair(limits: Limits, widest: float) -> tuple[float, float]:
     return min(float(low), widest), min(float(high), widest)
 
 
-def _with_unknown(means: list[Interval], known: Codes) -> list[Interval]:
-    """Means of all groups; of those that are not known, it is said that they are not compared."""
+def _with_others(means: list[Interval], known: Codes) -> list[Interval]:
+    """Means of all groups; of some it is said that they are not compared."""
     return [
-        mean if z in known else replace(mean, note="; ".join([UNKNOWN, *([mean.note] if mean.note else [])]))
+        mean if z in known else replace(mean, note="; ".join([LEFT_OUT, *([mean.note] if mean.note else [])]))
         for z, mean in enumerate(means)
     ]
 
 
-def _notes(persons: Persons, known: Codes, measures: tuple[MeasureAudit, ...], unlabelled: int) -> list[str]:
+def _notes(persons: Persons, measures: tuple[MeasureAudit, ...], unlabelled: int) -> list[str]:
     notes = []
     if persons.loss_sample is None:
         lost = f"they are missing in {unlabelled:,} rows: say what is known of them (missing_labels)."
@@ -231,11 +249,11 @@ def _notes(persons: Persons, known: Codes, measures: tuple[MeasureAudit, ...], u
             f"The weights are {kind}: {persons.rows:,} rows stand for {written(total, 6)} people"
             + (f", which adds no evidence; {_EFFECTIVE}." if persons.sampling else ", who all count.")
         )
-    if len(known) < len(persons.groups):
-        unknown = np.delete(persons.sizes, known).sum()
+    notes += whom_left_out(persons.left_out)
+    if any(FEW in mean.note for found in measures for mean in found.means.values()):
         notes.append(
-            f"The group of {written(unknown, 6)} of {written(persons.sizes.sum(), 6)} people is not known: they are "
-            "counted and shown, and not compared."
+            f"Groups of fewer than {fewest()} people are marked: gaps that chance alone makes are large between them. "
+            f"min_people={fewest()} measures them and compares the others."
         )
     if persons.clusters is not None:
         notes.append(

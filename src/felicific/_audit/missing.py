@@ -12,7 +12,6 @@ import numpy as np
 from felicific._people.labels import LabelBeliefs, label_proba_by_group, refuse_labelled_otherwise, stands_for
 from felicific._people.people import People
 from felicific._problem.problem import Problem
-from felicific._problem.unions import named_groups
 from felicific._program.known_labels import EXPLORE, KnownLabels
 from felicific._tables.memory import column_names, is_frame, row_argmax, take_column, take_rows
 from felicific._typing import Array, Codes, Floats, Table
@@ -82,7 +81,7 @@ def with_beliefs(people: People, problem: Problem, scored: Scored) -> tuple[Peop
     known = known_labels(people, problem.labels, source)
     if score is None and not math.isinf(said.max_odds_ratio):
         _refuse_alone(people, decided, problem)
-    compared = named_groups(people.groups, people.attributes, people.unknown)
+    compared = range(len(people.groups))
     known.check(
         _lowest(people, score), label_proba_by_group(people) if source == "label_proba" else None, compared
     )

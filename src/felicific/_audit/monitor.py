@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from felicific._audit.arrived import Arrived, arrived
+from felicific._audit.arrived import arrived
 from felicific._audit.audit import Asked
 from felicific._audit.decided import checked_columns, has_policy, last_step
 from felicific._audit.monitored import Monitor
@@ -16,7 +16,7 @@ from felicific._people.roles import Roles
 from felicific._policy.policy import policy_of
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.problem import Problem
-from felicific._problem.unions import named_groups
+from felicific._problem.unions import check_groups
 from felicific._statistics.intervals import check_confidence
 from felicific._statistics.stream import Stream
 from felicific._typing import GapLike, Table
@@ -37,7 +37,6 @@ def monitor(
     groups: Sequence[Any] | None = None,
     decisions: Sequence[Any] | None = None,
     sample_weight: object = None,
-    missing_group: str | None = None,
     score: object = None,
     predicted: object = None,
     baseline: object = None,
@@ -58,12 +57,14 @@ def monitor(
         order; Spark has none.
     gap : number, or dict of measure or criterion to number
         The gap that is allowed, of what is monitored; by default that of the FairClassifier.
-    groups, decisions : sequence, optional
-        All groups, and all decisions from the worst to the best for the person, that there are; by default those that
-        occur. Later ones are refused.
+    groups : list, optional
+        Who is compared; people of other groups may come and are not compared. By default the groups that occur, or
+        those of the policy, and people of others are refused.
+    decisions : sequence, optional
+        All decisions from the worst to the best for the person; by default those that occur. Later ones are refused.
     sample_weight : array of shape (n,) or column name, optional
         Only ones: everybody is counted once.
-    missing_group, score, predicted, baseline :
+    score, predicted, baseline :
         As for :func:`felicific.audit`.
     confidence : float, default=0.95
         With which no alarm is ever raised if the gap is never more than allowed.
@@ -101,16 +102,14 @@ def monitor(
         baseline,
         decided=decided if isinstance(decided, str) else None,
         weight=sample_weight,
-        missing_group=missing_group,
     )
     asked = Asked(happiness, sensitive_features, None, gap, decisions)
     columns = checked_columns(policy_of(decided), columns, X, asked)
     found = arrived(decided, X, columns, asked, fresh=True)
-    known = _known(_groups_decided(decided) or found.groups if groups is None else groups, found)
+    known = check_groups(groups) or _groups_decided(decided) or found.groups
     monitored = monitored_of(found.problem)
     bounds = [found.problem.measures[j].bounds for j in monitored]
-    compared = named_groups(known, found.attributes, found.unknown)
-    _check_groups(known, compared, len(monitored))
+    _check_groups(known, found.groups, len(monitored))
     found.problem.check_groups(known)
     empty = Monitor(
         found.problem,
@@ -118,24 +117,11 @@ def monitor(
         known,
         _remembered(columns, asked.sensitive_features),
         found.attributes,
-        found.unknown,
+        groups is not None,
         confidence,
-        Stream.begun(len(compared), bounds),
+        Stream.begun(len(known), bounds),
     )
     return empty.with_people(found)
-
-
-def _known(groups: Sequence[Any], found: Arrived) -> tuple[Any, ...]:
-    """All groups that there are, each once, with a place for those whose group is missing."""
-    if isinstance(groups, str) or len({*groups}) < len(groups):
-        raise GroupError(
-            f"groups= is {groups!r}, which does not name every group once.",
-            "Name all of them in a list, each once.",
-        )
-    # Of groups that are made of several columns, only those are known that are named or occur.
-    if found.unknown is None or len(found.attributes) > 1:
-        return tuple(groups)
-    return (*(group for group in groups if group != found.unknown), found.unknown)
 
 
 def _groups_decided(decisions: object) -> tuple[Any, ...]:
@@ -167,16 +153,21 @@ def monitored_of(problem: Problem) -> tuple[int, ...]:
     return tuple(asked)
 
 
-def _check_groups(known: tuple[Any, ...], compared: Sequence[int], measures: int) -> None:
-    """Refuse too few groups, and so many that their pairs do not fit into a file."""
-    if len(compared) < 2:
+def _check_groups(known: tuple[Any, ...], here: tuple[Any, ...], measures: int) -> None:
+    """Refuse too few groups, such as nobody is of, and so many that their pairs do not fit into a file."""
+    if not set(known) & set(here):
+        raise GroupError(
+            f"Nobody is of {', '.join(map(repr, known))}; the groups are {', '.join(map(repr, here))}.",
+            "Name those that are compared in groups=.",
+        )
+    if len(known) < 2:
         raise GroupError(
             f"The groups are {', '.join(map(repr, known))}: a gap is between at least two.",
             "Pass rows of at least two groups, or name all that will come in groups=.",
         )
-    pairs = measures * len(compared) * (len(compared) - 1) // 2
+    pairs = measures * len(known) * (len(known) - 1) // 2
     if pairs > MOST_PAIRS:
         raise GroupError(
-            f"{len(compared)} groups and {measures} measures are {pairs:,} comparisons, more than {MOST_PAIRS:,}.",
+            f"{len(known)} groups and {measures} measures are {pairs:,} comparisons, more than {MOST_PAIRS:,}.",
             "Merge small groups, or monitor fewer measures.",
         )

@@ -36,7 +36,7 @@ from felicific._problem.happiness import (
     resolve_happiness,
 )
 from felicific._problem.problem import Problem
-from felicific._problem.unions import named_groups, read_attributes
+from felicific._problem.unions import read_attributes
 from felicific._statistics.blocks import BurnIn, Scale
 from felicific._statistics.intervals import check_confidence
 from felicific._statistics.sequences import BETS, BLOCK, BLOCKS, Buckets, Terms
@@ -59,7 +59,7 @@ def written(monitor: Monitor) -> str:
             "allowed": [[name, gap] for name, gap in (problem.gaps or {}).items() if name in problem.closed],
             "roles": monitor.columns.remembered().to_json(),
             "attributes": list(monitor.attributes),
-            "unknown": monitor.unknown,
+            "listed": monitor.listed,
             "confidence": monitor.confidence,
             "stream": _write_stream(monitor.stream),
             "digests": list(monitor.digests),
@@ -127,11 +127,9 @@ def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Monitor:
     classes, groups = read_classes(content["classes"]), tuple(read_values(content["groups"], "group"))
     check_distinct(classes=classes.tolist(), groups=groups)
     problem = _read_problem(content, classes, happiness)
-    attributes, unknown = read_attributes(content["attributes"]), content["unknown"]
-    if unknown is not None and type(unknown) is not str:
-        raise refused(f"those whose group is missing are called {unknown!r}")
+    if type(content["listed"]) is not bool:
+        raise refused("it does not say whether its groups were listed")
     monitored = monitored_of(problem)
-    compared = named_groups(groups, attributes, unknown)
     digests = content["digests"]
     if not isinstance(digests, list) or len(digests) > REMEMBERED or not all(map(_is_digest, digests)):
         raise refused("its list of rows that were counted is none")
@@ -140,10 +138,10 @@ def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Monitor:
         monitored,
         groups,
         Roles.from_json(content["roles"]),
-        attributes,
-        unknown,
+        read_attributes(content["attributes"]),
+        content["listed"],
         _read_confidence(content["confidence"]),
-        _read_stream(content["stream"], problem, monitored, len(compared)),
+        _read_stream(content["stream"], problem, monitored, len(groups)),
         tuple(digests),
         _read_alarm(content["alarm"], groups, [problem.measures[j].name for j in monitored]),
     )

@@ -25,7 +25,6 @@ from felicific._people.weights import level_outside
 from felicific._policy.policy import policy_of
 from felicific._problem.happiness import Happiness, HappinessLike, Measure, function_to_json
 from felicific._problem.problem import Problem
-from felicific._problem.unions import named_groups
 from felicific._shown.parts import Displayed, Lines, Part
 from felicific._statistics.blocks import BurnIn
 from felicific._statistics.sequences import Shown
@@ -87,7 +86,9 @@ class Monitor(Displayed):
     Attributes
     ----------
     groups : tuple
-        The groups; people of no other can be added.
+        The groups that are compared.
+    listed : bool
+        Whether somebody listed them: people of others can then be added, and are not compared.
     allowed : dict of measure to number
         The gap that is allowed.
     confidence : float
@@ -116,7 +117,7 @@ class Monitor(Displayed):
     groups: tuple[Any, ...]
     columns: Roles
     attributes: tuple[Any, ...]
-    unknown: str | None
+    listed: bool
     confidence: float
     stream: Stream
     digests: tuple[str, ...] = ()
@@ -186,11 +187,6 @@ class Monitor(Displayed):
     def _widths(self) -> Floats:
         return np.array(self.problem.widths)[list(self.monitored)]
 
-    @property
-    def _compared(self) -> list[int]:
-        """Positions of the groups that are compared: all but that of people whose group is missing."""
-        return named_groups(self.groups, self.attributes, self.unknown)
-
     def _method(self, measure: Measure) -> str:
         return "large-sample" if measure.bounds is None else "betting"
 
@@ -239,7 +235,7 @@ class Monitor(Displayed):
             for name in ("group", "y", "baseline", *more)
             if getattr(given, name) is None
         }
-        return replace(given, **own, missing_group=self.unknown)
+        return replace(given, **own)
 
     def _asked(self, group: object) -> Asked:
         """What is asked of more people: what was asked of the first."""
@@ -255,11 +251,9 @@ class Monitor(Displayed):
 
     def with_people(self, found: Arrived, before: Monitor | None = None) -> Monitor:
         """With these people; what the monitor ``before`` them did not say is warned of."""
-        rows = found.coded(self.groups)
-        places = np.full(len(self.groups), -1, dtype=np.intp)
-        places[self._compared] = np.arange(len(self._compared))
+        rows = found.coded(self.groups, others=self.listed)
         chosen = list(self.monitored)
-        rows = Rows(places[rows.codes], rows.values[:, chosen], rows.inside[:, chosen])
+        rows = Rows(rows.codes, rows.values[:, chosen], rows.inside[:, chosen])
         self._refuse_counted(rows)
         line = math.inf if self.alarm is not None else math.log(self.needed)
         stream, crossed = self.stream.add(rows, self._widths, line)
@@ -285,7 +279,7 @@ class Monitor(Displayed):
         shown, gaps, line = stream.shown, stream.scaled_gaps(self._widths), math.log(self.needed)
         parts = shown.by_pair(gaps)
         j, p, s = (int(i) for i in np.unravel_index(parts.argmax(), parts.shape))
-        pair = [self.groups[self._compared[int(of[p])]] for of in np.triu_indices(stream.groups, 1)]
+        pair = [self.groups[int(of[p])] for of in np.triu_indices(stream.groups, 1)]
         above, below = pair if s == 0 else pair[::-1]
         low = float((shown.low(line) * stream.widths)[j])
         return Alarm(
@@ -333,7 +327,7 @@ class Monitor(Displayed):
             "allowed gaps": (self.allowed, other.allowed),
             "confidences": (self.confidence, other.confidence),
             "decisions": (self.problem.decisions.tolist(), other.problem.decisions.tolist()),
-            "names for a missing group": (self.unknown, other.unknown),
+            "ways with other groups": (self.listed, other.listed),
         }
         for what, (one, two) in pairs.items():
             if one != two:

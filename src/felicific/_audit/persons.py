@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -22,13 +22,13 @@ from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
 from felicific._problem.happiness import ARGUMENTS, Happiness, Measure, arguments_of, fractions_of
 from felicific._problem.problem import Problem
-from felicific._problem.unions import UNGROUPED, Grouping, Union
+from felicific._problem.unions import Attribute, LeftOut, LeftOutBy, Union, Whom, compared, compared_groups
 from felicific._program.aggregates import NOBODY
 from felicific._statistics.distributions import Distributions
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import of_few, sample_of, side_by_side
 from felicific._typing import Array, Codes, Floats, Truths
-from felicific.exceptions import GroupError, HappinessError
+from felicific.exceptions import HappinessError
 
 
 def bounds_of(persons: Persons, j: int) -> tuple[float, float] | None:
@@ -37,23 +37,30 @@ def bounds_of(persons: Persons, j: int) -> tuple[float, float] | None:
     return None if known is None else (known[0] - persons.origin[j], known[1] - persons.origin[j])
 
 
-def known_groups(persons: Persons) -> Codes:
-    """Positions of the groups that are compared: all but those of people whose group is not known."""
-    grouping = persons.grouping
-    if grouping.missing is None:
-        return np.arange(len(persons.groups))
-    return np.flatnonzero(~grouping.unknown(grouping.unions(persons.groups)))
+def groups_compared(persons: Persons, j: int) -> Codes:
+    """Positions of the groups that a measure compares."""
+    return compared_groups(persons.left_out, persons.measures[j].name, persons.groups)
+
+
+def only_comparing(people: Persons, whom: Whom, parity: str = "") -> Persons:
+    """People of whose groups only some are compared; with ``parity`` so are the distributions of their amounts."""
+    if len(people.groups) < 2 or whom == Whom():
+        return people
+    left_out: dict[str, LeftOut] = {}
+    share = whom.min_people < 1
+    counts, everybody = (people.weighed, people.sizes) if share else (people.numbers, people.seen)
+    columns = {measure.name: counts[:, j] for j, measure in enumerate(people.measures)}
+    for name, numbers in (columns | ({parity: everybody} if parity else {})).items():
+        _, few = compared(people.groups, (), numbers, whom, name)
+        left_out |= {name: few} if few.people else {}
+    return replace(people, left_out=left_out)
 
 
 def check_persons(persons: Persons) -> None:
     """Refuse people among whom no gap can be measured, or whose values a computer cannot hold."""
-    compared = known_groups(persons)
-    if not len(compared):
-        raise GroupError(
-            "There is no group besides the unknown.", "Pass rows of people whose group is known."
-        )
     for j, measure in enumerate(persons.measures):
-        empty = compared[persons.counted[compared, j] == 0]  # nobody has to be of unknown group
+        own = groups_compared(persons, j)
+        empty = own[persons.counted[own, j] == 0]  # of a group that is not compared, nobody has to be counted
         if len(empty) and persons.debiased_at[j]:
             raise HappinessError(
                 f"The labels of the group {persons.groups[empty[0]]!r} do not tell how many are counted by "
@@ -115,8 +122,10 @@ class EachPerson:
         Measures that no decision changes for anybody.
     checksum : int
         Of who these people are and what every decision would be worth to them, whatever was decided.
-    grouping : Grouping
+    attributes : tuple
         What the groups are made of.
+    left_out : dict of measure name to LeftOut
+        Which groups a measure does not compare.
     least : array of shape (measures,), or None
         The least that any decision is worth to anybody who is counted; None where nobody looked.
     debiased : Debiased, or None
@@ -145,7 +154,8 @@ class EachPerson:
     reach: Floats
     checksum: int
     idle: tuple[str, ...] = ()
-    grouping: Grouping = UNGROUPED
+    attributes: tuple[Attribute, ...] = ()
+    left_out: LeftOutBy = field(default_factory=dict)
     least: Floats | None = None
     share: Floats | None = None
     randomized: bool = False
@@ -259,7 +269,7 @@ class EachPerson:
 
     def merged(self, place: Codes, names: tuple[Any, ...]) -> EachPerson:
         """The same people by unions of groups; ``place`` is the one that every group belongs to."""
-        return revalued(replace(self, groups=names, codes=place[self.codes], grouping=UNGROUPED))
+        return revalued(replace(self, groups=names, codes=place[self.codes], attributes=(), left_out={}))
 
     @cached_property
     def loss_sample(self) -> Sample | None:
@@ -307,6 +317,20 @@ class EachPerson:
             return np.tile(np.bincount(self.codes, minlength=g)[:, None], (1, j)).astype(np.float64)
         counts = [np.bincount(self.codes[self.inside[:, c]], minlength=g) for c in range(j)]
         return np.stack(counts, axis=1).astype(np.float64)
+
+    @property
+    def numbers(self) -> Floats:
+        """How many people of every group each measure counts, of shape (groups, measures)."""
+        return self.counted if self.sampling else self.weighed
+
+    @property
+    def weighed(self) -> Floats:
+        """How much those weigh."""
+        if self.weight is None:
+            return self.counted
+        inside = np.ones((1, len(self.measures))) if self.inside is None else self.inside
+        columns = (self.weight[:, None] * inside).T
+        return np.stack([np.bincount(self.codes, one, len(self.groups)) for one in columns], axis=1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -356,10 +380,21 @@ class SummedPersons:
     largest: tuple[Floats, float]
     join: Callable[[Codes, int], Sample]
     idle: tuple[str, ...] = ()
-    grouping: Grouping = UNGROUPED
+    attributes: tuple[Attribute, ...] = ()
+    left_out: LeftOutBy = field(default_factory=dict)
     least: Floats | None = None
     randomized: bool = False
     distributions: Distributions | None = None
+
+    @property
+    def numbers(self) -> Floats:
+        """How many people of every group each measure counts: of sampling weights as many rows as of the weight."""
+        return np.asarray(self.counted * (self.seen / np.where(self.sizes > 0, self.sizes, 1.0))[:, None])
+
+    @property
+    def weighed(self) -> Floats:
+        """How much those weigh."""
+        return self.counted
 
     @property
     def debiased_at(self) -> Truths:
@@ -377,7 +412,8 @@ class SummedPersons:
         return replace(
             self,
             groups=names,
-            grouping=UNGROUPED,
+            attributes=(),
+            left_out={},
             sample=self.join(place, len(names)),
             sizes=inside @ self.sizes,
             seen=inside @ self.seen,
@@ -425,7 +461,7 @@ def regrouped(persons: Persons, unions: Sequence[Union]) -> EachPerson:
     if not rows.all():
         kept = {name: None if part is None else part[rows] for name, part in kept.items()}
         kept["debiased"] = None if persons.debiased is None else persons.debiased.take(rows)
-    return revalued(replace(persons, groups=names, codes=codes[rows], grouping=UNGROUPED, **kept))
+    return revalued(replace(persons, groups=names, codes=codes[rows], attributes=(), left_out={}, **kept))
 
 
 def revalued(persons: EachPerson) -> EachPerson:
@@ -509,7 +545,8 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         reach=memory.reach if people.amounts is None else reach_of_amounts(people, values, inside, losses),
         checksum=checksum,
         idle=idle_among(problem, memory.moved),
-        grouping=Grouping(people.attributes, people.unknown),
+        attributes=people.attributes,
+        left_out=people.left_out,
         least=memory.least,
         share=share,
         randomized=share is not None,

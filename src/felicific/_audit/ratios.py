@@ -19,9 +19,8 @@ from felicific._audit.result import (
     titled,
 )
 from felicific._problem.happiness import Measure, position, written
-from felicific._problem.unions import Between, Union, check_min_people, large_enough
+from felicific._problem.unions import Between, Union, Whom, check_min_people, compared, unions_of
 from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines
-from felicific._statistics.intervals import Sample
 from felicific._statistics.ratios import DELTA, SCORE, limits_to_highest, smallest_limits
 from felicific._tables.memory import table_maker
 from felicific._typing import Truths
@@ -85,10 +84,8 @@ class RatioAudit:
         The smallest mean divided by the largest. Its interval holds for all pairs of groups together.
     lowest, highest : group
         Who has these means.
-    unknown : tuple of GroupMean
-        People whose group is not known.
     left_out : tuple of GroupMean
-        Groups of fewer than ``min_people``.
+        Groups that are not compared: of fewer than ``min_people``, or left out of the audit.
     """
 
     measure: Measure
@@ -96,7 +93,6 @@ class RatioAudit:
     smallest: Interval
     lowest: Any
     highest: Any
-    unknown: tuple[GroupMean, ...] = field(default=(), repr=False)
     left_out: tuple[GroupMean, ...] = field(default=(), repr=False)
 
     @property
@@ -120,13 +116,12 @@ class RatioAudit:
     def remarks(self, confidence: float) -> list[str]:
         """What is to be said below the table."""
         found = [self.four_fifths(confidence)] if self.measure.wanted else []
-        for what, parts in (("group not known", self.unknown), ("fewer than min_people", self.left_out)):
-            named = [
-                f"{short(str(part.group))} ({written(part.people, 6)}, mean {self.measure.cell(part.mean, 3)})"
-                for part in parts[:LISTED]
-            ]
-            named += [f"and {len(parts) - LISTED} more"] if len(parts) > LISTED else []
-            found += [f"Not compared ({what}): {', '.join(named)}."] if named else []
+        named = [
+            f"{short(str(part.group))} ({written(part.people, 6)}, mean {self.measure.cell(part.mean, 3)})"
+            for part in self.left_out[:LISTED]
+        ]
+        named += [f"and {len(self.left_out) - LISTED} more"] if len(self.left_out) > LISTED else []
+        found += [f"Not compared: {', '.join(named)}."] if named else []
         notes = {row.note for row in self.rows} - {""}
         return [*found, *sorted(notes)]
 
@@ -145,7 +140,6 @@ class RatioAudit:
             "smallest": interval_to_dict(self.smallest) | ends,
             "four_fifths": self.verdict,
             "remarks": self.remarks(confidence),
-            "unknown": listed(self.unknown),
             "left_out": listed(self.left_out),
         }
 
@@ -271,49 +265,40 @@ HEADER = ("group", "people", "mean", "ratio", "low", "high")
 
 @dataclass(frozen=True)
 class _Compared:
-    """Unions of groups, and what becomes of each."""
+    """Unions of groups, with their sums."""
 
     unions: tuple[Union, ...]
-    unknown: Truths
-    left_out: Truths
+    persons: Persons
 
     @classmethod
-    def of(cls, persons: Persons, between: Between, min_people: float) -> _Compared:
-        """Whom to compare; an error when that is nobody, or one group alone."""
-        grouping = persons.grouping
-        unions = grouping.unions(persons.groups, between)
-        unknown = grouping.unknown(unions, between)
-        # A share is one of all people; a number is one of people who were seen, whatever they stand for.
-        people = persons.sizes if min_people < 1 else persons.seen
-        small = ~np.array(large_enough(unions, people, min_people)) & ~unknown
-        if (~unknown & ~small).sum() < 2:
-            known = len(unions) - int(unknown.sum())
-            if small.any():
-                raise ConstraintError(
-                    f"min_people={min_people:g} leaves {known - int(small.sum())} of {known} groups to compare.",
-                    "Ask for fewer, or compare larger groups.",
-                )
+    def of(cls, persons: Persons, between: Between) -> _Compared:
+        """Whom to compare; an error when that is one group alone."""
+        unions = unions_of(persons.groups, persons.attributes, between)
+        if len(unions) < 2:
             raise GroupError(
-                f"There is one group only: {unions[int(np.argmin(unknown))].name!r}.",
+                f"There is one group only: {unions[0].name!r}.",
                 "A ratio is between groups: pass rows of at least two.",
             )
-        return cls(unions, unknown, small)
-
-    def sample(self, persons: Persons) -> Sample:
-        """Everybody, summed up by union."""
         place = np.empty(len(persons.groups), dtype=np.intp)
-        for number, union in enumerate(self.unions):
+        for number, union in enumerate(unions):
             place[list(union.members)] = number
-        alike = len(self.unions) == len(persons.groups) and (place == np.arange(len(place))).all()
-        names = tuple(union.name for union in self.unions)
-        return persons.sample if alike else persons.merged(place, names).sample
+        alike = len(unions) == len(persons.groups) and (place == np.arange(len(place))).all()
+        return cls(unions, persons if alike else persons.merged(place, tuple(one.name for one in unions)))
+
+    def left_out(self, j: int, min_people: float) -> Truths:
+        """Whom a measure does not compare: too few, or left out of the audit."""
+        persons, name = self.persons, self.persons.measures[j].name
+        numbers = (persons.weighed if min_people < 1 else persons.numbers)[:, j]
+        _, few = compared(persons.groups, (), numbers, Whom(None, min_people), name)
+        others = persons.left_out.get(name, few).people
+        return np.array([group in few.people or group in others for group in persons.groups], dtype=bool)
 
 
 def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
     """The ratios of an audit's people, of every measure that has them."""
     persons, least = found.persons, check_min_people(min_people)
-    compared = _Compared.of(persons, between, least)
-    sample, parts, refused = compared.sample(persons), [], {}
+    unions = _Compared.of(persons, between)
+    parts, refused = [], {}
     alpha = 1.0 - found.confidence
     for j, measure in enumerate(persons.measures):
         if found.measures[j].gap is None:
@@ -321,7 +306,7 @@ def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
         try:
             _refuse_idle(persons, measure)
             _refuse_open(persons, j)
-            parts.append(_measure(persons, j, sample, compared, alpha))
+            parts.append(_measure(persons, j, unions, unions.left_out(j, least), alpha))
         except ConstraintError as error:
             refused[measure.name] = error
     return Ratios(tuple(parts), refused, between, least, found.confidence)
@@ -345,22 +330,22 @@ def _refuse_open(persons: Persons, j: int) -> None:
         )
 
 
-def _measure(persons: Persons, j: int, sample: Sample, compared: _Compared, alpha: float) -> RatioAudit:
+def _measure(persons: Persons, j: int, unions: _Compared, left_out: Truths, alpha: float) -> RatioAudit:
     measure, rate, origin = persons.measures[j], bool(persons.rates[j]), float(persons.origin[j])
     _refuse_negative(persons, j)
-    every = sample.take(j)
+    every = unions.persons.sample.take(j)
     mean = every.mean + origin
     # What is 0 differs from it by rounding alone where sums are relative to something else.
     mean = np.where(np.abs(mean) <= 1e-13 * abs(origin), 0.0, mean)
     every = replace(every, mean=mean)
-    shown = np.flatnonzero(~compared.unknown & ~compared.left_out)
+    shown = np.flatnonzero(~left_out)
     known = every.only(shown)
     if not known.mean.max() > 0.0:
         raise ConstraintError(
             f"The mean of {measure.name!r} is 0 in every group, so there is no ratio.",
             "Where nobody gets anything, compare groups by something that somebody gets.",
         )
-    names = [compared.unions[z].name for z in shown]
+    names = [unions.unions[z].name for z in shown]
     low, high = limits_to_highest(known, alpha, rate=rate)
     ends = smallest_limits(known, alpha, rate=rate)
     top, bottom = int(known.mean.argmax()), int(known.mean.argmin())
@@ -381,15 +366,10 @@ def _measure(persons: Persons, j: int, sample: Sample, compared: _Compared, alph
         ),
         lowest=names[bottom],
         highest=names[top],
-        unknown=_not_compared(compared, every, compared.unknown),
-        left_out=_not_compared(compared, every, compared.left_out),
-    )
-
-
-def _not_compared(compared: _Compared, every: Sample, which: Truths) -> tuple[GroupMean, ...]:
-    return tuple(
-        GroupMean(compared.unions[z].name, float(every.n[z]), float(every.mean[z]))
-        for z in np.flatnonzero(which)
+        left_out=tuple(
+            GroupMean(unions.unions[z].name, float(every.n[z]), float(every.mean[z]))
+            for z in np.flatnonzero(left_out)
+        ),
     )
 
 

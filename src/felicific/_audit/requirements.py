@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from felicific._audit.methods import sample_of
-from felicific._audit.persons import Persons, known_groups
+from felicific._audit.persons import Persons, groups_compared
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import STATISTICS, Goal
+from felicific._problem.unions import LeftOutBy, compared_groups
 from felicific._statistics.ratios import DELTA, SCORE, smallest_limits
 from felicific._typing import Codes, Floats
 
@@ -40,17 +41,22 @@ class Stated:
         Gaps of all groups.
     requirements : tuple of Goal
         What else was asked.
+    left_out : dict of measure name to LeftOut
+        Whom these gaps do not compare.
     """
 
     groups: tuple[Any, ...]
     measures: tuple[Measure, ...]
     asked: dict[str, float]
     requirements: tuple[Goal, ...]
+    left_out: LeftOutBy = field(default_factory=dict)
 
     @classmethod
     def of(cls, policy: Policy) -> Stated:
         """Of a policy of decisions."""
-        return cls(policy.groups, policy.measures, policy.basis.allowed, policy.basis.requirements)
+        return cls(
+            policy.groups, policy.measures, policy.basis.allowed, policy.basis.requirements, policy.left_out
+        )
 
 
 @dataclass(frozen=True)
@@ -93,11 +99,13 @@ class Judge:
         gap = None
         if name in names:  # of what is set aside, an audit that asks for other gaps has none
             j = names.index(name)
-            gap = self.found.measures[j].gap or self.compare(persons, j, known_groups(persons)).gap
+            own = compared_groups(self.policy.left_out, name, persons.groups)
+            audited = np.array_equal(own, groups_compared(persons, j))
+            gap = (self.found.measures[j].gap if audited else None) or self.compare(persons, j, own).gap
         if gap is None:
             return RequirementAudit(words, measure, "gap", _unknown(UNMEASURED), None)
         asked = Goal(words, 0, "gap", np.zeros((0, 0)), (), upper=width)
-        means = [self.found[name].means[persons.groups[z]] for z in known_groups(persons)]
+        means = [self.found[name].means[persons.groups[z]] for z in own]
         size = max((abs(mean.estimate) for mean in means if mean.n), default=0.0)
         met = asked.met(gap.estimate, size) if all(mean.n for mean in means) else None
         shown, refuted = width > 0.0 and gap.high <= width, gap.low > width and not met

@@ -232,8 +232,6 @@ class Audit(Displayed):
         What the loss is called; "error", the error rate, is read as an accuracy.
     persons : Persons
         The values behind it, person by person; not part of any output.
-    unknown : tuple
-        Groups of people whose group is missing, which are not compared.
     shown_ratios : tuple of Ratios
         Ratios that stand in every output; see :meth:`with_ratios`.
     requirements : tuple of RequirementAudit
@@ -262,7 +260,6 @@ class Audit(Displayed):
     notes: tuple[str, ...]
     persons: Persons = field(repr=False)
     loss_name: str = ""
-    unknown: tuple[Any, ...] = ()
     shown_ratios: tuple[Ratios, ...] = ()
     requirements: tuple[RequirementAudit, ...] = ()
     labels: KnownLabels | None = None
@@ -293,6 +290,11 @@ class Audit(Displayed):
             for found in self.measures
         }
 
+    @property
+    def left_out(self) -> dict[str, dict[Any, float]]:
+        """Which groups a measure does not compare, and how many people of each it counts; of those that leave any."""
+        return {name: dict(part.people) for name, part in self.persons.left_out.items()}
+
     @cached_property
     def verdict(self) -> Verdict:
         """Whether the gaps are shown to be within, or more than, what is allowed; print it."""
@@ -318,7 +320,7 @@ class Audit(Displayed):
         Returns
         -------
         Ratios
-            By the name of the measure: ``.rows``, ``.smallest``, ``.unknown``, ``.left_out``. Print it.
+            By the name of the measure: ``.rows``, ``.smallest``, ``.left_out``. Print it.
 
         Examples
         --------
@@ -346,7 +348,8 @@ class Audit(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data that JSON can hold; an infinite limit is None."""
         shown = {"ratios": [ratios.to_dict() for ratios in self.shown_ratios]} if self.shown_ratios else {}
-        unknown = {"unknown": plain_all(self.unknown)} if self.unknown else {}
+        few = {name: {str(group): n for group, n in people.items()} for name, people in self.left_out.items()}
+        others = {"left_out": few} if few else {}
         asked = [row.to_dict() for row in self.requirements]
         labels = {} if self.labels is None else {"labels": _labels_to_dict(self.labels)}
         return {
@@ -356,7 +359,7 @@ class Audit(Displayed):
             "measures": [_measure_to_dict(found) for found in self.measures],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": [*self.notes, *([self.one_look] if self.one_look else [])],
-        } | (unknown | shown | ({"requirements": asked} if asked else {}) | labels)
+        } | (others | shown | ({"requirements": asked} if asked else {}) | labels)
 
     def plot(self, after: Audit | None = None, **options: Any) -> Any:
         """Group means with their intervals as an Altair chart, and those of another audit beside them.

@@ -19,12 +19,15 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, ClassVar
 
+import numpy as np
+
 from felicific._audit import words_of_verdicts as words
 from felicific._audit.facts import Facts
 from felicific._audit.flags import FEW, FEWEST, Flag, find_flags
 from felicific._audit.names import END, ISOLATE
 from felicific._audit.quantity import JOINER, MINUS, SPACE
 from felicific._audit.result import Audit
+from felicific._problem.unions import compared_by
 from felicific._shown.parts import Displayed, Lines, Part
 
 #: How wide text is printed.
@@ -192,8 +195,9 @@ def verdict_of_audit(audit: Audit) -> Verdict:
 
 
 def _few_audited(audit: Audit) -> Flag | None:
-    sizes, unknown = audit.persons.seen.tolist(), {*map(str, audit.unknown)}
-    compared = [z for z, group in enumerate(audit.groups) if str(group) not in unknown]
+    sizes, names = audit.persons.seen.tolist(), [measure.name for measure in audit.persons.measures]
+    whom = compared_by(audit.persons.left_out, names, audit.groups).any(axis=1)
+    compared = np.flatnonzero(whom).tolist()
     tiny = [z for z in compared if sizes[z] < FEW]
     if not tiny or len(compared) < 2:
         return None

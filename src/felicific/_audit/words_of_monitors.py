@@ -30,7 +30,7 @@ def sentences_of(monitor: Monitor) -> list[str]:
     parts = {part.name: part for part in monitor.measures}
     alarm = monitor.alarm
     if alarm is None:
-        found = [f"No alarm: {monitor.rows:,} people of {len(monitor._compared)} groups came."]
+        found = [f"No alarm: {monitor.rows:,} people of {len(range(len(monitor.groups)))} groups came."]
     else:
         found = _alarm_words(monitor, alarm, parts[alarm.measure])
     evidence = "beyond counting" if math.isinf(monitor.evidence) else written(monitor.evidence, 3)
@@ -107,7 +107,7 @@ def _unbounded(part: Measure) -> str:
 
 def _burning(monitor: Monitor, part: Measure, seen: BurnIn) -> str:
     """Of whom more has to be seen before there can be an alarm."""
-    names = [monitor.groups[z] for z in monitor._compared]
+    names = [monitor.groups[z] for z in range(len(monitor.groups))]
     who = ", ".join(f"{names[z]!r} ({int(seen.powers[z, 0]):,} so far)" for z in seen.missing[:5])
     return (
         f"There can be no alarm for {part.name!r} yet: without bounds, {SEEN} people of every group have to be seen, "
@@ -122,7 +122,7 @@ def _few(monitor: Monitor) -> list[tuple[str, str]]:
         return []
     counts = np.max([_counted(monitor, j) for j in range(len(monitor.measures))], axis=0)
     found = []
-    for z, count in zip(monitor._compared, counts.tolist(), strict=True):
+    for z, count in zip(range(len(monitor.groups)), counts.tolist(), strict=True):
         if count < FEW * rows:
             text = (
                 f"Of group {monitor.groups[z]!r} there are {int(count):,} among {rows:,} people, fewer than 5 in "

@@ -26,7 +26,6 @@ import numpy as np
 from felicific._audit.comparison import compare
 from felicific._audit.measured import measure_people
 from felicific._audit.persons import EachPerson, persons_of
-from felicific._audit.persons import known_groups as known_groups_of
 from felicific._audit.result import Audit, Interval
 from felicific._fit.candidates import Candidate, check_candidates, classes_of, read_candidate
 from felicific._fit.judged import Alternative, Alternatives
@@ -41,11 +40,10 @@ from felicific._policy.calibration import fit_calibration
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
-from felicific._problem.constraints import requirements_of
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem, problem_of
+from felicific._problem.requirements import Gap
 from felicific._problem.rows import rows_of
-from felicific._problem.unions import named_groups
 from felicific._program.aggregates import Aggregates
 from felicific._program.highs import Ray
 from felicific._program.model import build, changes_of, policy_of
@@ -74,7 +72,6 @@ def alternatives(
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     cluster: Any = None,
-    missing_group: str | None = None,
     sees_group: bool = True,
     confidence: float = 0.95,
 ) -> Alternatives:
@@ -91,7 +88,7 @@ def alternatives(
         The people, in memory. May be left out when nothing looks at it.
     y : array of shape (n,) or column of X
         Labels.
-    happiness, sensitive_features, loss, decisions, sample_weight, weight_kind, cluster, missing_group :
+    happiness, sensitive_features, loss, decisions, sample_weight, weight_kind, cluster :
         As for :func:`felicific.audit`.
     loss_slack : number, default=0.0
         By how much the loss per person may exceed the baseline's, in the unit of the loss.
@@ -128,8 +125,7 @@ def alternatives(
     """
     level = check_confidence(confidence)
     named = check_candidates(candidates)
-    said: dict[str, Any] = {"cluster": cluster, "weight_kind": weight_kind, "missing_group": missing_group}
-    columns = Columns(sensitive_features, y, weight=sample_weight, **said)
+    columns = Columns(sensitive_features, y, weight=sample_weight, cluster=cluster, weight_kind=weight_kind)
     if find_engine(X) is not None:
         raise DataError(
             "Alternatives are judged person by person, and the table is not in memory.",
@@ -180,10 +176,9 @@ def _people(
     if X is None:
         problem.refuse_x()
     people = People.of(table, problem, **columns.read(table, classes, weight))
-    known = named_groups(people.groups, people.attributes, people.unknown)
-    if len(known) < 2:
+    if len(people.groups) < 2:
         raise GroupError(
-            f"There is one group only: {people.groups[known[0]]!r}." if known else "There is no group.",
+            f"There is one group only: {people.groups[0]!r}.",
             "A gap is between groups: pass rows of at least two.",
         )
     problem.check_groups(people.groups)
@@ -355,7 +350,7 @@ class _Search:
             known_gaps = ((part.gap, width) for part, width in zip(parts, widths.tolist(), strict=True))
             high = max(gap.high / width for gap, width in known_gaps if gap is not None)
         ends = float(min(estimates)), max(0.0, min(lows)), high
-        n = float(baseline.counted[known_groups_of(baseline)].min())
+        n = float(baseline.counted.min())
         return Interval(*ends, n, "all policies of these scores at once", why)
 
     def _least(self, joined: Aggregates, widths: Floats, most: float) -> float:
@@ -380,13 +375,12 @@ class _Search:
         sizes, total = baseline.sizes, baseline.sizes.sum()
         delta = float(sizes @ np.sqrt(log / (2.0 * sizes)) / total) + math.sqrt(union / (2.0 * total))
         spans = np.array([bounds[1] - bounds[0] for bounds in parts if bounds is not None])
-        n = baseline.sample.n[known_groups_of(baseline)]
-        apart = np.sort(spans * np.sqrt(log / (2.0 * n)), axis=0)[-2:].sum(axis=0)
+        apart = np.sort(spans * np.sqrt(log / (2.0 * baseline.sample.n)), axis=0)[-2:].sum(axis=0)
         return (loss[1] - loss[0]) * delta, float((apart / widths).max()), ""
 
 
 def _gaps(persons: EachPerson) -> Floats:
-    mean = persons.sample.mean[known_groups_of(persons)]
+    mean = persons.sample.mean
     return np.asarray(mean.max(axis=0) - mean.min(axis=0))
 
 
@@ -401,16 +395,15 @@ def halves(people: People, first: Candidate) -> tuple[tuple[People, Codes], tupl
     assert people.labels is not None, "there are labels"
     keys = [*score.T, people.labels, people.codes, row_hashes(people.x, column_names(people.x))]
     together = people.cluster is None and not people.sampling
-    needed = named_groups(people.groups, people.attributes, people.unknown)
     order = np.lexsort(keys if together else [people.weights, *keys])
     weight, codes = people.weights[order], people.codes[order]
     try:
         if together:
-            held = _held_alike(codes, people.groups, weight, [key[order] for key in keys], needed)
+            held = _held_alike(codes, people.groups, weight, [key[order] for key in keys])
         else:
             cluster = None if people.cluster is None else number_clusters(people.cluster[order])
             how: dict[str, Any] = {"sampling": people.sampling, "cluster": cluster, "share": JUDGES}
-            held = split(codes, people.groups, weight, SALT, needed=needed, **how)[1]
+            held = split(codes, people.groups, weight, SALT, **how)[1]
     except CertificateError as error:
         raise GroupError(error.problem, "Pass more rows of it, or merge it with another group.") from error
     judges = np.empty(len(people))
@@ -418,9 +411,7 @@ def halves(people: People, first: Candidate) -> tuple[tuple[People, Codes], tupl
     return _part(people, people.weights - judges), _part(people, judges)
 
 
-def _held_alike(
-    codes: Codes, groups: tuple[Any, ...], weight: Floats, keys: list[Array], needed: Sequence[int]
-) -> Floats:
+def _held_alike(codes: Codes, groups: tuple[Any, ...], weight: Floats, keys: list[Array]) -> Floats:
     """How many people of every row judge, in an order in which equal rows are neighbours: these are drawn as one row.
 
     So a row of frequency 2 is the row twice.
@@ -429,7 +420,7 @@ def _held_alike(
     start, place = np.flatnonzero(new), np.cumsum(new) - 1
     before = np.cumsum(weight) - weight
     count = np.bincount(place, weight).astype(np.float64)
-    held = split(codes[start], groups, count, SALT, share=JUDGES, needed=needed)[1]
+    held = split(codes[start], groups, count, SALT, share=JUDGES)[1]
     return np.asarray(np.clip(held[place] - (before - before[start][place]), 0.0, weight))
 
 
@@ -453,9 +444,8 @@ def least_gap_at(
     cheapest = solve_cells(joined, (), sees_group=sees_group, salt=salt)
     names = [measure.name for measure in joined.measures]
     gaps = dict(zip(names, widths.tolist(), strict=True))
-    program = build(
-        joined, rows_of(requirements_of(gaps, (), joined.measures), joined), sees_group=sees_group
-    )
+    closed = [Gap(measure, gaps[measure.name], min_people=0) for measure in joined.measures]
+    program = build(joined, rows_of(closed, joined), sees_group=sees_group)
     answer = Ray(program).least_at(loss, changes_of(program))
     if answer is None:
         return cheapest.loss, None

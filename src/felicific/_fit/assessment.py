@@ -28,7 +28,7 @@ from felicific._audit.paired import (
     change_of_means,
     paired_persons,
 )
-from felicific._audit.persons import EachPerson, known_groups
+from felicific._audit.persons import EachPerson
 from felicific._audit.quantity import PER_THOUSAND, Quantity
 from felicific._audit.result import Audit, Interval, make_intervals
 from felicific._audit.verdict import Verdict, verdict_of
@@ -38,8 +38,9 @@ from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.loss import is_accuracy
+from felicific._problem.unions import compared_by
 from felicific._statistics.gaps import range_interval, spread_of
-from felicific._typing import Codes, Floats
+from felicific._typing import Codes, Floats, Truths
 
 #: How the interval of a gap is made that was chosen after looking.
 CHOSEN = "studentised range, widened for skewness, at all positions together (large sample)"
@@ -166,9 +167,14 @@ class Assessment:
         return max(1, len(set(self.told) & set(self.closed)))
 
     @cached_property
-    def compared(self) -> Codes:
-        """Groups that gaps are between."""
-        return known_groups(self.baseline.persons)
+    def compared(self) -> Truths:
+        """Groups that the gap of every measure is between, of shape (groups, measures)."""
+        persons = self.baseline.persons
+        return compared_by(persons.left_out, [one.name for one in persons.measures], persons.groups)
+
+    def _compared(self, j: int) -> Codes:
+        """Positions of those of one measure."""
+        return np.flatnonzero(self.compared[:, j])
 
     @cached_property
     def known(self) -> Known:
@@ -220,7 +226,7 @@ class Assessment:
     def _known_at(self, i: int, found: Along, cost: Interval | None, cost_best: Interval | None) -> Known:
         """What is known of one of several policies."""
         parts = self.before.measures
-        fewest = found.people[i][:, self.compared].min(axis=1)
+        fewest = np.where(self.compared.T, found.people[i], np.inf).min(axis=1)
         gaps = make_intervals(*found.gaps.at(i), fewest, CHOSEN, [""] * len(parts))
         grown = make_intervals(*found.gap_changes.at(i), fewest, PAIRS, [""] * len(parts))
         held = [part.gap is not None for part in parts]
@@ -275,15 +281,16 @@ class Assessment:
         )
 
     def _gap_changes(self, other: EachPerson, paired: EachPerson, alpha: float) -> list[Interval | None]:
-        one, compared = self.baseline.persons, self.compared
+        one = self.baseline.persons
         return [
-            None if part.gap is None else change_of_gap(one, other, paired, j, compared, alpha)
+            None if part.gap is None else change_of_gap(one, other, paired, j, self._compared(j), alpha)
             for j, part in enumerate(self.before.measures)
         ]
 
     def _gap(self, persons: EachPerson, j: int, alpha: float) -> Interval:
         """The gap, by large samples."""
-        found, compared = sample_of(persons, j, large=True).only(self.compared), self.compared
+        compared = self._compared(j)
+        found = sample_of(persons, j, large=True).only(compared)
         widest = persons.measures[j].widest
         low, high = (
             range_interval(found.pairs, alpha, corrected=True)
@@ -355,7 +362,7 @@ class Assessment:
         certified = self.certificate is not None and self.certificate.basis == TESTED
         promised = proposed and self.certificate is not None and self.certificate.basis != "none"
         requirements = [] if not proposed else self.after.requirements
-        baseline, compared = effect is self.baseline, self.compared.tolist()
+        baseline, compared = effect is self.baseline, np.flatnonzero(self.compared.any(axis=1)).tolist()
         counted = np.minimum(
             self.baseline.persons.seen, self.baseline.persons.counted[:, self.told].min(axis=1)
         )
@@ -404,7 +411,7 @@ class Assessment:
         )
         assert before is not None, "it has a gap"
         assert after is not None, "it has a gap"
-        compared = self.compared
+        compared = self._compared(j)
         was, then = (persons.means[compared, j] for persons in (self.baseline.persons, effect.persons))
         bounds = self.certificate.gaps if promised and self.certificate is not None else {}
         otherwise = not self.policy.basis.allowed and bool(self.policy.basis.requirements)
@@ -422,12 +429,13 @@ class Assessment:
             asked=self.policy.basis.allowed.get(measure.name, math.inf),
             bound=bounds.get(measure.name),
             asked_otherwise=otherwise,
-            without=self._without_few(was, then),
+            without=self._without_few(was, then, compared),
+            compared=tuple(compared.tolist()),
         )
 
-    def _without_few(self, was: Floats, then: Floats) -> tuple[float, float] | None:
+    def _without_few(self, was: Floats, then: Floats, compared: Codes) -> tuple[float, float] | None:
         """Gaps without tiny groups, where there are some and enough others."""
-        large = self.baseline.persons.seen[self.compared] >= FEW
+        large = self.baseline.persons.seen[compared] >= FEW
         if large.all() or large.sum() < 2:
             return None
         return float(np.ptp(was[large])), float(np.ptp(then[large]))

@@ -69,8 +69,7 @@ class FittedCells(Fitted):
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
         seen = replace(people, decisions=problem.decisions)
         raw = sum_whole(seen, problem.with_worse_off if people.knows_baseline else problem, signal)
-        compared = raw.completed().joined()
-        compared.check_complete()
+        compared = raw.completed().joined().comparing(problem.requirements)
         aggregates = compared.of(with_ends(problem, compared))
         solved = _solved(problem, aggregates, salt, change_cost)
         policy = replace(solved, randomize=randomize)
@@ -93,7 +92,7 @@ class FittedCells(Fitted):
         """As if reasons outside the table had changed the odds of having a label at most so many fold."""
         raw = super().hiding(max_odds_ratio).raw
         assert raw is not None, "labels are missing"
-        compared = raw.completed(max_odds_ratio).joined()
+        compared = raw.completed(max_odds_ratio).joined().comparing(self.problem.requirements)
         aggregates = compared.of(with_ends(self.problem, compared))
         cost = self.policy.change_cost
         solved = _solved(self.problem, aggregates, self.policy.salt, cost)
@@ -181,7 +180,7 @@ class FittedCells(Fitted):
             fresh,
             sees_group=self.problem.sees_group,
             exact_loss=not self.problem.loss.looks_at_y,
-        )
+        ).comparing(self.problem.requirements)
         aggregates = compared.of(with_ends(self.problem, compared))
         solved = _solved(self.problem, aggregates, self.policy.salt, self.policy.change_cost)
         solved = replace(solved, randomize=self.policy.randomize, expected=True)
@@ -238,4 +237,5 @@ def _rounded(
         return replace(policy, outcome=aggregates.evaluate(q), basis=basis)
     people = kept_people(people)
     ground = ground_of(problem, replace(people, y=None, labels=None), None)
-    return replace(policy, outcome=mixed_outcome(ground.crowd, ground.real, policy.probabilities_of(people)))
+    probabilities = policy.probabilities_of(people)
+    return replace(policy, outcome=mixed_outcome(ground.crowd, ground.real, probabilities, policy.left_out))

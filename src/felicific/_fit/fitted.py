@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, Persons, known_groups, lacks_labels, persons_of
+from felicific._audit.persons import EachPerson, Persons, lacks_labels, persons_of
 from felicific._fit.certificate import Certificate
 from felicific._fit.safety import Trial, by_construction, certify
 from felicific._fit.worse_off import WorseOffRow
@@ -19,9 +19,10 @@ from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
-from felicific._problem.constraints import allowed_gaps, requirements_of
+from felicific._problem.constraints import allowed_gaps
 from felicific._problem.problem import Problem
 from felicific._problem.rows import largest_between
+from felicific._problem.unions import compared_by
 from felicific._program.aggregates import Aggregates, Outcome, gaps_of
 from felicific._program.evidence import Evidence
 from felicific._program.signals import SoftLabel
@@ -131,7 +132,7 @@ class Fitted(ABC):
         asked = self.problem.gaps or {}
         given = len(asked) > 1 and all(width > 0 for width in asked.values())
         closed = asked if given else dict.fromkeys(asked or self.problem.closed, 0.0)
-        gaps = requirements_of(closed, (), self.problem.measures)
+        gaps = self.problem.own_gaps(closed)
         return Closing(gaps, self.problem.kept, by_numbers=given)
 
     def moved(self, tau: float, *, along_gaps: bool = False) -> Self:
@@ -268,12 +269,12 @@ def achieved(problem: Problem, people: People, probabilities: Floats) -> Outcome
 
 def outcome_of(persons: EachPerson) -> Outcome:
     """Loss, group means and gaps of what is known person by person; the worst of what hidden reasons leave open."""
-    known = known_groups(persons)
+    compared = compared_by(persons.left_out, [one.name for one in persons.measures], persons.groups)
     low, high = persons.ends or (persons, persons)
     assert high.loss_sample is not None, "the loss is known"
-    gaps = gaps_of(persons.means[known])
+    gaps = gaps_of(persons.means, compared)
     for j in np.flatnonzero(persons.debiased_at[:-1]) if persons.ends is not None else ():
-        gaps[j] = largest_between(low.means[known, j], high.means[known, j])
+        gaps[j] = largest_between(low.means[compared[:, j], j], high.means[compared[:, j], j])
     return Outcome(float(high.loss_sample.mean[0]), persons.means, gaps)
 
 
@@ -297,6 +298,7 @@ def _drawn(problem: Problem, people: People, probabilities: Floats) -> tuple[Agg
     baseline = people.decisions_baseline() if people.knows_baseline else None
     decided = replace(people, score=probabilities, predicted=None, checked=True, baseline=baseline)
     aggregates = sum_people(decided, problem, _DrawnDecision(probabilities.shape[1]))
+    aggregates = replace(aggregates, left_out=people.left_out)
     aggregates.check_complete()
     as_drawn = np.tile(np.eye(probabilities.shape[1]), (len(aggregates.groups), 1, 1))
     return aggregates, as_drawn
@@ -318,6 +320,7 @@ def stated(problem: Problem, people: People, policy: P) -> P:
     """With what it does to people with labels; of a rounded one, what its rounded decisions do."""
     if policy.randomize:
         return policy
+    people = replace(people, left_out=policy.left_out)
     aggregates, as_drawn = _drawn(problem, people, policy.probabilities_of(people))
     basis = replace(policy.basis, evidence=Evidence.of(aggregates, as_drawn))
     return replace(policy, outcome=aggregates.evaluate(as_drawn), basis=basis)

@@ -108,4 +108,5 @@ def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> Ind
     if policy.randomize:
         return policy
     ground = ground_of(problem, replace(people, y=None, labels=None), policy.calibration)
-    return replace(policy, outcome=mixed_outcome(ground.crowd, ground.real, policy.probabilities_of(people)))
+    probabilities = policy.probabilities_of(people)
+    return replace(policy, outcome=mixed_outcome(ground.crowd, ground.real, probabilities, policy.left_out))

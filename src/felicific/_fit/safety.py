@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.methods import DEBIASED, Sampled, measure_loss, sample_of
-from felicific._audit.persons import EachPerson, Persons, known_groups, regrouped
+from felicific._audit.persons import EachPerson, Persons, groups_compared, regrouped
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
@@ -34,7 +34,7 @@ from felicific._problem.happiness import Measure
 from felicific._problem.missing_labels import condition
 from felicific._problem.problem import Problem
 from felicific._problem.rows import ComparedMeans, Share
-from felicific._problem.unions import Attribute, Union, compared
+from felicific._problem.unions import Union, compared, whom_left_out
 from felicific._problem.worse_off import WorseOff
 from felicific._statistics.gaps import limits_name, range_name, range_quantile, ratio_shown
 from felicific._statistics.pairs import PAIRS, shown_by_pairs
@@ -262,16 +262,19 @@ class Trial:
         return [self._shows(persons, claim, salt) for claim in self.claims]
 
     def _compared(self, claim: ComparedMeans, persons: Persons) -> tuple[EachPerson, EachPerson]:
-        """Those held out, and those fitted on, as they are compared: large enough are both together."""
-        grouping = persons.grouping
-        sizes = _Sizes(
-            persons.groups,
-            grouping.attributes,
-            grouping.missing,
-            persons.sizes + self.fitted.sizes,
-            persons.seen + self.fitted.seen,
-        )
-        unions, _ = compared(sizes, claim.between, claim.min_people)
+        """Those held out, and those fitted on, as they are compared.
+
+        By a measure's own gap those whom it compared in the fit; else large enough are both together.
+        """
+        groups, j = persons.groups, claim.j
+        if claim.plain:
+            own = groups_compared(persons, j).tolist()
+            unions = [Union(groups[z], (z,)) for z in own]
+        else:
+            both, name = (persons, self.fitted), persons.measures[j].name
+            share, seen = claim.whom.min_people < 1, persons.seen + self.fitted.seen
+            numbers = sum((one.weighed if share else one.numbers)[:, j] for one in both)
+            unions, _ = compared(groups, persons.attributes, np.asarray(numbers), claim.whom, name, seen)
         return regrouped(persons, unions), regrouped(self.fitted, unions)
 
     def margin(self, claim: ComparedMeans) -> float:
@@ -375,17 +378,6 @@ def _widest(error: Floats, claim: ComparedMeans) -> float:
     return float(np.hypot(least[-1], claim.ratio * least[0]))
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """Groups and how many people they are."""
-
-    groups: tuple[Any, ...]
-    attributes: tuple[Attribute, ...]
-    unknown: str | None
-    people: Floats
-    seen: Floats
-
-
 def certify(
     start: Policy,
     line: Frontier,
@@ -426,9 +418,6 @@ def certify(
     policy, shown, kept, persons = chosen
     loss, roughly = trial.loss_bound(persons, len(taus))
     names = [measure.name for measure in policy.measures]
-    unknown = [
-        persons.groups[z] for z in set(range(len(persons.groups))) - set(known_groups(persons).tolist())
-    ]
     certificate = tested(
         policy.measures,
         {names[j]: width for j, width in trial.gaps.items()},
@@ -447,7 +436,7 @@ def certify(
             *(part.claim.words for part in shown if not part.claim.plain),
             *(part.share.words for part in kept),
         ),
-        [f"the group {group!r} is compared with nobody" for group in unknown],
+        [reason.rstrip(".") for reason in whom_left_out(policy.left_out)],
         _condition(persons),
     )
     return policy, certificate
@@ -479,9 +468,9 @@ def _sequence(line: Frontier, trial: Trial) -> list[float]:
     top = min((allowed[j] / line.ray[j] for j in asked), default=last)
     top = max(least, min(top, last))
     error = spread.sd / np.sqrt(np.maximum(spread.n * HELD_OUT / (1.0 - HELD_OUT), 1.0))
-    known = error[known_groups(trial.fitted)]
-    widest = np.sqrt((np.sort(known, axis=0)[-2:] ** 2).sum(axis=0))
-    margin = max((_quantile(trial) * float(widest[j] / line.ray[j]) for j in asked), default=0.0)
+    largest = {j: np.sort(error[groups_compared(trial.fitted, j), j])[-2:] for j in asked}
+    widest = {j: float(np.sqrt((both**2).sum())) for j, both in largest.items()}
+    margin = max((_quantile(trial) * widest[j] / float(line.ray[j]) for j in asked), default=0.0)
     start = max(least, top - REACH * margin)
     # First the tightest there is, in case that the margin is too small a guess.
     return sorted({least, *np.linspace(start, top, STEPS).tolist()})

@@ -90,7 +90,8 @@ def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> Out
     """What an individual policy is expected to do to people without labels."""
     known = replace(people.with_scores, y=None, labels=None)
     ground = ground_of(problem, known, policy.calibration, policy.origin)
-    return mixed_outcome(ground.crowd, ground.real, policy.probabilities_of(known))
+    probabilities = policy.probabilities_of(known)
+    return mixed_outcome(ground.crowd, ground.real, probabilities, policy.left_out)
 
 
 def _check_same(policy: CellPolicy, labelled: Aggregates) -> None:

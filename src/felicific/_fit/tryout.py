@@ -28,11 +28,11 @@ from felicific._policy.policy import Policy
 from felicific._problem.change import MODEL, UNCONSTRAINED, Reference
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
-from felicific._problem.unions import Grouping, named_groups
+from felicific._problem.unions import compared_by
 from felicific._program.aggregates import Outcome, divided, gaps_of
 from felicific._program.crowd import Ledger
 from felicific._tables.memory import row_argmax
-from felicific._typing import Codes, Floats
+from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError
 
 #: Most numbers that the decision probabilities of several policies take up at a time.
@@ -243,14 +243,13 @@ class Tryout:
         if self._fractions:
             relative = divided(relative, origin, self._fractions)
         loss = float(weight @ np.einsum("id,id->i", probabilities, ledger.cost) / weight.sum())
-        known = relative[self._known]
-        gaps = gaps_of(known) if self._fractions else known.max(axis=0) - known.min(axis=0)
+        gaps = gaps_of(relative, self._compared)
         return loss, relative + origin, gaps
 
     @cached_property
-    def _known(self) -> list[int]:
-        """Positions of the groups that gaps are between."""
-        return named_groups(self.people.groups, self.people.attributes, self.people.unknown)
+    def _compared(self) -> Truths:
+        """Which groups the gap of every measure is between, of shape (groups, measures)."""
+        return compared_by(self.people.left_out, self.problem.names, self.people.groups)
 
     @cached_property
     def _fractions(self) -> list[tuple[int, int]]:
@@ -324,7 +323,8 @@ class Tryout:
             weight=people.weight,
             reach=self._reach,
             checksum=0,
-            grouping=Grouping(people.attributes, people.unknown),
+            attributes=people.attributes,
+            left_out=people.left_out,
         )
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -122,13 +122,13 @@ def curve(
     tau: Floats,
     outcomes: list[Outcome],
     baseline: Outcome | None = None,
-    among: Sequence[int] | None = None,
+    compared: Truths | None = None,
     *,
     mixes: bool = True,
 ) -> Curve:
     """Join what the policies at some places of a frontier do to other people, with the kinks between them.
 
-    Gaps are between the groups at the positions ``among``, by default all. Where policies of two places do not mix
+    Gaps are between the groups that each measure compares, by default all. Where policies of two places do not mix
     there are no kinks; nor of a fraction, which is no straight line.
     """
     losses = np.array([outcome.loss for outcome in outcomes])
@@ -150,14 +150,13 @@ def curve(
     bent = [j for j, measure in enumerate(measures) if measure.over]
     for j in bent:
         lines[np.array(kinks), :, j] = np.nan
-    compared = lines if among is None else lines[:, among]
     return Curve(
         measures=measures,
         groups=groups,
         tau=straight(tau),
         loss=straight(losses),
         means=lines,
-        gaps=np.stack([gaps_of(there) for there in compared]),
+        gaps=np.stack([gaps_of(there, compared) for there in lines]),
         kink=np.array(kinks),
         baseline=baseline,
     )

@@ -86,9 +86,9 @@ class Frontier:
     --------
     >>> from felicific import aggregate, frontier
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> line = frontier(sums, change_cost=0)
@@ -445,19 +445,20 @@ class Frontier:
                 "Pass aggregate(table, policy=frontier.policies[0].signal, ...), or use fair.frontier_on(X, y).",
             )
         if isinstance(others, Aggregates):
-            theirs = _matching(self, others)
+            theirs = replace(_matching(self, others), left_out=self._line.sums.left_out)
             outcomes = [theirs.evaluate(point.q) for point in self.points]
             return curve(
                 self.measures,
                 self.groups,
                 self.tau,
                 outcomes,
-                others.baseline_or_none,
-                others.named_groups,
+                theirs.baseline_or_none,
+                theirs.compared,
                 mixes=self.mixes,
             )
         outcomes = [others(policy) for policy in self.policies]
-        return curve(self.measures, self.groups, self.tau, outcomes, mixes=self.mixes)
+        compared = self._line.sums.compared
+        return curve(self.measures, self.groups, self.tau, outcomes, None, compared, mixes=self.mixes)
 
     def band(
         self,
@@ -576,7 +577,7 @@ def cell_frontier(
     change_cost: ChangeCost = 0.0,
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
-    joined.check_complete()
+    joined = joined.comparing(closing.requirements)
     sight: dict[str, Any] = {"sees_group": sees_group, "change_cost": change_cost}
     if change_cost:
         changed_by(joined)  # is known, or that is said now
@@ -599,7 +600,7 @@ def cell_frontier(
             unconstrained=Lazy(lambda: free.value.q),
             roles=joined.roles,
             attributes=joined.attributes,
-            unknown=joined.unknown,
+            left_out=joined.left_out,
             order=joined.order,
             rising=joined.rising,
             labels=joined.labels,

@@ -165,7 +165,7 @@ def individual_frontier(
     closing = replace(closing, kept=of_means(closing.kept))
 
     def find() -> SolvedFrontier:
-        generator = Generator(by_price(ground()), closing.kept)
+        generator = Generator(by_price(ground()), closing.kept, closing.moved)
         old = policy.mixture
         for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
             generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
@@ -243,6 +243,7 @@ def _mixed(
     kept = tuple(replace(one, share=None, loss=None) for one in policy.explore)
     return replace(
         policy,
+        left_out=expected.left_out,
         mixture=mixture,
         outcome=outcome,
         prices={},

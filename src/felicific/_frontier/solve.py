@@ -9,7 +9,7 @@ from typing import Any
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._policy.lottery import make_salt
-from felicific._policy.solve import completed_sums, is_of_amounts
+from felicific._policy.solve import compared_sums, completed_sums, is_of_amounts
 from felicific._problem.constraints import check_constraints
 from felicific._problem.rows import Requirement, rows_of
 from felicific._program.aggregates import Aggregates
@@ -58,9 +58,9 @@ def frontier(
     --------
     >>> from felicific import aggregate, frontier
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> line = frontier(aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision"))
     >>> [round(float(gap), 6) for gap in line.gaps[:, 0]], [round(float(loss), 6) for loss in line.loss]
@@ -76,6 +76,7 @@ def frontier(
     listed = tuple(one.named(joined.choices) for one in check_constraints(constraints))
     move = None if move is None else move.named(joined.choices)
     closing = Closing.of(gap, listed, joined.measures, move)
+    joined = compared_sums(joined, closing.requirements)
     cost = resolved(joined, check_change_cost(change_cost))
     # What is wrong with the requirements is said at once.
     check_asked(joined, rows_of(closing.requirements, joined), sees_group=sees_group)

@@ -14,7 +14,7 @@ from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import as_classes
 from felicific._tables.codes import Entries
-from felicific._tables.groups import attributes_of, check_missing_group, groups_of_present
+from felicific._tables.groups import attributes_of, groups_of_present
 from felicific._tables.memory import (
     as_entries,
     as_objects,
@@ -60,8 +60,6 @@ class Columns(Roles):
         What weights are; None where nobody said.
     key : column name
         What identifies a person, for a policy that remembers it.
-    missing_group : str, or None
-        What people whose group is missing are called; None where none may be.
     missing_labels : MissingLabels, or None
         What is known of missing labels; None where none may be missing.
     label_proba : tuple of column names or arrays
@@ -72,14 +70,12 @@ class Columns(Roles):
 
     columns_only: bool = False
     weight_kind: WeightKind = None
-    missing_group: str | None = None
     missing_labels: MissingLabels | None = None
     label_proba: tuple[Any, ...] = ()
     listed: bool = False
 
     def __post_init__(self) -> None:
         check_weight_kind(self.weight_kind)
-        check_missing_group(self.missing_group)
         if self.missing_labels is not None:
             object.__setattr__(self, "label_proba", self.missing_labels.columns)
 
@@ -115,9 +111,7 @@ class Columns(Roles):
 
     def complete(self, names: Iterable[str], *, labels: bool = False) -> list[str]:
         """Those of some columns in which no value may be missing; ``labels`` says whether something looks at them."""
-        free = (
-            [] if self.missing_group is None else [name for name in self.group_names if isinstance(name, str)]
-        )
+        free: list[str] = []
         if isinstance(self.y, str) and not (labels and self.missing_labels is None):
             free.append(self.y)
         return [name for name in names if name not in free]
@@ -189,7 +183,6 @@ class Columns(Roles):
             "cluster": self.column(table, "cluster"),
             "group": self._groups(table, weight),
             "attributes": attributes_of(table, self.group, self.columns_only),
-            "unknown": self.missing_group,
             "group_proba": self.group_chances(table),
             "roles": self.remembered(column_names(table) if is_frame(table) else ()),
             **self.read_missing(table, labels),
@@ -226,7 +219,7 @@ class Columns(Roles):
         return added_label_proba(parts)
 
     def _groups(self, table: Table, weight: Floats | None) -> Entries:
-        return groups_of_present(table, self.group, weight, self.columns_only, self.missing_group, fresh=True)
+        return groups_of_present(table, self.group, weight, self.columns_only, fresh=True)
 
     def group_chances(self, table: Table) -> Any:
         """How likely each person is of each group, by group; as one array once the order of the groups is known."""
@@ -267,11 +260,6 @@ class Columns(Roles):
             raise GroupError(
                 "The groups of a table that is not in memory are not named.",
                 "Name the column(s), sensitive_features='sex', or pass a function of the table.",
-            )
-        if callable(group) and self.missing_group is not None:
-            raise GroupError(
-                "missing_group is for groups that are columns, and these are made by a function.",
-                "Let the function name the people whose group is missing, or name the column(s).",
             )
         return self
 

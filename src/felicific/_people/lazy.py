@@ -108,7 +108,6 @@ class LazyPeople:
             decided=None if columns.decided is None else none,
             weight_kind=columns.weight_kind,
             attributes=columns.attributes,
-            unknown=columns.missing_group,
             cluster=None if columns.cluster is None else none,
             group_proba=None if columns.group_proba is None else np.empty((0, len(columns.group_proba))),
             groups=self.groups,
@@ -139,7 +138,7 @@ class Reader:
         needed = columns.complete(self.used, labels=self.problem.looks_at_y)
         missing_values(named, columns.weight, needed, table, place).refuse()
         weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
-        group = groups_of_present(table, columns.group, weight, True, columns.missing_group, fresh=True)
+        group = groups_of_present(table, columns.group, weight, True, fresh=True)
         score, y = None, columns.entries(table, "y")
         if columns.score is not None:
             score = np.column_stack([take_column(table, name, "score") for name in columns.score])
@@ -156,7 +155,6 @@ class Reader:
             roles=columns.remembered(),
             weight_kind=columns.weight_kind,
             attributes=columns.attributes,
-            unknown=columns.missing_group,
             cluster=columns.column(table, "cluster"),
             # Until the groups are known, nobody asks how likely they are.
             group_proba=columns.group_chances(table) if isinstance(columns.group_proba, tuple) else None,

@@ -26,8 +26,8 @@ from felicific.exceptions import DataError, FelicificError
 #: What to do about a missing value, and about a missing group.
 FILL = "Fill it in: without those rows, those people would be left out."
 UNKNOWN = (
-    "Fill it in, or say missing_group='unknown' (a policy that sees the group has to be fitted with it, too): without "
-    "those rows, those people would be left out."
+    "Fill it with a name, and leave that name out of groups= where they are not to be compared: Gap(..., "
+    "groups=[...]). Without those rows, those people would be left out."
 )
 
 

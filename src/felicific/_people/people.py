@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ from felicific._people.weights import WeightKind, are_sampling, number_clusters,
 from felicific._people.worth import BATCH, Batch, differs, idle, no_baseline, worth_of
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
-from felicific._problem.unions import Attribute
+from felicific._problem.unions import Attribute, LeftOutBy
 from felicific._tables.codes import Coded, Entries, code_text
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import (
@@ -82,8 +82,8 @@ class People:
         Position of every label among the decisions, -1 where it is none; None where the decisions are the labels.
     attributes : tuple of str or int
         What the groups are made of.
-    unknown : str, or None
-        What those are called whose group is missing.
+    left_out : dict of measure name to LeftOut
+        Which groups the gap of a measure does not compare.
     roles : Roles
         The columns that are named, which a policy for these people remembers.
     missing : MissingLabels, or None
@@ -121,7 +121,7 @@ class People:
     decisions: Array | None = None
     decided_as: Codes | None = None
     attributes: tuple[Attribute, ...] = ()
-    unknown: str | None = None
+    left_out: LeftOutBy = field(default_factory=dict)
     missing: MissingLabels | None = None
     label_proba: Floats | None = None
     roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
@@ -149,7 +149,6 @@ class People:
         group_proba: Any = None,
         rows: Codes | None = None,
         attributes: tuple[Attribute, ...] = (),
-        unknown: str | None = None,
         missing: MissingLabels | None = None,
         label_proba: Any = None,
         roles: Roles | None = None,
@@ -172,7 +171,7 @@ class People:
             As in the class.
         groups : sequence, optional
             All groups there are; by default those that occur.
-        attributes, unknown, missing, label_proba, roles :
+        attributes, missing, label_proba, roles :
             As in the class.
         first_row : int, optional
             When these rows are a part of a larger table: what messages call the first of them.
@@ -246,7 +245,6 @@ class People:
             decisions=decisions if problem.looks_at_baseline else None,
             decided_as=problem.decided_as,
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
-            unknown=unknown,
             missing=missing,
             label_proba=known_labels.probabilities,
             roles=roles or Roles(),

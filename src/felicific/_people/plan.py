@@ -57,8 +57,6 @@ class Plan:
             try:
                 if "group" in asked and one is None:
                     raise NotAColumn("the group is no column, or several")
-                if "group" in asked and wanted.missing_group is not None:
-                    raise NotAColumn("the group may be missing")
                 if "baseline" in asked and problem.of_amounts:
                     if wanted.baseline is None:
                         raise no_baseline(what)

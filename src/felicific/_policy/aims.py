@@ -23,7 +23,6 @@ from felicific._documents import read_number, refused
 from felicific._problem.happiness import Measure, measured, positions
 from felicific._problem.requirements import check_width
 from felicific._problem.rows import Goal
-from felicific._problem.unions import named_groups
 from felicific._typing import GapLike
 from felicific.exceptions import ConstraintError, HappinessError
 
@@ -36,7 +35,7 @@ class Aim(ABC):
 
     kind: ClassVar[str]
 
-    #: Whether those of unknown group are counted too; nobody compares them with others.
+    #: Whether those who are not compared are counted too.
     of_everybody: ClassVar[bool] = False
 
     @property
@@ -278,14 +277,8 @@ def _own_aim(policy: Policy) -> tuple[int, Aim]:
 
 
 def others_asked(policy: Policy) -> list[Goal]:
-    """What a policy was fitted to besides gaps between all groups; one that leaves out unknown groups is such a gap."""
-    groups = np.eye(len(policy.groups))[named_groups(policy.groups, policy.attributes, policy.unknown)]
-
-    def plain(asked: Goal) -> bool:
-        width = policy.basis.allowed.get(policy.measures[asked.j].name)
-        return asked.statistic == "gap" and asked.upper == width and np.array_equal(asked.shares, groups)
-
-    return [asked for asked in policy.basis.requirements if not plain(asked)]
+    """What a policy was fitted to besides the own gap of each measure."""
+    return list(policy.basis.requirements)
 
 
 def _refuse(policy: Policy, asked: Goal) -> None:

@@ -29,6 +29,7 @@ from felicific._people.roles import Roles
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amount_words import achieved, headline, impact, rules
 from felicific._policy.apply_amounts import AmountRoles, give_table
+from felicific._policy.basis import read_left_out, write_left_out
 from felicific._policy.lines import Line
 from felicific._policy.lottery import (
     RESALT,
@@ -42,7 +43,7 @@ from felicific._policy.lottery import (
 from felicific._policy.picture import LANES, LETTERS
 from felicific._policy.sql_amounts import amount_expression
 from felicific._problem.happiness import Measure, read_measure, written
-from felicific._problem.unions import Attribute, named_groups, read_attributes
+from felicific._problem.unions import Attribute, LeftOutBy, read_attributes, whom_left_out
 from felicific._shown.drawing import curves
 from felicific._shown.parts import Displayed, Lines, Part, Picture, extremes, short
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
@@ -115,7 +116,7 @@ class AmountPolicy(Displayed):
     share_randomized: float = 0.0
     out_of_fold: bool = False
     attributes: tuple[Attribute, ...] = ()
-    unknown: str | None = None
+    left_out: LeftOutBy = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
 
@@ -163,11 +164,6 @@ class AmountPolicy(Displayed):
     def outcomes(self) -> dict[str, AmountOutcome]:
         """What is done to the fitted people ``"baseline"``, ``"unconstrained"`` and as ``"proposed"``."""
         return {"baseline": self.baseline, "unconstrained": self.unconstrained, "proposed": self.outcome}
-
-    @property
-    def known(self) -> list[int]:
-        """Positions of the groups that are compared."""
-        return named_groups(self.groups, self.attributes, self.unknown)
 
     @property
     def infers_group(self) -> bool:
@@ -278,7 +274,7 @@ class AmountPolicy(Displayed):
             raise DataError(
                 f"There are {len(entries)} groups for {n} predictions.", "Pass one for every row."
             )
-        return encode_groups(without_null(entries, self.unknown, UNDECIDED), self.groups)
+        return encode_groups(without_null(entries, UNDECIDED), self.groups)
 
     def given(self, prediction: Floats, codes: Codes, keys: Any = None) -> Floats:
         """Amounts of people who were checked; ``keys`` say whose draw is whose."""
@@ -324,7 +320,7 @@ class AmountPolicy(Displayed):
 
     def sentences(self, digits: int = 12) -> list[str]:
         """Spell the policy out in plain sentences, and what it achieved."""
-        return [*self.rules(digits), *achieved(self), *self.notes]
+        return [*self.rules(digits), *achieved(self), *whom_left_out(self.left_out), *self.notes]
 
     def impact(self) -> list[str]:
         """What calibration did and what fairness did, apart, and who gets more or less than from the baseline."""
@@ -348,7 +344,7 @@ class AmountPolicy(Displayed):
             Lines(self.notes, self._whole),
             *([] if picture is None else [picture]),
             Lines(self.rules(digits=4), self._whole, listed=True),
-            Lines([*achieved(self), *self.impact()], self._whole),
+            Lines([*achieved(self), *whom_left_out(self.left_out), *self.impact()], self._whole),
         ]
 
     # -----------------------------------------------------------------------------------------------------
@@ -382,7 +378,7 @@ class AmountPolicy(Displayed):
             "out_of_fold": self.out_of_fold,
             "roles": self.roles.to_json(),
             "attributes": list(self.attributes),
-            "unknown": self.unknown,
+            "left_out": write_left_out(self.left_out),
             "notes": list(self.notes),
         }
 
@@ -455,7 +451,9 @@ class AmountPolicy(Displayed):
             "out_of_fold": content["out_of_fold"],
             "roles": Roles.from_json(content["roles"]),
             "attributes": read_attributes(content["attributes"]),
-            "unknown": content["unknown"],
+            "left_out": read_left_out(
+                content["left_out"], groups, [content["parity"], *(one.name for one in measures)]
+            ),
             "notes": tuple(content["notes"]),
         }
 
@@ -477,7 +475,6 @@ class AmountPolicy(Displayed):
             self.loss_name,
             self.parity,
             *self.notes,
-            *([] if self.unknown is None else [self.unknown]),
         )
         if not all(isinstance(text, str) for text in texts) or math.isnan(self.share_randomized):
             raise refused("a part is of another type")

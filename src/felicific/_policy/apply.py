@@ -220,9 +220,7 @@ class _PolicyDecisions(Decisions):
     def _groups(self, rows: Table) -> Entries:
         """The groups of rows in memory."""
         named = list(self.roles.group)
-        return resolve_groups(
-            rows, named, columns_only=True, missing_group=self.policy.unknown, remedy=UNDECIDED
-        )
+        return resolve_groups(rows, named, columns_only=True, remedy=UNDECIDED)
 
     def groups_of(self, engine: Engine) -> tuple[str, tuple[str, ...]] | None:
         named = self.roles.group

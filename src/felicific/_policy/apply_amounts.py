@@ -114,9 +114,7 @@ class _Amounts(Decisions):
         if not policy.sees_group:
             group = np.zeros(count_rows(rows), dtype=np.intp)
         elif group is None:
-            named = resolve_groups(
-                rows, list(roles.group), columns_only=True, missing_group=policy.unknown, remedy=UNDECIDED
-            )
+            named = resolve_groups(rows, list(roles.group), columns_only=True, remedy=UNDECIDED)
             group = encode_groups(named, policy.groups)
         keys = checked_keys(rows, str(roles.key)) if policy.is_randomized else None
         return policy.given(prediction, np.asarray(group, dtype=np.intp), keys)

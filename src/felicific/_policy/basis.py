@@ -37,7 +37,7 @@ from felicific._problem.change import (
 )
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import STATISTICS, Goal
-from felicific._problem.unions import named_groups, single_groups
+from felicific._problem.unions import LeftOut, LeftOutBy, single_groups
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
@@ -117,7 +117,7 @@ class Basis:
             found.append(f"Asked for: {asked.words}. It is {text} ({whose}).")
             if asked.left_out:
                 who = ", ".join(f"{name!r} ({people:,.6g} people)" for name, people in asked.left_out.items())
-                found.append(f"Not compared there, being too few or of no known group: {who}.")
+                found.append(f"Not compared there: {who}.")
         return found
 
     def nothing_to_repair(self, measures: Sequence[Measure], outcome: Outcome, whom: str) -> list[str]:
@@ -245,6 +245,25 @@ def _asked(content: Any, shape: tuple[int, ...]) -> Goal:
 SHARES = ("changed", "gains", "loses")
 
 
+def write_left_out(left_out: LeftOutBy) -> list[Any]:
+    """Whom gaps do not compare, as data."""
+    return [
+        [name, part.least, [[*plain([group], "group"), people] for group, people in part.people.items()]]
+        for name, part in left_out.items()
+    ]
+
+
+def read_left_out(content: Any, groups: Sequence[Any], measures: Sequence[str]) -> dict[str, LeftOut]:
+    """Read what :func:`write_left_out` wrote, of these groups and measures."""
+    found = {}
+    for name, least, parts in content:
+        people = {read_values([one], "group")[0]: read_number(number, "people") for one, number in parts}
+        if name not in measures or not set(people) < set(groups) or min(people.values(), default=0.0) < 0:
+            raise refused("a group that is not compared is none of its groups")
+        found[name] = LeftOut(people, read_number(least, "people"))
+    return found
+
+
 def write_outcome(outcome: Outcome) -> dict[str, Any]:
     """As data; what is not known is None."""
     shares = {name: getattr(outcome, name) for name in SHARES}
@@ -286,15 +305,13 @@ def harms_of(policy: Policy, outcome: Outcome) -> list[Harm] | None:
     basis, evidence = policy.basis, policy.basis.evidence
     if len(policy.attributes) < 2 or basis.baseline is None or evidence is None:
         return None
-    known = np.zeros(len(policy.groups))
-    known[named_groups(policy.groups, policy.attributes, policy.unknown)] = 1.0
     each = evidence.weight / np.where(evidence.size > 0, evidence.size, 1.0)
     coarse = {
         one.j: basis.allowed.get(policy.measures[one.j].name, 0.0)
         for one in basis.requirements
         if one.statistic != "mean" and single_groups(one.shares) is None
     }
-    weights, people = evidence.people * each[:, None], evidence.people * known[:, None]
+    weights, people = evidence.people * each[:, None], evidence.people
     groups = Intersections(policy.groups, policy.wording.groups, policy.attributes, weights, people)
     where = f"compared with {baseline_words(basis.baseline_given).whole}"
     return groups.harms(policy.measures, basis.baseline.means, outcome.means, coarse, where)

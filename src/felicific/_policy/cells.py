@@ -466,7 +466,7 @@ def solve_cells(
     change_cost: ChangeCost = 0.0,
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some aggregates."""
-    cost = resolved(joined, change_cost)
+    joined, cost = joined.comparing(requirements), resolved(joined, change_cost)
     solution, free = solve_beside_free(joined, requirements, sees_group=sees_group, change_cost=cost)
     decisions, chances = (
         joined.decisions.tolist(),
@@ -492,7 +492,7 @@ def solve_cells(
         sees_group=sees_group,
         roles=joined.roles,
         attributes=joined.attributes,
-        unknown=joined.unknown,
+        left_out=joined.left_out,
         order=joined.order,
         rising=joined.rising,
         explore=explored_in(chances, losses),

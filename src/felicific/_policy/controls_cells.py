@@ -26,7 +26,7 @@ from felicific._policy.lottery import uniforms
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness, HappinessLike, resolve_happiness
 from felicific._problem.problem import Problem
-from felicific._problem.unions import named_groups
+from felicific._problem.unions import compared_groups
 from felicific._tables.groups import names_at
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError, HappinessError
@@ -51,7 +51,7 @@ class RankControls(Controls):
         second = policy.rounded(policy.q)[:, :, 1] if not policy.signal.drawn else policy.q[:, :, 1]
         self.fitted = (self._mass * second).sum(axis=1).clip(0.0, 1.0).tolist()
         known = np.zeros(len(policy.groups), dtype=bool)
-        known[named_groups(policy.groups, policy.attributes, policy.unknown)] = True
+        known[compared_groups(policy.left_out, policy.measures[j].name, policy.groups)] = True
         shares = np.where(known, held, 0.0)
         self.shares = (shares / shares.sum()).tolist()
         self.needs_keys = policy.randomize

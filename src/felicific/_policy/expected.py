@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._lazy import Lazy
 from felicific._problem.rows import Goal
-from felicific._problem.unions import named_groups
+from felicific._problem.unions import compared_groups
 from felicific._program.evidence import Evidence
 from felicific._typing import Floats
 from felicific.exceptions import DataError, GroupError
@@ -42,9 +42,9 @@ def expected_reached(policy: Policy, people: People = None) -> dict[str, float]:
 
 
 def _plain(policy: Policy, j: int) -> Goal:
-    """The gap of a measure between all groups, but for people whose group is missing."""
-    rows = named_groups(policy.groups, policy.attributes, policy.unknown)
+    """The gap of a measure between the groups that it compares."""
     measure = policy.measures[j]
+    rows = compared_groups(policy.left_out, measure.name, policy.groups)
     over = [other.name for other in policy.measures].index(measure.over) if measure.over else None
     names, width = tuple(policy.groups[z] for z in rows), policy.basis.allowed.get(measure.name, math.inf)
     return Goal("", j, "gap", np.eye(len(policy.groups))[rows], names, {}, over, upper=width)
@@ -110,7 +110,7 @@ def outlook(policy: Policy) -> str:
         f"{_measured(policy, one, number)} (asked for: {one.words})"
         for one, number in zip(each, _expected(policy, each, None), strict=True)
     ]
-    between = f" between all{' known' if policy.unknown is not None else ''} groups" if asked else ""
+    between = f" between all groups{' that are compared' if policy.left_out else ''}" if asked else ""
     open_ones = any(measure.ends for measure in policy.measures)
     hidden = ", if nothing is hidden" if open_ones else ""
     return f"{text}{between} must be expected{''.join(f', and {part}' for part in asked)}{hidden}."

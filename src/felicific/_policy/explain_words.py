@@ -280,11 +280,11 @@ class Words:
         )
 
     def _not_compared(self) -> list[str]:
-        """Requirements that do not count the person's group."""
+        """Gaps and requirements that do not count the person's group."""
         if self.person.group is None:
             return []
         return [
-            f"Group {self.found.group!r} is not compared by what is required, {words}: too few, or of no known group."
+            f"Group {self.found.group!r} is not compared by what is required of {words}."
             for words, left_out in self.policy.not_constrained.items()
             if self.found.group in left_out
         ]

@@ -87,7 +87,7 @@ class SqlExpression(ABC):
 
     def group_guards(self) -> list[Branch]:
         """People one of whose several groups is missing."""
-        if not self.sight.sees_group or len(self.group) < 2 or self.sight.unknown is not None:
+        if not self.sight.sees_group or len(self.group) < 2:
             return []
         # One alone that is missing equals no group; text that is joined with it may.
         remedy = "Fill it in, give those people a group of their own, or leave the rows out."
@@ -149,19 +149,14 @@ class SqlExpression(ABC):
     def _group(self) -> str:
         """The group; of several columns the name of their intersection, escaped as Python escapes it."""
         if not self.sight.sees_group or len(self.group) == 1:
-            return self._known(self.group[0]) if self.group else ""
+            return self.group[0] if self.group else ""
         back, text = "chr(92)", self.dialect.as_text
         parts = [
-            f"replace(replace({self._known(text(name))}, {back}, concat({back}, {back})), '&', concat({back}, '&'))"
+            f"replace(replace({text(name)}, {back}, concat({back}, {back})), '&', concat({back}, '&'))"
             for name in self.group
         ]
         joined = ", ' & ', ".join(parts)
         return f"concat({joined})"
-
-    def _known(self, column: str) -> str:
-        """A column of the group, with the name for what is missing if there is one."""
-        unknown = self.sight.unknown
-        return column if unknown is None else f"coalesce({column}, {self._value(unknown)})"
 
 
 def case_of(branches: Sequence[Branch], otherwise: str, indent: str = "") -> str:

@@ -180,7 +180,8 @@ def ground_of(
         sees_group=problem.sees_group,
         roles=people.roles,
         attributes=people.attributes,
-        unknown=people.unknown,
+        weight_kind=people.weight_kind,
+        whole=bool((people.weights % 1 == 0).all()),
         change_cost=change_cost,
         score=scores[:, 1] if scores.shape[1] == 2 else None,
     )
@@ -253,7 +254,7 @@ def make_policy(
         problem=problem,
         roles=crowd.roles,
         attributes=crowd.attributes,
-        unknown=crowd.unknown,
+        left_out=generated.left_out,
         order=problem.order,
         rising=problem.rising,
         explore=generated.explored,

@@ -47,7 +47,9 @@ from felicific._policy.basis import (
     check_shares,
     harms_of,
     named_outcome,
+    read_left_out,
     read_share,
+    write_left_out,
     write_outcome,
 )
 from felicific._policy.controls import Controls
@@ -81,7 +83,13 @@ from felicific._problem.happiness import (
 )
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.rows import Chance, Share
-from felicific._problem.unions import Attribute, named_groups, read_attributes
+from felicific._problem.unions import (
+    Attribute,
+    LeftOutBy,
+    compared_by,
+    read_attributes,
+    whom_left_out,
+)
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost, words_of
 from felicific._program.known_labels import KnownLabels
@@ -178,8 +186,8 @@ class Policy(Displayed, ABC):
         person.
     attributes : tuple of str or int
         What the groups are made of: names of columns, or positions where they have none.
-    unknown : str, or None
-        What those are called whose group is missing, where that was allowed.
+    left_out : dict of measure name to LeftOut
+        Which groups the gap of a measure does not compare, with how many people, where there are any.
     labels : KnownLabels, or None
         Who has a label, where some are missing.
     order : tuple
@@ -195,9 +203,9 @@ class Policy(Displayed, ABC):
     --------
     >>> from felicific import Policy, aggregate, solve
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> policy = solve(sums, gap=0.0, random_state=0)
@@ -221,7 +229,7 @@ class Policy(Displayed, ABC):
     expected: bool = False
     basis: Basis = field(default_factory=Basis)
     attributes: tuple[Attribute, ...] = ()
-    unknown: str | None = None
+    left_out: LeftOutBy = field(default_factory=dict)
     labels: KnownLabels | None = None
     order: tuple[Any, ...] = ()
     rising: bool | None = None
@@ -458,8 +466,11 @@ class Policy(Displayed, ABC):
 
     @property
     def not_constrained(self) -> dict[str, dict[Any, float]]:
-        """Who is not compared by which requirement, and how many people they are: too few, or of no known group."""
-        return {asked.words: dict(asked.left_out) for asked in self.basis.requirements if asked.left_out}
+        """Who is not compared by the gap of which measure, or by which requirement, and how many people they are."""
+        own = {measure: dict(part.people) for measure, part in self.left_out.items()}
+        return own | {
+            asked.words: dict(asked.left_out) for asked in self.basis.requirements if asked.left_out
+        }
 
     @property
     def means(self) -> dict[str, dict[Any, float]]:
@@ -582,23 +593,11 @@ class Policy(Displayed, ABC):
                     f"There are {len(vector)} groups for {len(array)} scores.",
                     "Pass one group for every row.",
                 )
-            codes = encode_groups(without_null(vector, self.unknown, UNDECIDED), self.groups)
+            codes = encode_groups(without_null(vector, UNDECIDED), self.groups)
         self.check_group_proba(group_proba)
         if isinstance(group_proba, Mapping):
             group_proba = np.column_stack(ordered_groups(group_proba, self.groups))
         return array, codes, group_proba
-
-    def name_of_unknown(self, given: str | None) -> str | None:
-        """What people are called whose group is missing; if it sees the group, ``given`` has to be that name."""
-        if given is not None and self.sees_group and given != self.unknown:
-            called = "knows none" if self.unknown is None else f"calls them {self.unknown!r}"
-            raise GroupError(
-                f"missing_group is {given!r}, of people whose group is missing, and this policy {called}.",
-                UNDECIDED
-                if self.unknown is None
-                else f"Say missing_group={self.unknown!r}, or leave it out.",
-            )
-        return self.unknown if given is None else given
 
     def check_group_proba(self, given: Any) -> None:
         """Insist on the probabilities of the groups where the policy decides by them, and nowhere else."""
@@ -770,9 +769,9 @@ class Policy(Displayed, ABC):
         --------
         >>> from felicific import aggregate, solve
         >>> people = {
-        ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-        ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-        ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+        ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+        ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+        ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
         ... }
         >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
         >>> policy = solve(sums, gap=0.0, random_state=0)
@@ -908,6 +907,7 @@ class Policy(Displayed, ABC):
             found.append(f"{mean} {measure.name!r} is {means}{ending}.")
         if self.labels is not None:
             found += self.labels.sentences(" among the people it was fitted on" if self.expected else "")
+        found += whom_left_out(self.left_out)
         found += self.basis.reached(self.measures, self.outcome.means) + self._explored()
         cost = words_of(self.change_cost, baseline_words(self.basis.baseline_given))
         found += [*cost, outlook(self), *self.premises()]
@@ -996,7 +996,7 @@ class Policy(Displayed, ABC):
             "expected": self.expected,
             "basis": self.basis.to_json(),
             "attributes": list(self.attributes),
-            "unknown": self.unknown,
+            "left_out": write_left_out(self.left_out),
             "labels": None if self.labels is None else self.labels.to_json(),
             "roles": self.roles.to_json(),
             "explore": [one.to_json() for one in self.explore],
@@ -1053,10 +1053,7 @@ class Policy(Displayed, ABC):
         g, k, j = len(self.groups), len(self.classes), len(self.measures)
         names = [measure.name for measure in self.measures]
         check_distinct(classes=self.classes.tolist(), groups=self.groups, measures=names)
-        if self.unknown is not None and type(self.unknown) is not str:
-            raise refused(f"those whose group is missing are called {self.unknown!r}")
-        free = np.ones((g, j), dtype=bool)  # where nobody may be counted: of unknown group, or by a fraction
-        free[named_groups(self.groups, self.attributes, self.unknown)] = False
+        free = ~compared_by(self.left_out, names, self.groups)  # of whom nobody may be counted
         free[:, [i for i, _ in fractions_of(self.measures)]] = True
         if self.basis.steered:
             numbers = np.concatenate([self.outcome.means.ravel(), self.outcome.gaps])
@@ -1143,7 +1140,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "expected": content["expected"],
         "basis": basis,
         "attributes": read_attributes(content.get("attributes", [])),
-        "unknown": content.get("unknown"),
+        "left_out": read_left_out(content["left_out"], groups, [one.name for one in read]),
         "labels": KnownLabels.from_json(content.get("labels"), groups),
         "roles": Roles.from_json(content["roles"]),
         "explore": tuple(

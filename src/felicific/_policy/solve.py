@@ -70,9 +70,9 @@ def solve(
     --------
     >>> from felicific import aggregate, solve
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="statistical_parity")
     >>> policy = solve(sums, gap=0.0, random_state=0)
@@ -91,26 +91,29 @@ def solve(
     cost = check_change_cost(change_cost)
     check_gaps(gap, listed, completed.measures)
     requirements = requirements_of(gap, listed, completed.measures)
-    salt = make_salt(random_state)
+    completed, salt = compared_sums(completed, requirements), make_salt(random_state)
     return solve_cells(completed.joined(), requirements, sees_group=sees_group, salt=salt, change_cost=cost)
 
 
 def completed_sums(aggregates: object) -> Aggregates:
-    """Aggregates with what is supposed of missing labels; raise unless they are of people of all groups.
-
-    Some decision has to change every measure.
-    """
+    """Aggregates with what is supposed of missing labels; raise unless they are of people of all groups."""
     if not isinstance(aggregates, Aggregates):
         raise AggregatesError(
             f"This is a {type(aggregates).__name__}, not aggregates.",
             "Pass aggregate(table, score=..., y=..., sensitive_features=..., happiness=...).",
         )
     completed = aggregates.completed()
-    completed.check_complete()
-    for measure, moves in zip(completed.measures, completed.moves, strict=True):
-        if not moves:
-            raise idle(measure.name, completed.decisions.tolist())
+    completed.check_groups()
     return completed
+
+
+def compared_sums(completed: Aggregates, requirements: Iterable[Requirement]) -> Aggregates:
+    """With whom gaps do not compare; raise unless some decision changes every measure."""
+    found = completed.comparing(requirements)
+    for measure, moves in zip(found.measures, found.moves, strict=True):
+        if not moves:
+            raise idle(measure.name, found.decisions.tolist())
+    return found
 
 
 def is_of_amounts(source: object) -> bool:

@@ -72,8 +72,8 @@ class GapRow(Bound):
 
     @property
     def record(self) -> Goal | None:
-        """Of all groups, every policy states the gap anyway."""
-        return self.goal if self.measure is None or self.goal.left_out else None
+        """Every policy states its own gap anyway."""
+        return self.goal if self.measure is None else None
 
     def moved(self, width: float) -> GapRow:
         """With another width."""

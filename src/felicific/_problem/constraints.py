@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from felicific._problem.happiness import Measure, measured
-from felicific._problem.requirements import Gap, check_width, constraint_name
+from felicific._problem.requirements import FurtherGap, Gap, check_width, constraint_name
 from felicific._problem.rows import Requirement
 from felicific.exceptions import ConstraintError
 
@@ -23,17 +24,26 @@ def requirements_of(gap: Any, constraints: Any, measures: tuple[Measure, ...]) -
     gap : number, dict of measure or criterion to number, or None
         A number is the gap of every measure; None asks for nothing.
     constraints : sequence of Requirement, or None
-        Further requirements. Of several gaps of a measure the smallest counts.
+        Further requirements. Of several gaps of a measure that compare the same people the smallest counts; else the
+        first is its own, and the others stand beside it.
     measures : tuple of Measure
         What is measured.
     """
-    widths = resolve_gap(gap, measures)
     listed = check_constraints(constraints)
-    widths = _smallest(widths, _gaps_among(listed), measures)
-    gaps = (
-        Gap(measure, width) for measure, width in zip(measures, widths, strict=True) if math.isfinite(width)
-    )
-    return (*gaps, *(other for other in listed if not other.is_plain_gap))
+    own: dict[int, Gap] = {}
+    further: list[Requirement] = []
+    for one in (*_gaps_written(gap, measures), *listed):
+        if not isinstance(one, Gap) or not one.is_plain_gap:
+            further.append(one)
+            continue
+        for j in one.measures(measures) if math.isfinite(one.at_most) else ():
+            if j not in own:
+                own[j] = replace(one, happiness=measures[j])
+            elif own[j].whom == one.whom:
+                own[j] = replace(own[j], at_most=min(own[j].at_most, one.at_most))
+            else:
+                further.append(FurtherGap(measures[j], one.at_most, None, one.min_people, one.groups))
+    return (*(own[j] for j in sorted(own)), *further)
 
 
 def refuse_nothing(gap: Any, constraints: Sequence[Requirement]) -> None:

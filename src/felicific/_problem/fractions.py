@@ -280,8 +280,8 @@ class FractionGap(FreeLevel):
 
     @property
     def record(self) -> Goal | None:
-        """Of all groups, every policy states the gap anyway."""
-        return self.goal if self.measure is None or self.goal.left_out else None
+        """Every policy states its own gap anyway."""
+        return self.goal if self.measure is None else None
 
     @property
     def sides(self) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FunctionType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from felicific._problem.happiness import (
     with_counted,
 )
 from felicific._problem.loss import Loss
-from felicific._problem.requirements import constraint_name
+from felicific._problem.requirements import Gap, constraint_name
 from felicific._problem.rows import Chance, ComparedMeans, Requirement, chances_of
 from felicific._problem.worse_off import WorseOff, can_be_lost
 from felicific._tables.memory import exact_array
@@ -217,9 +217,17 @@ class Problem:
 
         return replace(self, requirements=tuple(map(tighter, self.requirements)))
 
-    def with_gaps(self, gaps: dict[str, float]) -> Problem:
-        """The same with other gaps."""
-        return replace(self, requirements=requirements_of(gaps, self.kept, self.measures))
+    def with_gaps(self, gaps: dict[str, float]) -> Self:
+        """The same with other gaps, between the same people."""
+        return replace(self, requirements=(*self.own_gaps(gaps), *self.kept))
+
+    def own_gaps(self, gaps: dict[str, float]) -> tuple[Requirement, ...]:
+        """Such gaps between the people that each measure compares."""
+        own = {
+            one.happiness.name: one for one in self.requirements if isinstance(one, Gap) and one.is_plain_gap
+        }
+        made = (one for one in requirements_of(gaps, (), self.measures) if isinstance(one, Gap))
+        return tuple(own.get(one.happiness.name, one).at(one.at_most) for one in made)
 
     @property
     def looks_at_x(self) -> bool:

@@ -8,7 +8,7 @@ program, its check, the frontier and the messages need to know of one is asked t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -19,13 +19,16 @@ from felicific._problem.fractions import Fraction, FractionGap, FractionMean, Fr
 from felicific._problem.happiness import Happiness, Measure, positions
 from felicific._problem.rows import ComparedMeans, Goal, GroupSums, Requirement, Row
 from felicific._problem.unions import (
+    MIN_PEOPLE,
     Between,
+    LeftOut,
     Shares,
+    Whom,
     check_between,
+    check_groups,
     check_min_people,
     compared,
     shares_of,
-    words_of,
 )
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
@@ -45,21 +48,24 @@ class Gap(Requirement):
         Who is compared, where groups are made of several attributes: ``"sex"`` compares the sexes, each with everybody
         of it, and ``["sex", "race"]`` their intersections. By default all groups as they are. Attributes without a name
         go by their position, 0, 1, ...
-    min_people : number
-        Groups of fewer people are counted and shown, and not compared; below 1 it is a share of all people.
+    min_people : number, default=30
+        Groups of whom the measure counts fewer people are measured and not compared, and the output names them; below
+        1 it is a share of all people it counts. People are the sum of frequency weights, or rows of sampling weights.
+    groups : list, optional
+        Who is compared, if not all of them: groups, or what ``between`` makes of them.
 
     Notes
     -----
     ``gap=x`` is short for such a gap of every measure. Among the ``constraints``, a gap counts beside what ``gap=``
-    says, and the smallest wins: without ``gap=`` it stands alone.
+    says, and of two that compare the same people the smallest wins: without ``gap=`` it stands alone.
 
     Examples
     --------
     >>> from felicific import Gap, aggregate, solve
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> policy = solve(sums, constraints=[Gap("decision", at_most=0.1)], random_state=0)
@@ -70,7 +76,8 @@ class Gap(Requirement):
     happiness: Any
     at_most: float
     between: Between = None
-    min_people: float = 0
+    min_people: float = MIN_PEOPLE
+    groups: tuple[Any, ...] | None = None
     course: ClassVar[Literal["ray"]] = "ray"
 
     def __post_init__(self) -> None:
@@ -81,8 +88,13 @@ class Gap(Requirement):
 
     @property
     def is_plain_gap(self) -> bool:
-        """Whether it is of all groups."""
-        return self.between is None and self.min_people == 0
+        """Whether it is between the groups as they are."""
+        return self.between is None
+
+    @property
+    def whom(self) -> Whom:
+        """Who is compared."""
+        return Whom(self.between, self.min_people, self.groups)
 
     def rows(self, sums: GroupSums) -> list[Row]:
         """One row for each measure that it speaks of."""
@@ -90,9 +102,7 @@ class Gap(Requirement):
             return []
         rows: list[Row] = []
         for part in self.comparisons(sums.measures):
-            goal = _compared(
-                sums, part.j, part.words, "gap", self.between, self.min_people, upper=self.at_most
-            )
+            goal = _compared(sums, part.j, part.words, "gap", self.whom, upper=self.at_most)
             name = sums.measures[part.j].name if self.is_plain_gap else None
             if sums.measures[part.j].ends:
                 refuse_open(sums.measures[part.j], f"{self!r}", plain=self.is_plain_gap)
@@ -107,12 +117,12 @@ class Gap(Requirement):
 
     def comparisons(self, measures: tuple[Measure, ...]) -> list[ComparedMeans]:
         """The means of each measure that it speaks of."""
-        who, size = words_of(self.between, self.min_people)
+        who, size = self.whom.words
         whose = "" if self.is_plain_gap else f" between groups{who and f' by {who}'}{size}"
         parts = []
         for j in self.measures(measures) if math.isfinite(self.at_most) else ():
             words = f"gap of {measures[j].name!r}{whose} at most {measures[j].quantity(self.at_most)}"
-            limits = self.at_most, 1.0, self.between, self.min_people, words, self.is_plain_gap
+            limits = self.at_most, 1.0, self.whom, words, self.is_plain_gap
             parts.append(ComparedMeans(j, *limits))
         return parts
 
@@ -134,12 +144,21 @@ class Gap(Requirement):
         return replace(self, at_most=value)
 
     def opened(self) -> Gap:
-        """Of all groups, a gap that asks for nothing, and still names its happiness; another stays."""
+        """Between the groups as they are, a gap that asks for nothing, and still names its happiness; another stays."""
         return replace(self, at_most=math.inf) if self.is_plain_gap else self
 
     def measures(self, measures: tuple[Measure, ...]) -> list[int]:
         """Positions of the measures that it speaks of."""
         return _positions(self.happiness, measures, "A gap")
+
+
+class FurtherGap(Gap):
+    """A gap of a measure that has another one, of other people."""
+
+    @property
+    def is_plain_gap(self) -> bool:
+        """Another one is the measure's own."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -153,7 +172,7 @@ class Ratio(Requirement):
         negative.
     at_least : number above 0, at most 1, default=0.8
         The smallest mean divided by the largest.
-    between, min_people :
+    between, min_people, groups :
         Who is compared; as for :class:`Gap`.
 
     Notes
@@ -165,9 +184,9 @@ class Ratio(Requirement):
     --------
     >>> from felicific import Ratio, aggregate, solve
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> policy = solve(sums, constraints=[Ratio("decision", 0.8, between="sex")], random_state=0)
@@ -178,7 +197,8 @@ class Ratio(Requirement):
     happiness: Any
     at_least: float = 0.8
     between: Between = None
-    min_people: float = 0
+    min_people: float = MIN_PEOPLE
+    groups: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
         number = _number(self.at_least, "A ratio's at_least", "Give a number above 0, at most 1.")
@@ -198,14 +218,19 @@ class Ratio(Requirement):
         """All of them."""
         return 1.0, 0.0
 
+    @property
+    def whom(self) -> Whom:
+        """Who is compared."""
+        return Whom(self.between, self.min_people, self.groups)
+
     def comparisons(self, measures: tuple[Measure, ...]) -> list[ComparedMeans]:
         """The means of each measure that it speaks of."""
-        (who, size), parts = words_of(self.between, self.min_people), []
+        (who, size), parts = self.whom.words, []
         named = f"group by {who}" if "attribute " in who else who or "group"
         for j in _positions(self.happiness, measures, "A ratio"):
             whose = f"mean {measures[j].name!r} of every {named}{size}"
             words = f"{whose} at least {self.at_least:.6g} of the highest"
-            parts.append(ComparedMeans(j, 0.0, self.at_least, self.between, self.min_people, words))
+            parts.append(ComparedMeans(j, 0.0, self.at_least, self.whom, words))
         return parts
 
     @property
@@ -229,7 +254,7 @@ class Ratio(Requirement):
         j, words = part.j, part.words
         measure, origin = sums.measures[j], float(sums.origin[j])
         refuse_open(measure, f"{self!r}", plain=not measure.ends)
-        goal = _compared(sums, j, words, "ratio", self.between, self.min_people, lower=self.at_least)
+        goal = _compared(sums, j, words, "ratio", self.whom, lower=self.at_least)
         least = goal.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())
         if least[lowest] < -1e-12 * (abs(origin) + np.abs(sums.least[:, j]).max()):
@@ -263,9 +288,9 @@ class Floor(Requirement):
 
     >>> from felicific import Floor, aggregate, solve
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> policy = solve(sums, gap=0.0, constraints=[Floor("decision", at_least="baseline")], random_state=0)
@@ -316,7 +341,7 @@ class Floor(Requirement):
                 )
             z = sums.groups.index(group)
             if sums.counted[z, j] <= 0:
-                continue  # nobody is of unknown group; any other group has somebody
+                continue  # of a group that is not compared, there may be nobody who is counted
             if self.at_least == "baseline":
                 level, note = baseline_mean(sums, z, j), " (baseline)"
             else:
@@ -358,9 +383,9 @@ class Budget(Requirement):
 
     >>> from felicific import Budget, aggregate, solve
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> policy = solve(sums, gap=0.0, constraints=[Budget("decision", at_most=4, per=8)], random_state=0)
@@ -476,8 +501,8 @@ def _check_compared(requirement: Gap | Ratio) -> None:
     """Check who is compared, and keep it as it can be compared itself."""
     if requirement.between is not None:
         object.__setattr__(requirement, "between", check_between(requirement.between))
-    if type(requirement.min_people) is not int or requirement.min_people:
-        check_min_people(requirement.min_people)
+    check_min_people(requirement.min_people)
+    object.__setattr__(requirement, "groups", check_groups(requirement.groups))
 
 
 def _compared(
@@ -485,20 +510,43 @@ def _compared(
     j: int,
     words: str,
     statistic: str,
-    between: Between,
-    min_people: float,
+    whom: Whom,
     *,
     lower: float = -math.inf,
     upper: float = math.inf,
 ) -> Goal:
     """Whose means of a measure are compared."""
-    unions, left_out = compared(sums, between, min_people)
     over = over_of(sums, j)
-    counted = sums.counted[:, j if over is None else over]
-    shares = shares_of(unions, counted)
-    return Goal(
-        words, j, statistic, shares, tuple(union.name for union in unions), left_out, over, lower, upper
-    )
+    place = j if over is None else over
+    name = sums.measures[j].name
+    numbers = (sums.counted if whom.min_people < 1 else sums.numbers)[:, place]
+    unions, left_out = compared(sums.groups, sums.attributes, numbers, whom, name, sums.seen)
+    shares, names = shares_of(unions, sums.counted[:, place]), tuple(union.name for union in unions)
+    return Goal(words, j, statistic, shares, names, left_out.people, over, lower, upper)
+
+
+def left_out_by(
+    requirements: Iterable[Requirement],
+    measures: tuple[Measure, ...],
+    groups: Sequence[Any],
+    numbers: Floats,
+    counted: Floats,
+) -> dict[str, LeftOut]:
+    """Whom the own gap of every measure does not compare, where that is anybody.
+
+    Of every group ``numbers`` are the people that each measure counts, and ``counted`` their weight, which shares are
+    of, of shape (groups, measures).
+    """
+    found: dict[str, LeftOut] = {}
+    own = [one for one in requirements if isinstance(one, Gap) and one.is_plain_gap]
+    for one in own:
+        for j in one.measures(measures):
+            over, name = position_over(measures, j), measures[j].name
+            people = (counted if one.min_people < 1 else numbers)[:, j if over is None else over]
+            _, left_out = compared(groups, (), people, one.whom, name)
+            if left_out.people:
+                found[name] = left_out
+    return found
 
 
 def _far(sums: GroupSums, j: int, *, most: bool) -> Floats:
@@ -533,8 +581,13 @@ def refuse_open(measure: Measure, what: str, *, plain: bool) -> None:
 
 def over_of(sums: GroupSums, j: int) -> int | None:
     """Of a fraction the position of its denominator."""
-    over = sums.measures[j].over
-    return [measure.name for measure in sums.measures].index(over) if over else None
+    return position_over(sums.measures, j)
+
+
+def position_over(measures: Sequence[Measure], j: int) -> int | None:
+    """The same, of these measures."""
+    over = measures[j].over
+    return [measure.name for measure in measures].index(over) if over else None
 
 
 def mean_row(sums: GroupSums, goal: Goal, lower: float, upper: float, people: float = 1.0) -> Row:

@@ -12,7 +12,7 @@ import numpy as np
 
 from felicific._problem.criteria import Choices
 from felicific._problem.happiness import Happiness, Measure
-from felicific._problem.unions import Attribute, Between, Shares
+from felicific._problem.unions import Attribute, Shares, Whom
 from felicific._typing import Array, Codes, Floats
 
 
@@ -72,8 +72,8 @@ class GroupSums(Protocol):
         """What the groups are made of."""
 
     @property
-    def unknown(self) -> str | None:
-        """What people are called whose group is missing, if they are there."""
+    def numbers(self) -> Floats:
+        """How many people each measure counts, whatever they weigh, of shape (groups, measures)."""
 
 
 class ScaledMeans(Protocol):
@@ -334,15 +334,13 @@ class Share:
 class ComparedMeans:
     """Means of measure ``j`` that are compared: none below ``ratio`` times another, less ``at_most``.
 
-    Of the unions ``between`` which there is nobody else to be, of ``min_people`` or more. ``plain`` for a gap of all
-    groups, whose words every policy and certificate has itself.
+    ``plain`` for a measure's own gap, whose words every policy and certificate has itself.
     """
 
     j: int
     at_most: float
     ratio: float
-    between: Between
-    min_people: float
+    whom: Whom
     words: str
     plain: bool = False
 

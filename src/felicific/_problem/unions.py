@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,10 @@ Attribute: TypeAlias = str | int
 
 #: What ``between=`` takes: None for the groups as they are, an attribute, or several for their intersections.
 Between: TypeAlias = Attribute | Sequence[Attribute] | None
+
+
+#: Groups of fewer people are measured and not compared, unless somebody says another number.
+MIN_PEOPLE = 30
 
 
 @dataclass(frozen=True)
@@ -132,40 +137,6 @@ def unions_of(
     return tuple(Union(_unescaped(name, len(places)), tuple(own)) for name, own in members.items())
 
 
-@dataclass(frozen=True)
-class Grouping:
-    """What groups are made of.
-
-    Attributes
-    ----------
-    attributes : tuple
-        Columns, or positions where there are no names; empty where that is not known.
-    missing : str, or None
-        What people are called whose value of an attribute is missing.
-    """
-
-    attributes: tuple[Attribute, ...] = ()
-    missing: str | None = None
-
-    def unions(self, groups: Sequence[Any], between: Between = None) -> tuple[Union, ...]:
-        """Who is compared, those of unknown group included; see :func:`unions_of`."""
-        return unions_of(groups, self.attributes, between)
-
-    def unknown(self, unions: Sequence[Union], between: Between = None) -> Truths:
-        """Which of them lack an attribute that is compared: these are counted and shown, and never compared."""
-        places = places_of(self.attributes, between)
-        several = len(self.attributes if places is None else places) > 1
-        if self.missing is None or not several:
-            alike = [self.missing is not None and union.name == self.missing for union in unions]
-            return np.array(alike, dtype=bool)
-        missing = self.missing.replace("\\", "\\\\").replace("&", "\\&")
-        return np.array([missing in str(union.name).split(" & ") for union in unions], dtype=bool)
-
-
-#: Of groups about which nothing else is known.
-UNGROUPED = Grouping()
-
-
 def places_of(attributes: Sequence[Attribute], between: Between) -> list[int] | None:
     """Positions of the attributes that are named, in their own order; None for the groups as they are."""
     if between is None:
@@ -183,64 +154,184 @@ def places_of(attributes: Sequence[Attribute], between: Between) -> list[int] | 
     return [place for place, attribute in enumerate(attributes) if attribute in named]
 
 
-class Grouped(Protocol):
-    """What has to be known of groups to say who is compared."""
+@dataclass(frozen=True)
+class Whom:
+    """Who is compared: the groups, or what they have in common ``between`` attributes.
+
+    Of those listed in ``groups`` (None: of all) the ones that are ``min_people`` or more; below 1 that is a share of
+    all people.
+    """
+
+    between: Between = None
+    min_people: float = 0
+    groups: tuple[Any, ...] | None = None
 
     @property
-    def groups(self) -> tuple[Any, ...]: ...
-    @property
-    def attributes(self) -> tuple[Attribute, ...]: ...
-    @property
-    def unknown(self) -> str | None: ...
-    @property
-    def people(self) -> Floats: ...
-    @property
-    def seen(self) -> Floats: ...
+    def words(self) -> tuple[str, str]:
+        """Who that is: each of them, and which ones where that is not as usual."""
+        named = [] if self.between is None else [self.between]
+        named = list(self.between) if isinstance(self.between, list | tuple) else named
+        parts = [name if isinstance(name, str) else f"attribute {name}" for name in named]
+        few = self.min_people
+        least = f"{few:.6g} people" if few >= 1 else f"{100 * few:.6g} % of all people"
+        size = f" of {least} or more" if few not in (0, MIN_PEOPLE) else ""
+        listed = "" if self.groups is None else f" among {', '.join(map(repr, self.groups))}"
+        return " and ".join(parts), size + listed
 
 
-def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[Union], dict[Any, float]]:
-    """Whose means are compared, and how many people are in each union that is not: too small a one, or an unknown.
+@dataclass(frozen=True)
+class LeftOut:
+    """Groups that the gap of a measure does not compare.
+
+    Attributes
+    ----------
+    people : dict
+        How many people of every such group the measure counts.
+    least : float
+        From how many people on a group is compared.
+    """
+
+    people: dict[Any, float]
+    least: float = 0.0
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why each of them is not compared, in sentences."""
+        return [
+            f"Group {group!r} has {number:,.6g} {'person' if number == 1 else 'people'} and is not compared "
+            + (
+                f"(fewer than {self.least:,.6g})."
+                if number < self.least * (1 - 1e-12)
+                else "(not in groups=)."
+            )
+            for group, number in self.people.items()
+        ]
+
+
+#: By the name of a measure; of one that is not named nobody is left out.
+LeftOutBy: TypeAlias = Mapping[str, LeftOut]
+
+
+def whom_left_out(left_out: LeftOutBy) -> list[str]:
+    """Who is not compared and why, in sentences, each of them once."""
+    alike: dict[str, list[str]] = {}
+    for measure, part in left_out.items():
+        for reason in part.reasons:
+            alike.setdefault(reason, []).append(measure)
+    every = {measure for names in alike.values() for measure in names}
+    return [
+        reason if len(names) == len(every) else f"{', '.join(map(repr, names))}: {reason}"
+        for reason, names in alike.items()
+    ]
+
+
+def compared_groups(left_out: LeftOutBy, measure: str, groups: Sequence[Any]) -> Codes:
+    """Positions of the groups that the gap of a measure compares."""
+    gone = left_out[measure].people if measure in left_out else {}
+    return np.array([z for z, group in enumerate(groups) if group not in gone], dtype=np.intp)
+
+
+def compared_by(left_out: LeftOutBy, measures: Sequence[str], groups: Sequence[Any]) -> Truths:
+    """Which groups the gap of every measure compares, of shape (groups, measures)."""
+    found = np.zeros((len(groups), len(measures)), dtype=bool)
+    for j, measure in enumerate(measures):
+        found[compared_groups(left_out, measure, groups), j] = True
+    return found
+
+
+def compared(
+    groups: Sequence[Any],
+    attributes: Sequence[Attribute],
+    numbers: Floats,
+    whom: Whom,
+    measure: str,
+    seen: Floats | None = None,
+) -> tuple[list[Union], LeftOut]:
+    """Whose means of a measure are compared, and who is left out.
+
+    ``numbers`` are the people of every group that the measure counts, ``seen`` all of its people, where that is to be
+    more than one person.
 
     Raises
     ------
     ConstraintError
-        When fewer than two are left, or there is no such attribute.
+        When fewer than two are left, or there is no such attribute or group.
     GroupError
         When one of them is a single person.
     """
-    grouping = Grouping(sums.attributes, sums.unknown)
-    unions = grouping.unions(sums.groups, between)
-    large = large_enough(unions, sums.people, min_people) & ~grouping.unknown(unions, between)
-    kept = [union for union, enough in zip(unions, large, strict=True) if enough]
+    unions = unions_of(groups, attributes, whom.between)
+    listed = _listed(unions, whom)
+    group, starts = _members(unions)
+    people = np.add.reduceat(numbers[group], starts)
+    least = whom.min_people * float(people.sum()) if whom.min_people < 1 else float(whom.min_people)
+    enough = listed & (people >= least * (1 - 1e-12))
+    kept = [union for union, one in zip(unions, enough, strict=True) if one]
     if len(kept) < 2:
-        only = f"only {kept[0].name!r} is left" if kept else "nobody is left"
+        raise _too_few(unions, people, listed, least, measure)
+    if seen is not None:
+        group, starts = _members(kept)
+        alone = np.flatnonzero(np.add.reduceat(seen[group], starts) == 1)
+        if len(alone):
+            raise GroupError(
+                f"The group {kept[alone[0]].name!r} is one person, whose decision would be the mean of a group.",
+                "Pass more people of it, merge it with another group, or leave small groups out: min_people=2.",
+            )
+    rest = {union.name: float(n) for union, n, one in zip(unions, people, enough, strict=True) if not one}
+    return kept, LeftOut(rest, least)
+
+
+def _listed(unions: Sequence[Union], whom: Whom) -> Truths:
+    """Which of them ``groups=`` lists."""
+    if whom.groups is None:
+        return np.ones(len(unions), dtype=bool)
+    names = [union.name for union in unions]
+    for group in whom.groups:
+        if group not in names:
+            near = get_close_matches(str(group), [str(name) for name in names], 1)
+            raise ConstraintError(
+                f"groups= names {group!r}, which does not occur.",
+                f"Did you mean {near[0]!r}?" if near else f"The groups are {', '.join(map(repr, names))}.",
+            )
+    return np.array([name in whom.groups for name in names], dtype=bool)
+
+
+def _too_few(
+    unions: Sequence[Union], people: Floats, listed: Truths, least: float, measure: str
+) -> ConstraintError:
+    """The error where nobody is left to compare with."""
+    if len(unions) == 1:
+        return ConstraintError(
+            f"Everybody is of {unions[0].name!r}, so there is nobody to compare.",
+            "Pass people of other groups, or name other attributes in between=.",
+        )
+    each = ", ".join(
+        f"{union.name!r} has {number:,.6g}"
+        for union, number, one in zip(unions, people.tolist(), listed, strict=True)
+        if one
+    )
+    second = np.sort(people[listed])[-2]
+    return ConstraintError(
+        f"Fewer than two groups have the {least:,.6g} people that it takes to compare {measure!r}: of the people "
+        f"that it counts, {each}.",
+        f"Pass more people, merge groups, or give a smaller min_people=, such as min_people={second:.6g}, of a Gap "
+        "among the constraints."
+        if second >= 2
+        else "Pass more people, or merge groups.",
+    )
+
+
+def check_groups(groups: Any) -> tuple[Any, ...] | None:
+    """Insist on a list of two groups or more, each once."""
+    if groups is None:
+        return None
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise ConstraintError(f"groups is {groups!r}.", "List the groups that are compared.")
+    listed = tuple(groups)
+    if len(listed) < 2 or len(set(listed)) < len(listed):
         raise ConstraintError(
-            f"Of {', '.join(repr(union.name) for union in unions)}, {only} to compare: those of fewer than "
-            f"{min_people:g} {'of all people' if 0 < min_people < 1 else 'people'}, or whose group is missing, are not."
-            if min_people or sums.unknown is not None
-            else f"Everybody is of {unions[0].name!r}, so there is nobody to compare.",
-            "Give a smaller min_people=, name other attributes in between=, or pass more people of the others.",
+            f"groups is {list(listed)!r}.", "List two groups or more that are compared, each of them once."
         )
-    group, starts = _members(kept)
-    alone = np.flatnonzero(np.add.reduceat(sums.seen[group], starts) == 1)
-    if len(alone):
-        raise GroupError(
-            f"The group {kept[alone[0]].name!r} is one person, whose decision would be the mean of a group.",
-            "Pass more people of it, merge it with another group, name them as of no known group "
-            "(missing_group='unknown'), or leave small groups out: min_people=2.",
-        )
-    left_out = {
-        union.name: float(sums.people[list(union.members)].sum())
-        for union, enough in zip(unions, large, strict=True)
-        if not enough
-    }
-    return kept, left_out
-
-
-def named_groups(groups: Sequence[Any], attributes: Sequence[Attribute], missing: str | None) -> list[int]:
-    """Positions of the groups of which nothing is missing; all where ``missing``, the name for that, is None."""
-    grouping = Grouping(tuple(attributes), missing)
-    return np.flatnonzero(~grouping.unknown(grouping.unions(groups))).tolist()
+    return listed
 
 
 def check_between(between: Any) -> Any:
@@ -254,24 +345,6 @@ def check_between(between: Any) -> Any:
             "Name an attribute of the groups, such as 'sex', or several in a list.",
         )
     return tuple(between) if isinstance(between, list | tuple) else between
-
-
-def words_of(between: Between, min_people: float) -> tuple[str, str]:
-    """Who is compared, in words: each of them, and how small they may be."""
-    named = [] if between is None else list(between) if isinstance(between, list | tuple) else [between]
-    parts = [name if isinstance(name, str) else f"attribute {name}" for name in named]
-    least = f"{min_people:.6g} people" if min_people >= 1 else f"{100 * min_people:.6g} % of all people"
-    return " and ".join(parts), f" of {least} or more" if min_people else ""
-
-
-def large_enough(unions: Sequence[Union], people: Floats, min_people: float) -> Truths:
-    """Which of them are compared: those of at least so many people, or of such a share of all, below 1.
-
-    ``people`` is the weight of every group, of shape (groups,).
-    """
-    least = min_people * float(people.sum()) if min_people < 1 else min_people
-    group, starts = _members(unions)
-    return np.asarray(np.add.reduceat(people[group], starts) >= least * (1 - 1e-12))
 
 
 def check_min_people(min_people: Any) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib import import_module
@@ -26,8 +26,9 @@ from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.change import out_of_order
 from felicific._problem.criteria import Choices
 from felicific._problem.happiness import Measure, ends_of, fractions_of, written
-from felicific._problem.rows import largest_between
-from felicific._problem.unions import Attribute, named_groups
+from felicific._problem.requirements import left_out_by
+from felicific._problem.rows import Requirement, largest_between
+from felicific._problem.unions import Attribute, LeftOutBy, compared_by
 from felicific._program.aggregates_file import read_aggregates
 from felicific._program.known_labels import KnownLabels
 from felicific._program.signal_names import signal_to_json
@@ -35,7 +36,7 @@ from felicific._program.signals import Signal
 from felicific._program.sum_names import SUMS
 from felicific._program.unlabelled import Unlabelled, refuse_mixed
 from felicific._shown.parts import Displayed, Lines, Part, Table, as_text, between, clipped, short
-from felicific._typing import Array, Codes, Floats
+from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import AggregatesError, FelicificError, GroupError, HappinessError, PolicyFileError
 
 #: Where the groups are that are not shown.
@@ -121,9 +122,12 @@ class Outcome:
         return as_text([Lines([lines[0], *(f"  {line}" for line in lines[1:])], "to_dict() has all of it.")])
 
 
-def gaps_of(means: Floats) -> Floats:
-    """Largest minus smallest mean of every measure, of those groups in which somebody is counted; 0 if of none."""
-    known = ~np.isnan(means)
+def gaps_of(means: Floats, compared: Truths | None = None) -> Floats:
+    """Largest minus smallest mean of every measure, of those groups in which somebody is counted; 0 if of none.
+
+    Of shape (groups, measures), as ``compared`` is: which groups each measure compares (None: all).
+    """
+    known = ~np.isnan(means) if compared is None else ~np.isnan(means) & compared
     high, low = (np.where(known, means, side) for side in (-np.inf, np.inf))
     return np.asarray(np.maximum(high.max(axis=0) - low.min(axis=0), 0.0))
 
@@ -172,9 +176,9 @@ class Aggregates(Displayed):
     the best for the person. ``rising`` then says whether better ones go with higher scores of the last class (or with
     lower ones), and there may be nothing known of the baseline's: ``baseline_loss`` and ``baseline_value`` are None.
 
-    ``attributes`` are what the groups are made of: names of columns, or positions where they have none. ``unknown`` is
-    what those are called whose group is missing, where that was allowed: they are counted and shown, and gaps are
-    between the others.
+    ``attributes`` are what the groups are made of: names of columns, or positions where they have none. ``left_out``
+    says which groups the gap of a measure does not compare, once requirements were looked at: these are measured, and
+    gaps are between the others.
 
     Where labels are missing and it is said what is known of that, the sums are those of people who have one, and
     ``unlabelled`` holds the others; :meth:`completed` puts them together. ``labels`` then says who has one, and
@@ -192,11 +196,11 @@ class Aggregates(Displayed):
     --------
     >>> from felicific import aggregate, solve
     >>> roles = {"score": "score", "y": "repaid", "sensitive_features": "sex", "happiness": "decision"}
-    >>> north = {"sex": ["f", "m", "f", "m"], "score": [0.1, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
-    >>> south = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.7, 0.3, 0.9], "repaid": [0, 1, 1, 1]}
+    >>> north = {"sex": ["f", "m"] * 40, "score": [0.1, 0.4, 0.6, 0.8] * 20, "repaid": [0, 0, 1, 1] * 20}
+    >>> south = {"sex": ["f", "m"] * 40, "score": [0.2, 0.7, 0.3, 0.9] * 20, "repaid": [0, 1, 1, 1] * 20}
     >>> both = aggregate(north, **roles) + aggregate(south, **roles)
     >>> both.total, both.baseline.gaps.tolist()
-    (8.0, [0.5])
+    (160.0, [0.5])
     >>> solve(both, gap=0.25, random_state=0).kind
     'score'
     """
@@ -218,7 +222,7 @@ class Aggregates(Displayed):
     whole: bool = True
     changed: tuple[bool, ...] | None = None
     attributes: tuple[Attribute, ...] = ()
-    unknown: str | None = None
+    left_out: LeftOutBy = field(default_factory=dict)
     baseline_mass: Floats | None = None
     square: Floats | None = None
     gains: Floats | None = None
@@ -337,9 +341,16 @@ class Aggregates(Displayed):
         return np.where(self.counted > 0, self.counted, 1.0)
 
     @cached_property
-    def named_groups(self) -> list[int]:
-        """Positions of the groups of which nothing is missing."""
-        return named_groups(self.groups, self.attributes, self.unknown)
+    def compared(self) -> Truths:
+        """Which groups the gap of every measure compares, of shape (groups, measures)."""
+        return compared_by(self.left_out, [measure.name for measure in self.measures], self.groups)
+
+    def comparing(self, requirements: Iterable[Requirement]) -> Aggregates:
+        """With whom the gaps among requirements do not compare, being too few or not listed."""
+        counts = self.measures, self.groups, self.numbers, self.counted
+        found = replace(self, left_out=left_out_by(requirements, *counts) if len(self.groups) > 1 else {})
+        found.check_complete()
+        return found
 
     @cached_property
     def people(self) -> Floats:
@@ -351,6 +362,21 @@ class Aggregates(Displayed):
         """How many people of every group were seen: their weight where that counts people, else their rows."""
         rows = self.rows.astype(np.float64)
         return np.maximum(rows, self.people) if self.counts else rows
+
+    @property
+    def numbers(self) -> Floats:
+        """How many people of every group each measure counts, of shape (groups, measures)."""
+        return self.people_in(self.counted)
+
+    def people_in(self, weight: Floats) -> Floats:
+        """How many people were seen of whom this is the weight, of shape (groups, measures).
+
+        Of sampling weights as large a share of the rows as of the weight.
+        """
+        if self.counts:
+            return weight
+        people = np.where(self.people > 0, self.people, 1.0)
+        return np.asarray(self.rows[:, None] * weight / people[:, None])
 
     @property
     def least(self) -> Floats:
@@ -417,23 +443,23 @@ class Aggregates(Displayed):
             square=square,
         )
 
-    def check_complete(self) -> None:
-        """Raise unless there are two groups, each with people, inside every measure's ``among`` too.
-
-        Nobody has to be of unknown group.
-        """
-        known = [self.groups[z] for z in self.named_groups]
-        if len(known) < 2:
+    def check_groups(self) -> None:
+        """Raise unless there are two groups, each with people."""
+        if len(self.groups) < 2:
             raise GroupError(
-                f"There is one group only: {known[0]!r}." if known else "There is no group.",
+                f"There is one group only: {self.groups[0]!r}." if self.groups else "There is no group.",
                 "A gap is between groups: pass rows of at least two.",
             )
-        lacking = (self.people <= 0) | (self.counted <= 0).any(axis=1)
-        for z in np.array(self.named_groups)[lacking[self.named_groups]].tolist():
+        for z in np.flatnonzero(self.people <= 0).tolist():
             group = self.groups[z]
-            if self.people[z] <= 0:
-                raise GroupError(f"The group {group!r} is empty.", "Leave it out, or add rows that hold it.")
-            measure = self.measures[int((self.counted[z] <= 0).argmax())]
+            raise GroupError(f"The group {group!r} is empty.", "Leave it out, or add rows that hold it.")
+
+    def check_complete(self) -> None:
+        """Raise unless there are two groups, each with people, and inside ``among`` of measures that compare them."""
+        self.check_groups()
+        for z in np.flatnonzero(((self.counted <= 0) & self.compared).any(axis=1)).tolist():
+            group = self.groups[z]
+            measure = self.measures[int(((self.counted[z] <= 0) & self.compared[z]).argmax())]
             raise HappinessError(
                 f"Nobody of the group {group!r} is counted by {measure.name!r}.",
                 "Add such rows, widen `among`, or merge the group with another.",
@@ -641,7 +667,6 @@ class Aggregates(Displayed):
             "whole": self.whole,
             "changed": list(self.moves),
             "attributes": list(self.attributes),
-            "unknown": self.unknown,
             "baseline_given": self.baseline_given,
             "roles": self.roles.to_json(),
             "cells": cells.tolist(),
@@ -687,9 +712,9 @@ class Aggregates(Displayed):
         return replace(found, labels=labels, unlabelled=unlabelled)
 
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
-        known = self.named_groups or list(range(len(self.groups)))
-        gaps = gaps_of(relative[known])
+        gaps = gaps_of(relative, self.compared)
         for j, low, high in self._ends:
+            known = self.compared[:, j]
             gaps[j] = largest_between(relative[known, low], relative[known, high])
         means = np.where(self.counted > 0, relative + self.origin, np.nan)
         names = tuple(measure.name for measure in self.measures)
@@ -708,7 +733,6 @@ _ALIKE = (
     "loss_name",
     "weight_kind",
     "attributes",
-    "unknown",
 )
 
 

@@ -107,15 +107,11 @@ def _read_rest(content: dict[str, Any], n_measures: int) -> dict[str, Any]:
     changed = content["changed"]
     if len(changed) != n_measures or not all(type(one) is bool for one in changed):
         raise refused(f"which measures decisions change is {changed!r}")
-    unknown = content["unknown"]
-    if unknown is not None and type(unknown) is not str:
-        raise refused(f"those whose group is missing are called {unknown!r}")
     return {
         "weight_kind": weight_kind,
         "whole": whole,
         "changed": tuple(changed),
         "attributes": read_attributes(content["attributes"]),
-        "unknown": unknown,
         "baseline_given": given,
         "roles": Roles.from_json(content["roles"]),
     }

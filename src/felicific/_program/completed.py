@@ -126,7 +126,7 @@ class Completed:
             imputed=np.full((len(mass), len(un.classes)), np.nan),
         )
         known = un.label_proba if un.source == "label_proba" else None
-        labels.check(self._lowest(mass, mean), known, labelled.named_groups)
+        labels.check(self._lowest(mass, mean), known, range(len(labelled.groups)))
         chances = self._chances(counts, others, mean, effective)
         with np.errstate(invalid="ignore", divide="ignore"):
             imputed = np.einsum("zs,zsk->zk", others, chances) / missing[:, None]

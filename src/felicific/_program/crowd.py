@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from felicific._people.roles import Roles
+from felicific._people.weights import WeightKind
 from felicific._problem.exploration import floors_of, keeps
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import Chance
@@ -63,7 +64,8 @@ class Crowd:
     likely: Codes | None = None
     roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
     attributes: tuple[Attribute, ...] = ()
-    unknown: str | None = None
+    weight_kind: WeightKind = None
+    whole: bool = True
     change_cost: float = 0.0
     score: Floats | None = None
     knows_baseline: bool = True

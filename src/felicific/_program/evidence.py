@@ -211,7 +211,7 @@ class Evidence:
             raise refused("it does not say how much values vary, and of how many people that is known")
         shapes = {name: shape[:1] if name in ("size", "weight") else shape for name in NUMBERS}
         found = cls(*(check_shape(name, read_numbers(content[name], name), shapes[name]) for name in NUMBERS))
-        held = found.size != 0  # nobody has to be of unknown group
+        held = found.size != 0  # of a group that is not compared, there may be nobody who is counted
         parts = (found.number[held], found.people[held], found.size[held], found.weight[held])
         if (found.variance < 0).any() or any((part <= 0).any() for part in parts):
             raise refused("a variance is negative, or a mean is known of nobody")

@@ -25,7 +25,9 @@ import numpy as np
 
 from felicific._problem.exploration import Explored
 from felicific._problem.fractions import FractionGap, FreeLevel
+from felicific._problem.requirements import left_out_by
 from felicific._problem.rows import Goal, Requirement, Row, goals_of, of_means, rows_of
+from felicific._problem.unions import LeftOut, LeftOutBy
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.crowd import (
     CHOOSES,
@@ -87,7 +89,8 @@ class Generated:
     ``plug_in`` on the expected one;
     ``duality_gap`` bounds how far ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from
     the least possible one. ``evidence`` is what the means of the outcome rest on, ``explored`` are the chances that
-    people keep, ``slopes`` how the means follow the weights of happiness.
+    people keep, ``slopes`` how the means follow the weights of happiness, ``left_out``
+    whom gaps do not compare.
     """
 
     mixture: Mixture
@@ -104,6 +107,7 @@ class Generated:
     evidence: Evidence | None = None
     explored: tuple[Explored, ...] = ()
     slopes: Slopes | None = None
+    left_out: LeftOutBy = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,7 @@ class Columns:
     crowd: Crowd
     name: str
     totals: Sums
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
     loss: list[Floats] = field(default_factory=list)
     value: list[Floats] = field(default_factory=list)
     changed: list[Floats] = field(default_factory=list)
@@ -155,8 +160,11 @@ class Columns:
             classes=np.arange(m),
             groups=crowd.groups,
             attributes=crowd.attributes,
-            unknown=crowd.unknown,
+            left_out=self.left_out,
             lowest=self.totals[f"{self.name} least"],
+            certain=self.totals.get("real counted", self.counted),
+            weight_kind=crowd.weight_kind,
+            whole=crowd.whole,
             measures=crowd.measures,
             signal=_OneSignal(),
             loss_name="",
@@ -177,11 +185,17 @@ class _Master(Aggregates):
     """Aggregates whose decisions are columns: what people could get at least is not told by those found so far."""
 
     lowest: Floats = field(default_factory=lambda: np.zeros(0))
+    certain: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def least(self) -> Floats:
         """The least mean that decisions can give every group."""
         return np.asarray(self.lowest / self.divisor)
+
+    @property
+    def numbers(self) -> Floats:
+        """How many people each measure counts by what is known of them, on both ledgers."""
+        return self.people_in(self.certain)
 
 
 @dataclass(frozen=True)
@@ -212,7 +226,9 @@ class _OneSignal(Signal):
 class Generator:
     """The columns, priced on the plug-in ledger and summed on both."""
 
-    def __init__(self, ground: Ground, requirements: Sequence[Requirement]) -> None:
+    def __init__(
+        self, ground: Ground, requirements: Sequence[Requirement], moved: Sequence[Requirement] = ()
+    ) -> None:
         crowd = ground.crowd
         self.ground, self.crowd, self.requirements = ground, crowd, requirements
         totals = ground.totals()
@@ -231,6 +247,10 @@ class Generator:
         self.add_all(
             [(1.0, none, CHOOSES), *((0.0, none, fixed) for fixed in (*own, *range(len(crowd.decisions))))]
         )
+        sums, asked = self.real.aggregates(), (*moved, *requirements)
+        counts = sums.measures, sums.groups, sums.numbers, sums.counted
+        self.real.left_out.update(left_out_by(asked, *counts))
+        self.expected.left_out.update(self.real.left_out)
         self.expected.aggregates().check_complete()
         self.real.aggregates().check_complete()
 
@@ -565,14 +585,15 @@ def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Gene
         goals=found.goals,
         evidence=Evidence.of(search.real.aggregates(), found.q),
         slopes=slopes_of(search, found.outcome),
+        left_out=search.real.left_out,
     )
     worth = found.worth
     return generated, {} if worth is None or not ground.chances else _slopes(search, mixture, worth)
 
 
-def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:
+def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats, left_out: LeftOutBy) -> Outcome:
     """What decision probabilities of shape (n, K) do, valued by one ledger."""
-    columns = Columns(crowd, "expected", Ledgers(crowd, ledger).totals())
+    columns = Columns(crowd, "expected", Ledgers(crowd, ledger).totals(), dict(left_out))
     loss = np.zeros(len(crowd.groups))
     value = np.zeros((len(crowd.groups), len(crowd.measures)))
     for d in range(len(crowd.decisions)):

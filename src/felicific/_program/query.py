@@ -35,7 +35,6 @@ from felicific._tables.groups import (
     find_groups,
     name_groups,
     refuse_identifiers,
-    refuse_taken,
     without_null,
 )
 from felicific._tables.memory import EXACT, as_objects
@@ -373,8 +372,7 @@ class Query:
         if (label == n_labels).any() or (baseline == n_decisions).any():
             raise DataError("Some labels are not among the classes.", "Name every class there is.")
         keys = [as_objects(as_list(result, f"g{i}")) for i in range(len(self.plan.group))]
-        refuse_taken(keys, self.columns.missing_group)
-        group = name_groups([without_null(column, self.columns.missing_group) for column in keys])
+        group = name_groups([without_null(column) for column in keys])
         known = self.people.groups if self.people.groups is not None else find_groups(group)
         if self.people.groups is None:
             refuse_identifiers(
@@ -460,7 +458,6 @@ class _Keys:
             roles=self.query.columns.remembered(),
             weight_kind=self.query.columns.weight_kind,
             attributes=self.query.columns.attributes,
-            unknown=self.query.columns.missing_group,
             baseline_given=self.query.columns.baseline is not None,
             whole=not np.any(self.sums.get("parts", 0.0)),
         )

@@ -53,13 +53,13 @@ class Individual:
     >>> import pandas as pd
     >>> from felicific import FairClassifier, Individual
     >>> people = pd.DataFrame({
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "loan": [10, 20, 30, 40, 10, 20, 30, 40],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "loan": [10, 20, 30, 40, 10, 20, 30, 40] * 10,
     ... })
     >>> fair = FairClassifier("score", policy=Individual("none"), sensitive_features="sex",
     ...                       happiness="decision * loan", gap=5.0, random_state=0)
-    >>> policy = fair.fit(people, [0, 0, 1, 1, 0, 1, 1, 1]).policy_
+    >>> policy = fair.fit(people, [0, 0, 1, 1, 0, 1, 1, 1] * 10).policy_
     >>> policy.kind, round(policy.loss, 9), round(policy.gap, 9)
     ('individual', 0.0, 5.0)
     """
@@ -421,9 +421,9 @@ class Score(_Scored):
     --------
     >>> from felicific import Score, aggregate, solve
     >>> people = {
-    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
-    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
-    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"] * 10,
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
     >>> for bins in (2, 256):  # with few bins, more people face a lottery
     ...     sums = aggregate(people, policy=Score(bins=bins), score="score", y="repaid", sensitive_features="sex",

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._documents import check_shape, read_numbers, refused
-from felicific._problem.unions import named_groups
 from felicific._program.aggregates import Outcome
 from felicific._program.crowd import CHOOSES
 from felicific._typing import Floats, Truths
@@ -94,8 +93,7 @@ def slopes_of(search: Generator, outcome: Outcome) -> Slopes | None:
     if crowd.measures[j].looks_at_y or crowd.measures[j].over:
         return None
     swing = search.expected.totals["spread"][:, j] / columns.divisor[:, j]
-    known = np.zeros(len(crowd.groups), dtype=bool)
-    known[named_groups(crowd.groups, crowd.attributes, crowd.unknown)] = True
+    known = columns.aggregates().compared[:, j]
     if not (swing[known] > 0).any():
         return None
     steps = _Steps.at(search, outcome.means[:, j] - crowd.origin[j], j, swing)

@@ -362,7 +362,6 @@ class _Sums:
             groups=self.people.groups,
             roles=self.people.roles,
             attributes=self.people.attributes,
-            unknown=self.people.unknown,
             measures=self.problem.measures,
             signal=self.signal,
             loss_name=self.problem.loss.name,

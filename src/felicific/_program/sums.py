@@ -53,7 +53,6 @@ def aggregate(
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     key: str | None = None,
-    missing_group: str | None = None,
     missing_labels: MissingLabelsLike = None,
     policy: SignalLike = "score",
     constraints: Iterable[Requirement] = (),
@@ -99,9 +98,6 @@ def aggregate(
         those of different kinds refuse to add.
     key : column name, optional
         What identifies a person: nothing is summed by it, and the policy remembers it for its lottery.
-    missing_group : str, optional
-        What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
-        with others. By default a missing group is an error.
     missing_labels : "at_random", "unknown" or MissingLabels(...), optional
         What is known of why some labels are missing; see :class:`felicific.MissingLabels`. People without one are then
         summed up beside the others, and what is supposed of them is found once everything is added. By default a
@@ -132,8 +128,7 @@ def aggregate(
         return import_module("felicific._amounts.doors").aggregates_of_amounts(
             table, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
             decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight, key=key,
-            missing_group=missing_group, policy=policy, classes=classes, missing_labels=missing_labels,
-            weight_kind=weight_kind,
+            policy=policy, classes=classes, missing_labels=missing_labels, weight_kind=weight_kind,
         )  # fmt: skip
     signal = resolve_signal(policy)
     columns = Columns(
@@ -145,7 +140,6 @@ def aggregate(
         weight=sample_weight,
         key=key,
         weight_kind=weight_kind,
-        missing_group=missing_group,
         missing_labels=resolve_missing_labels(missing_labels),
         listed=decisions is not None,
     )

@@ -115,7 +115,7 @@ class _Described:
 
     def _groups(self) -> list[dict[str, Any]]:
         persons, made = self.assessment.before.persons, self.assessment
-        compared = set(made.compared.tolist())
+        compared = set(made.anywhere)
         columns = (persons.groups, persons.sizes.tolist(), made.more.tolist(), made.less.tolist())
         return [
             {"name": plain(group), "people": people, "compared": z in compared, "more": more, "less": less}

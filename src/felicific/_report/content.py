@@ -22,6 +22,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.change import few_counted
 from felicific._problem.loss import is_accuracy
 from felicific._problem.problem import Problem
+from felicific._program.aggregates import gaps_of
 from felicific._report.data import (
     FORMAT,
     VERSION,
@@ -154,13 +155,13 @@ class Choice:
     # About whom, and what
 
     def _groups(self) -> list[dict[str, Any]]:
-        persons, compared = self.assessment.baseline.persons, self.assessment.compared.tolist()
+        persons, compared = self.assessment.baseline.persons, np.asarray(self.assessment.compared.any(axis=1))
         scores = None if self.scored is None else self.scored.people()
         return [
             {
                 "name": plain(group),
                 "people": people,
-                "compared": z in compared,
+                "compared": bool(compared[z]),
                 "scores": None if scores is None else scores[z],
             }
             for z, (group, people) in enumerate(zip(persons.groups, persons.sizes.tolist(), strict=True))
@@ -210,9 +211,8 @@ class Choice:
     def _best(self) -> dict[str, Any]:
         persons, tau = self.assessment.at_best, self.line.points[-1].tau
         assert persons is not None, "the frontier has an end"
-        means = persons.means[self.assessment.compared]
         free = not self.policy.basis.requirements and not self.policy.explore
-        gaps = numbers_of(np.ptp(means, axis=0))
+        gaps = numbers_of(gaps_of(persons.means, self.assessment.compared))
         return {"tau": tau, "loss": loss_of(persons), "gaps": gaps, "free": free}
 
     def _worse_off(self) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.tryout import AmountTryout
 from felicific._amounts.verdict import verdict_on_amounts
@@ -25,6 +27,7 @@ from felicific._frontier.frontier import Frontier
 from felicific._policy.amount_words import loss_title
 from felicific._policy.policy import Policy
 from felicific._problem.loss import is_accuracy
+from felicific._problem.unions import compared_by
 from felicific._report.amounts_content import describe_amounts
 from felicific._report.content import describe_choice
 from felicific._report.data import (
@@ -148,7 +151,8 @@ def describe_audit(
 ) -> dict[str, Any]:
     """What a report says about an audit alone."""
     measures = [part.measure for part in found.measures]
-    unknown = {*map(str, found.unknown)}
+    persons, names = found.persons, [part.name for part in found.persons.measures]
+    whom = np.asarray(compared_by(persons.left_out, names, found.groups).any(axis=1)).tolist()
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -162,10 +166,10 @@ def describe_audit(
             {
                 "name": plain(group),
                 "people": float(count),
-                "compared": str(group) not in unknown,
+                "compared": one,
                 "scores": None,
             }
-            for group, count in zip(found.groups, found.persons.sizes.tolist(), strict=True)
+            for group, count, one in zip(found.groups, persons.sizes.tolist(), whom, strict=True)
         ],
         "measures": [
             describe_measure(part.measure, None)
@@ -219,4 +223,4 @@ def _audit_quantity(part: Any) -> Quantity:
 
 def _ratios(found: Audit) -> list[Any]:
     """Those of all groups, if there are two that can be compared."""
-    return [found.ratios] if len(found.groups) - len(found.unknown) > 1 else []
+    return [found.ratios] if len(found.groups) > 1 else []

@@ -58,7 +58,7 @@ from felicific._problem.missing_labels import (
 )
 from felicific._problem.problem import Problem, problem_of
 from felicific._problem.rows import Requirement
-from felicific._problem.unions import named_groups
+from felicific._problem.unions import compared_by, whom_left_out
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import choose_policy, resolve_policy
@@ -132,14 +132,34 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         ``"decision * loan"``. May be left out where ``constraints`` name one.
     gap : number, or dict of measure or criterion to number, optional
         Largest allowed gap, in the unit of happiness. With a dict, measures it does not name are measured
-        and not constrained. By default no gap is limited, and there have to be ``constraints``;
-        ``{}`` asks for nothing.
+        and not constrained. Groups of whom a measure counts fewer than 30 people are measured and not compared, and
+        the output names them; ``Gap(..., min_people=..., groups=[...])`` among the ``constraints`` says who is
+        compared. By default no gap is limited, and there have to be ``constraints``; ``{}`` asks for nothing.
+    sensitive_features : column(s) of X, callable, or None
+        Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
+        says which of them are compared. With None, pass
+        ``sensitive_features=`` to ``fit``, which remembers the names of columns; values are passed to ``predict`` too.
+    constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
+        Further requirements. Of several gaps of a measure between the same groups the smallest counts.
+    loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
+        What a decision costs the decision maker; by default "error". A cost matrix has a row for every class and a
+        column for every decision. "squared", "absolute" and "quantile:0.9" (the pinball loss) are of numbers. "changes"
+        counts decisions that are not the baseline's and nothing else: with a frozen model and happiness that does not
+        look at the label, ``fit`` then needs no ``y``.
+    change_cost : "auto" or number, default="auto"
+        What a decision that is not the baseline's costs beside the loss, in its unit; ``loss_`` is without it. A number
+        is charged for every changed decision; 0 makes changes free. "auto" is for the score of two classes and the
+        error rate: 0.1, and 2 times the share of the group that stands between the person and the baseline's border.
+        Few people then face a lottery. Elsewhere, and where labels are missing, "auto" is 0.
     policy : {"auto", "score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="auto"
         What the policy sees of a person besides the group: the score bin, all of x, the predicted label,
         or a label drawn from the probabilities (the paper's). "auto" takes the score for two classes and a group that
         is seen, and all of x for more classes or ``sees_group=False``. Of a model without ``predict_proba`` it
         takes bins of its decision function, cut between the fitted people; or the label where it has none, there are
         more than two classes, or labels may be missing. ``policy_.kind`` and the printed object say which.
+    sees_group : bool, default=True
+        False when the group is known at fit only: the policy then decides without it; an individual policy infers
+        it from x (``group_proba``). ``cost_of_blindness_`` says what that costs.
     decisions : sequence, optional
         What may be decided, **from the worst to the best for the person**: strings, whole numbers, floats or booleans,
         such as ``["refuse", "refer", "approve"]`` or the rates ``[8, 6, 4]``. By default the classes, in their order;
@@ -150,22 +170,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         What was really decided, the baseline; ``fit`` and ``report`` also take it as an array. By default what the
         model predicts, if all of its classes are decisions; otherwise nothing is known of the baseline, and what
         compares with it is left out, or refused. The model does not see the column, and predicting does not need it.
-    loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
-        What a decision costs the decision maker; by default "error". A cost matrix has a row for every class and a
-        column for every decision. "squared", "absolute" and "quantile:0.9" (the pinball loss) are of numbers. "changes"
-        counts decisions that are not the baseline's and nothing else: with a frozen model and happiness that does not
-        look at the label, ``fit`` then needs no ``y``.
-    constraints : sequence of Gap, Ratio, Floor, Budget, WorseOff and Exploration
-        Further requirements. Of several gaps of a measure between all groups the smallest counts.
-    change_cost : "auto" or number, default="auto"
-        What a decision that is not the baseline's costs beside the loss, in its unit; ``loss_`` is without it. A number
-        is charged for every changed decision; 0 makes changes free. "auto" is for the score of two classes and the
-        error rate: 0.1, and 2 times the share of the group that stands between the person and the baseline's border.
-        Few people then face a lottery. Elsewhere, and where labels are missing, "auto" is 0.
-    sensitive_features : column(s) of X, callable, or None
-        Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
-        says which of them are compared. With None, pass ``sensitive_features=`` to ``fit``, which remembers the names
-        of columns; values are passed to ``predict`` too.
+    missing_labels : "at_random", "unknown" or MissingLabels(...), optional
+        What is known of why some labels are missing; see :class:`felicific.MissingLabels`. An estimator that is not
+        frozen is fitted on people with a label, and the policy on everybody. By default a missing label is an error,
+        where something looks at it.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
         60 % of every group are held out to test it on, by bets on pairs of people where bounds are known (shares have
@@ -178,16 +186,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         How an unfitted estimator, and a model of the group, is cross-fitted.
     random_state : None, int or RandomState
         Where the lottery's salt comes from at fit. ``predict`` itself is deterministic.
-    missing_group : str, optional
-        What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
-        with others; later nobody has to be one. By default a missing group is an error.
-    sees_group : bool, default=True
-        False when the group is known at fit only: the policy then decides without it; an individual policy infers
-        it from x (``group_proba``). ``cost_of_blindness_`` says what that costs.
-    missing_labels : "at_random", "unknown" or MissingLabels(...), optional
-        What is known of why some labels are missing; see :class:`felicific.MissingLabels`. An estimator that is not
-        frozen is fitted on people with a label, and the policy on everybody. By default a missing label is an error,
-        where something looks at it.
 
     Attributes
     ----------
@@ -271,38 +269,36 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         *,
         happiness: HappinessLike | None = None,
         gap: GapLike = None,
+        sensitive_features: Any = None,
+        constraints: Iterable[Requirement] = (),
+        loss: LossLike = "error",
+        change_cost: ChangeCost = "auto",
         policy: Kind | Literal["auto"] = "auto",
+        sees_group: bool = True,
         decisions: Sequence[Any] | None = None,
         baseline: Any = None,
-        loss: LossLike = "error",
-        constraints: Iterable[Requirement] = (),
-        change_cost: ChangeCost = "auto",
-        sensitive_features: Any = None,
+        missing_labels: MissingLabelsLike = None,
         confidence: float | None = None,
         key: Any = None,
         cv: Any = 5,
         random_state: RandomState = None,
-        sees_group: bool = True,
-        missing_group: str | None = None,
-        missing_labels: MissingLabelsLike = None,
     ) -> None:
         self.estimator = estimator
         self.happiness = happiness
         self.gap = gap
+        self.sensitive_features = sensitive_features
+        self.constraints = constraints
+        self.loss = loss
+        self.change_cost = change_cost
         self.policy = policy
+        self.sees_group = sees_group
         self.decisions = decisions
         self.baseline = baseline
-        self.loss = loss
-        self.constraints = constraints
-        self.change_cost = change_cost
-        self.sensitive_features = sensitive_features
+        self.missing_labels = missing_labels
         self.confidence = confidence
         self.key = key
         self.cv = cv
         self.random_state = random_state
-        self.sees_group = sees_group
-        self.missing_group = missing_group
-        self.missing_labels = missing_labels
 
     # -----------------------------------------------------------------------------------------------------
     # Fit
@@ -513,7 +509,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             self.key,
             self.sensitive_features_,
             seen,
-            self.missing_group,
             self._believed_columns,
             probabilities,
             self.baseline,
@@ -571,7 +566,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
-        fitting, held = rows.halves(salt)
+        least = min((part.whom.min_people for part in problem.comparisons), default=0.0)
+        fitting, held = rows.halves(salt, least)
         self._sketches = (RowSketch.of(fitting.x, self.key),)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people, kind = self._score_rows(
@@ -581,6 +577,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         aimed = problem.cautious(partial(held.margin, sure), 1.0 - HELD_OUT)
         self._keep(self._fit_policy(aimed, people, kind, salt))
         others = self._people(held.x, held.group, **held.known)
+        people = replace(people, left_out=self.policy_.left_out)
         # What decisions are worth to people is asked once, and not for every policy that is tried on them.
         fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
         if not all(part.plain for part in problem.comparisons):
@@ -645,7 +642,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             predicted=predicted,
             group_proba=chances,
             roles=self._roles(score=columns_of(self.estimator)),
-            unknown=self.missing_group,
             **rows.known,
         )
         if of_values:
@@ -699,6 +695,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         return [
             *self.verdict_._parts(),
             Lines([*held, f"Policy: {policy.kind}{why}.", fitted, outlook(policy)]),
+            Lines(whom_left_out(policy.left_out), FITTED),
             Lines(self._notes, FITTED),
         ]
 
@@ -862,10 +859,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             return band_of(self.frontier_, tried.persons, confidence)
         tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
         outcomes = [tried.outcome(tried.probabilities(policy)) for policy in line.policies]
-        policy = self.policy_
-        known = named_groups(policy.groups, policy.attributes, policy.unknown)
+        names = [measure.name for measure in line.measures]
+        whom = compared_by(self.policy_.left_out, names, line.groups)
         return curve(
-            line.measures, line.groups, line.tau, outcomes, tried.baseline_or_none, known, mixes=line.mixes
+            line.measures, line.groups, line.tau, outcomes, tried.baseline_or_none, whom, mixes=line.mixes
         )
 
     def _tryout(
@@ -1284,10 +1281,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             groups=policy.groups,
             roles=policy.roles,
             group_proba=self._chances(X, policy.groups) if policy.infers_group else None,
-            unknown=self.missing_group,
             **known | {"attributes": policy.attributes},
         )
-        people = policy.reading(people)
+        people = replace(policy.reading(people), left_out=policy.left_out)
         if people.missing is None or missing is None:
             return people
         if chances is None:  # the fit met none

@@ -19,7 +19,6 @@ from felicific._problem.missing_labels import MissingLabels
 from felicific._tables.codes import Entries
 from felicific._tables.groups import (
     attributes_of,
-    check_missing_group,
     encode_groups,
     find_groups,
     groups_of_present,
@@ -55,8 +54,6 @@ class Intake:
         Which group a person belongs to.
     sees_group : bool
         Whether deciding may look at the columns that name the group.
-    missing_group : str, or None
-        What those are called whose group is missing.
     group_proba : tuple
         Columns that say how likely each group is; the wrapped model does not see them.
     label_proba : tuple
@@ -68,14 +65,9 @@ class Intake:
     key: Any
     named: Any
     sees_group: bool
-    missing_group: str | None = None
     group_proba: tuple[Any, ...] = ()
     label_proba: tuple[Any, ...] = ()
     baseline: Any = None
-
-    def __post_init__(self) -> None:
-        if self.missing_group is not None:
-            check_missing_group(self.missing_group)
 
     @property
     def hidden(self) -> list[Any]:
@@ -125,8 +117,8 @@ class Intake:
             if plain is not None:
                 return plain
         if given is not None:
-            return groups_of_present(X, given, weight, missing_group=self.missing_group, fresh=fresh)
-        return groups_of_present(X, self.named, weight, True, self.missing_group, fresh=fresh)
+            return groups_of_present(X, given, weight, fresh=fresh)
+        return groups_of_present(X, self.named, weight, True, fresh=fresh)
 
     def attributes(self, X: Table, given: Any) -> tuple[Any, ...]:
         """What the groups are made of."""
@@ -244,8 +236,11 @@ class Rows:
         parts: dict[str, Any] = {name: None if part is None else part[rows] for name, part in held.items()}
         return replace(self, x=take_rows(self.x, rows), **parts)
 
-    def halves(self, salt: str) -> tuple[Rows, Rows]:
-        """The people to fit on and those to hold out; of a frequency some may be in both, of a cluster none."""
+    def halves(self, salt: str, least: float = 0.0) -> tuple[Rows, Rows]:
+        """The people to fit on and those to hold out; of a frequency some may be in both, of a cluster none.
+
+        Of groups of ``least`` people or more there have to be some on both sides.
+        """
         groups, weight, sampling, parts = find_groups(self.group), self.weight, False, []
         refuse_identifiers(groups, len(self.group), None if weight is None else float(weight.sum()))
         if weight is not None:
@@ -253,7 +248,10 @@ class Rows:
             sampling = are_sampling(self.weight_kind, whole, float(weight.sum()), len(weight))
         cluster = None if self.cluster is None else number_clusters(self.cluster)
         codes = encode_groups(self.group, groups)
-        for count in split(codes, groups, weight, salt, sampling=sampling, cluster=cluster):
+        people = np.bincount(codes, None if sampling else weight, len(groups))
+        needed = np.flatnonzero(people >= (least * people.sum() if least < 1 else least)).tolist()
+        how: dict[str, Any] = {"sampling": sampling, "cluster": cluster, "needed": needed}
+        for count in split(codes, groups, weight, salt, **how):
             rows = np.flatnonzero(count)
             part = self.take(rows)
             parts.append(part if part.weight is None else replace(part, weight=count[rows]))

@@ -80,24 +80,29 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         What makes a person happy with an amount, ``decision``, in real units: ``"decision"`` is the amount itself,
         ``"decision >= 40"`` a share. A function of the user's is called with ``decision`` as an array of numbers.
     gap : number, or dict of measure to number, optional
-        Largest allowed gap. By default no gap is limited, and there have to be ``constraints``;
-        ``{}`` asks for nothing.
-    decisions : None, int, (low, high) or list of numbers
-        Which amounts there may be: any between the least and the largest calibrated prediction; so many levels, where
-        levels are needed (65); any between two bounds; or exactly those that are listed.
-    policy : {"auto", "score", "individual"}, Score(...) or Individual(...), default="auto"
-        What the policy sees besides the group: the prediction, or all of x. ``Score(calibration=...)`` says what is
-        made of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
+        Largest allowed gap. Groups of whom a measure counts fewer than 30 people are measured and not compared, and the
+        output names them; ``Gap(..., min_people=..., groups=[...])`` among the ``constraints`` says who is compared.
+        By default no gap is limited, and there have to be ``constraints``; ``{}`` asks for nothing.
+    sensitive_features : column(s) of X, callable, or None
+        Which group a person belongs to, as for :class:`felicific.FairClassifier`.
+    constraints : sequence of Gap, Ratio, Floor and Budget
+        Further requirements.
     loss : "squared", "absolute", "quantile:0.9", function or expression of decision and y, default="squared"
         What an amount costs the decision maker.
     change_cost : "auto" or 0, default="auto"
         What a changed decision costs beside the loss, as for :class:`felicific.FairClassifier`; of amounts it is 0.
-    constraints : sequence of Gap, Ratio, Floor and Budget
-        Further requirements.
-    sensitive_features : column(s) of X, callable, or None
-        Which group a person belongs to, as for :class:`felicific.FairClassifier`.
+    policy : {"auto", "score", "individual"}, Score(...) or Individual(...), default="auto"
+        What the policy sees besides the group: the prediction, or all of x. ``Score(calibration=...)`` says what is
+        made of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
+    sees_group : bool, default=True
+        False when the group is known at fit only.
+    decisions : None, int, (low, high) or list of numbers
+        Which amounts there may be: any between the least and the largest calibrated prediction; so many levels, where
+        levels are needed (65); any between two bounds; or exactly those that are listed.
     baseline : column of X or callable, optional
         The amounts of the baseline, which may also be passed to ``fit``; by default the predictions.
+    missing_labels : None
+        Amounts know nothing of missing labels: leave rows without one out.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
         60 % of every group are held out to test it on. Raises when nothing can be shown.
@@ -107,10 +112,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         How an unfitted estimator is cross-fitted.
     random_state : None, int or RandomState
         Where the lottery's salt comes from at fit. ``predict`` itself is deterministic.
-    sees_group : bool, default=True
-        False when the group is known at fit only.
-    missing_group : str, optional
-        What to call people whose group is missing; by default that is an error.
 
     Attributes
     ----------
@@ -153,7 +154,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     _says_more = FITTED
     _notes: tuple[str, ...] = ()
-    missing_labels = None  # of which amounts know nothing
 
     def __init__(
         self,
@@ -161,36 +161,36 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         *,
         happiness: HappinessLike | None = None,
         gap: GapLike = None,
-        decisions: Any = None,
-        policy: Kind | Literal["auto"] = "auto",
+        sensitive_features: Any = None,
+        constraints: Iterable[Requirement] = (),
         loss: Any = "squared",
         change_cost: ChangeCost = "auto",
-        constraints: Iterable[Requirement] = (),
-        sensitive_features: Any = None,
+        policy: Kind | Literal["auto"] = "auto",
+        sees_group: bool = True,
+        decisions: Any = None,
         baseline: Any = None,
+        missing_labels: None = None,
         confidence: float | None = None,
         key: Any = None,
         cv: Any = 5,
         random_state: RandomState = None,
-        sees_group: bool = True,
-        missing_group: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.happiness = happiness
         self.gap = gap
-        self.decisions = decisions
-        self.policy = policy
+        self.sensitive_features = sensitive_features
+        self.constraints = constraints
         self.loss = loss
         self.change_cost = change_cost
-        self.constraints = constraints
-        self.sensitive_features = sensitive_features
+        self.policy = policy
+        self.sees_group = sees_group
+        self.decisions = decisions
         self.baseline = baseline
+        self.missing_labels = missing_labels
         self.confidence = confidence
         self.key = key
         self.cv = cv
         self.random_state = random_state
-        self.sees_group = sees_group
-        self.missing_group = missing_group
 
     # -----------------------------------------------------------------------------------------------------
     # Fit
@@ -251,6 +251,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             raise DataError(
                 f"change_cost={self.change_cost!r} is not available for amounts.",
                 "Leave change_cost= out: the loss says what another amount costs.",
+            )
+        if self.missing_labels is not None:
+            raise DataError(
+                f"missing_labels={self.missing_labels!r} is not available for amounts.",
+                "Leave it out, and leave rows without a label out.",
             )
         self.sensitive_features_ = self.sensitive_features
         if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
@@ -351,9 +356,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             baseline=rows.baseline,
             rows=rows.numbers,
             attributes=tuple(rows.attributes),
-            unknown=self.missing_group,
             groups=groups,
             group_proba=group_proba,
+            weight_kind=rows.weight_kind,
         )
         return replace(people, roles=self._roles(predicted=None if named is None else named[0]))
 
@@ -363,7 +368,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
         sure = check_confidence(self.confidence)
         check_certifiable(problem)
-        fitting, held = rows.halves(salt)
+        whom = [
+            *(part.whom for part in problem.comparisons),
+            *([problem.parity_whom] if problem.distance else []),
+        ]
+        fitting, held = rows.halves(salt, min((one.min_people for one in whom), default=0.0))
         self._sketches = (RowSketch.of(fitting.x, self.key),)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         fitted = self._fitted_to(
@@ -410,7 +419,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     @property
     def _intake(self) -> Intake:
         named = getattr(self, "sensitive_features_", self.sensitive_features)
-        return Intake(self.key, named, bool(self.sees_group), self.missing_group, self._believed_columns)
+        return Intake(self.key, named, bool(self.sees_group), self._believed_columns)
 
     def _problem(self) -> LinesProblem:
         """What is asked."""
@@ -535,10 +544,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             baseline=baseline,
             groups=self.groups_,
             attributes=self.policy_.attributes,
-            unknown=self.missing_group,
             group_proba=self._chances(x, self.groups_) if self.policy_.infers_group else None,
         )
-        return replace(people, roles=self.policy_.roles)
+        return replace(people, roles=self.policy_.roles, left_out=self.policy_.left_out)
 
     # -----------------------------------------------------------------------------------------------------
     # Reports

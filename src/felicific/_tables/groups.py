@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
@@ -28,12 +28,12 @@ from felicific.exceptions import GroupError
 
 #: What to do about missing groups: of people who are fitted or audited, and of those about whom a policy decides.
 UNNAMED = (
-    "Fill it in, leave the rows out, or give those people a group of their own: missing_group='unknown', said already "
-    "where a policy is fitted that sees the group."
+    'Fill it with a name, as table["sex"].fillna("not known") does in pandas, and leave that name out of groups= where '
+    "they are not to be compared: Gap(..., groups=[...])."
 )
 UNDECIDED = (
-    "Fill it in, or fit again: with a name for such people (missing_group) among those it is fitted on, or without "
-    "the group, so that nobody's is needed."
+    "Fill it with a group that the policy was fitted with, or fit one again: with a name for such people among those "
+    "it is fitted on, or without the group, so that nobody's is needed."
 )
 
 
@@ -43,15 +43,13 @@ def resolve_groups(
     *,
     rows: NDArray[np.intp] | None = None,
     columns_only: bool = False,
-    missing_group: str | None = None,
     remedy: str = UNNAMED,
 ) -> Entries:
     """One group per row of ``table``, or per each of some ``rows`` of it.
 
     ``sensitive_features`` is a column of the table, a list of columns (their intersections are the groups),
     a callable of the table, or the values themselves: an array, a series, or a table of several columns. With
-    ``columns_only`` a list names columns, whatever its length. What is missing is called ``missing_group``, or
-    refused with a ``remedy``.
+    ``columns_only`` a list names columns, whatever its length. What is missing is refused with a ``remedy``.
     """
     columns = _group_columns(table, sensitive_features, columns_only)
     if not columns:
@@ -64,7 +62,7 @@ def resolve_groups(
             )
     if rows is not None:
         columns = [column[rows] for column in columns]
-    return name_groups([without_null(column, missing_group, remedy) for column in columns])
+    return name_groups([without_null(column, remedy) for column in columns])
 
 
 def attributes_of(table: Table, sensitive_features: Any, columns_only: bool = False) -> tuple[Any, ...]:
@@ -119,22 +117,18 @@ def groups_of_present(
     sensitive_features: Any,
     weight: NDArray[np.float64] | None,
     columns_only: bool = False,
-    missing_group: str | None = None,
     *,
     fresh: bool = False,
 ) -> Entries:
     """One group per row; a row of weight 0 is absent, so its group may even be missing.
 
-    With ``fresh`` groups that nobody named before, no group may be called as those are whose group is missing.
+    With ``fresh`` groups that nobody named before, such people can still be given one.
     """
-    if fresh and missing_group is not None:
-        refuse_taken(_group_columns(table, sensitive_features, columns_only), missing_group)
     resolve = partial(
         resolve_groups,
         table,
         sensitive_features,
         columns_only=columns_only,
-        missing_group=missing_group,
         remedy=UNNAMED if fresh else UNDECIDED,
     )
     if weight is None or weight.all():
@@ -167,49 +161,15 @@ def named_columns(table: Table, named: Any) -> list[Any] | None:
     return list(named) if columns else None
 
 
-def check_missing_group(missing_group: Any) -> None:
-    """Insist on a name, or nothing."""
-    if missing_group is not None and (not isinstance(missing_group, str) or not missing_group.strip()):
-        raise GroupError(
-            f"missing_group is {missing_group!r}.",
-            "Name the group of the people whose group is missing, 'unknown' for instance.",
-        )
-
-
-def refuse_taken(columns: Iterable[Entries], missing_group: str | None) -> None:
-    """Refuse a name of those whose group is missing that others have: nobody would be compared with these."""
-    for column in columns if missing_group is not None else ():
-        taken = _count(column, str(missing_group))
-        if taken:
-            raise GroupError(
-                f"missing_group is {missing_group!r}, and that is the group of {taken:,} people who have one.",
-                "Give those whose group is missing a name that no group has.",
-            )
-
-
-def _count(column: Entries, text: str) -> int:
-    """How many rows say it."""
-    if isinstance(column, Coded):
-        return int((column.places([text]) == 0).sum())
-    return sum(1 for value in column.tolist() if isinstance(value, str) and value == text)
-
-
-def without_null(column: Entries, missing_group: str | None, remedy: str = UNNAMED) -> Entries:
-    """A column whose missing values have a name."""
+def without_null(column: Entries, remedy: str = UNNAMED) -> Entries:
+    """The column, unless a value is missing."""
     missing = null_rows(column)
-    if not len(missing):
-        return column
-    if missing_group is None:
+    if len(missing):
         raise GroupError(
             f"The group is missing in {len(missing)} of {len(column)} rows, first in row {missing[0]}.",
             remedy,
         )
-    if isinstance(column, Coded):
-        codes = np.where(column.codes < 0, len(column.names), column.codes)
-        return Coded(codes, (*column.names, missing_group))
-    filled = column.astype(object)
-    filled[missing] = missing_group
-    return filled
+    return column
 
 
 def name_groups(columns: Sequence[Entries]) -> Entries:

@@ -185,6 +185,10 @@ def ending(error: BaseException, options: Set[str]) -> tuple[int, str]:
             )  # which some versions of typer put there
             return 2, f"felicific: {said}{'' if said.endswith(('.', '?')) else '.'} Try '{path} --help'."
         case FelicificError():
+            if error.remedy.startswith("Fill it with a name") and "--missing-group" in options:
+                error.remedy = (
+                    "Fill it in, or say --missing-group NAME, which reads it as a group of that name."
+                )
             error.problem, error.remedy = (
                 with_options(text, options) for text in (error.problem, error.remedy)
             )

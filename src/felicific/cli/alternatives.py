@@ -128,7 +128,6 @@ def _search(options: AlternativesOptions) -> Alternatives:
         sample_weight=people.weight,
         weight_kind=people.weight_kind,
         cluster=people.cluster,
-        missing_group=people.missing_group,
         confidence=options.confidence,
     )
 

@@ -104,7 +104,6 @@ def said_of(options: Any, roles: Roles) -> dict[str, Any]:
         "baseline": roles.baseline,
         "sample_weight": roles.weight,
         "key": roles.key,
-        "missing_group": roles.missing_group,
     }
 
 

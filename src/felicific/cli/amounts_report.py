@@ -47,7 +47,7 @@ def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
     group = said["sensitive_features"]
     by = [group] if isinstance(group, str) else list(group)
     if options.test is None:
-        rows, others = halves(rows, by, options.seed, None, said["missing_group"])
+        rows, others = halves(rows, by, options.seed)
     else:
         others, _ = _read(options, options.test)
     width, constraints = read_asked(options, said["happiness"], options.gap)
@@ -94,7 +94,6 @@ def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None =
         said["sensitive_features"],
         said["sample_weight"],
         said["baseline"],
-        said["missing_group"],
     )
     people = columns.people(table, groups)
     if people is None:

@@ -59,7 +59,15 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
         ),
     ] = False
     between: Between = None
-    min_people: MinPeople = 0.0
+    group_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A group that is compared; name each of them. Default: all groups.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+    min_people: MinPeople = None
     gap: Gap = None  # named again to stand beside --require
     require: Annotated[
         bool,
@@ -92,15 +100,15 @@ def audit(options: AuditOptions) -> None:
     check_target(out, [".json", ".csv", ".html"], force=options.force)
     if options.require and not options.gap:
         raise DataError("--require does not say how large a gap may be.", "Add --gap.")
-    if (options.between or options.min_people) and not options.ratios:
-        raise DataError("--between and --min-people say of what there are ratios.", "Add --ratios.")
+    if options.between and not options.ratios:
+        raise DataError("--between says of what there are ratios.", "Add --ratios.")
     with working(f"Auditing {options.file} ..."):
         result = _measure(options)
         if options.ratios:
             group = options.group or []
             joined = read_join(options.join, group)
             asked = [read_between(text, group, joined) for text in options.between or ()]
-            result = result.with_ratios(*asked, min_people=options.min_people)
+            result = result.with_ratios(*asked, min_people=options.min_people or 0)
     if out is not None:
         write_whole(out, _as_file(result, out.suffix.lower()))
     print_json(result.to_dict()) if options.as_json else print(result)
@@ -116,6 +124,7 @@ def _measure(options: AuditOptions) -> Audit:
 
     people = People.find(options)
     people.check_audited()
+    known = {str(group): group for group in people.held_groups()} if options.group_name else {}
     read = people.in_memory if _needs_rows(people, options.out) else people.in_the_file
     return audit_people(
         **read(),
@@ -127,7 +136,8 @@ def _measure(options: AuditOptions) -> Audit:
         baseline=people.baseline,
         missing_labels=people.missing_labels,
         weight_kind=people.weight_kind,
-        missing_group=people.missing_group,
+        min_people=options.min_people or 0,
+        groups=None if options.group_name is None else [known.get(one, one) for one in options.group_name],
         confidence=options.confidence,
     )
 

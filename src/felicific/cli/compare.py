@@ -225,7 +225,6 @@ class _Pair:
             decisions=self.range or people.decided_among,
             baseline=people.baseline,
             weight_kind=people.weight_kind,
-            missing_group=people.missing_group,
             confidence=self.options.confidence,
         )
 

@@ -78,6 +78,21 @@ class Source:
         more = (duckdb.ConstantExpression(1.0) - duckdb.ColumnExpression(column)).alias(name)
         return replace(self, relation=self.relation.select(duckdb.StarExpression(), more)), name
 
+    def filled(self, columns: Sequence[str], name: str) -> Source:
+        """With a name in the place of what is missing in some columns, which are text then."""
+        import duckdb
+
+        if not name.strip():
+            raise DataError("--missing-group is empty.", "Say what to call people whose group is missing.")
+        missing = duckdb.ConstantExpression(name)
+        each = [
+            duckdb.CoalesceOperator(duckdb.ColumnExpression(one).cast("VARCHAR"), missing).alias(one)
+            if one in columns
+            else duckdb.ColumnExpression(one)
+            for one in self.columns
+        ]
+        return replace(self, relation=self.relation.select(*each))
+
     def joined(self, column: str, names: Mapping[str, str]) -> tuple[Source, str]:
         """Add a column in which some values are called otherwise, all as text; also its name."""
         import duckdb

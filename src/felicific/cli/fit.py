@@ -210,7 +210,6 @@ def sums(
         sample_weight=people.weight,
         weight_kind=people.weight_kind,
         constraints=constraints,
-        missing_group=people.missing_group,
         missing_labels=people.missing_labels,
     )
     return replace(summed, roles=people.roles)

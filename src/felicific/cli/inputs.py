@@ -149,19 +149,22 @@ def read_asked(
     group = options.group or attributes
     joined = read_join(options.join, group)
     whom: list[Any] = [read_between(text, group, joined) for text in options.between or ()] or [None]
-    compared = [(between, options.min_people) for between in whom]
+    few = {} if options.min_people is None else {"min_people": options.min_people}
+    compared: list[dict[str, Any]] = [
+        few | ({} if between is None else {"between": between}) for between in whom
+    ]
     found = read_constraints(options, happiness)
     ratios = _named(options.ratio, "ratio", happiness, _number)
-    found += [Ratio(name, level, *said) for name, level in ratios.items() for said in compared]
+    found += [Ratio(name, level, **said) for name, level in ratios.items() for said in compared]
     allowed = read_gap(gap)
-    if compared == [(None, 0.0)] or (allowed is None and ratios):
+    if compared == [{}] or (allowed is None and ratios):
         return allowed, found
     gaps = (
         dict.fromkeys(_every_name(happiness), 0.0)
         if allowed is None
         else _named(gap, "gap", happiness, _number)
     )
-    return None, [*found, *(Gap(name, width, *said) for name, width in gaps.items() for said in compared)]
+    return None, [*found, *(Gap(name, width, **said) for name, width in gaps.items() for said in compared)]
 
 
 def read_task(options: Fitted, happiness: Any, attributes: Sequence[str] = ()) -> dict[str, Any]:

@@ -39,7 +39,6 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
         loss=people.loss,
         sensitive_features=people.sensitive_features,
         policy=kind if believed is None else Individual(group_proba=believed),
-        missing_group=people.missing_group,
         missing_labels=people.missing_labels,
         **settings,
     )
@@ -58,10 +57,9 @@ def halves(
     group: list[str],
     seed: int | None,
     cluster: str | None = None,
-    missing_group: str | None = None,
 ) -> tuple[Table, Table]:
     """Two random halves with the same mix of groups; no cluster is in both."""
-    found = resolve_groups(rows, group, columns_only=True, missing_group=missing_group)
+    found = resolve_groups(rows, group, columns_only=True)
     refuse_identifiers(find_groups(found), len(rows))
     if cluster is not None:
         by_draw = GroupShuffleSplit(1, test_size=0.5, random_state=seed)

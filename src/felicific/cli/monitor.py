@@ -173,7 +173,6 @@ def _settings(people: People, options: MonitorOptions, happiness: Any) -> dict[s
         "decisions": people.decided_among
         if policy is None
         else people.listed or policy.decisions_given or policy.classes.tolist(),
-        "missing_group": people.missing_group,
         "confidence": options.confidence,
     }
 
@@ -230,7 +229,6 @@ def _check_same(known: Monitor, settings: dict[str, Any], state: Path) -> None:
         ],
         "--gap": [monitored.gaps, asked.gaps],
         "--confidence": [known.confidence, settings["confidence"]],
-        "--missing-group": [known.unknown, settings["missing_group"]],
     }
     for option, (before, now) in pairs.items():
         if before != now:

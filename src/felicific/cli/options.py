@@ -90,10 +90,11 @@ Between = Annotated[
     ),
 ]
 MinPeople = Annotated[
-    float,
+    float | None,
     typer.Option(
         metavar="NUMBER",
-        help="Groups of fewer people are shown and not compared; below 1, a share of all people.",
+        help="Groups of fewer people are measured, named and not compared; below 1, a share of all people. Default: 30 "
+        "where a policy is fitted, 0 in an audit.",
         rich_help_panel=ASKED,
     ),
 ]
@@ -292,7 +293,7 @@ class Compared:
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What to call people whose group is missing; they are shown and not compared. Default: an error.",
+            help="What to write where the group is missing in the file: a group like any other. Default: an error.",
             rich_help_panel=PEOPLE,
         ),
     ] = None
@@ -391,7 +392,7 @@ class Traced(Measured, PartlyLabelled):
         ),
     ] = None
     between: Between = None
-    min_people: MinPeople = 0.0
+    min_people: MinPeople = None
     worse_off: WorseOff = None
     explore: Annotated[
         float | None,
@@ -551,7 +552,7 @@ class Roles:
     weight_kind : str
         What weights are.
     missing_group : str
-        What those are called whose group is missing.
+        What is read where a group is missing.
     missing_labels, label_proba, max_odds_ratio : str, list of str, float
         What is known of missing labels.
     classes, decisions : str or list of str

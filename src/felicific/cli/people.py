@@ -58,8 +58,6 @@ class People:
         Columns.
     weight_kind : str or None
         What weights are.
-    missing_group : str or None
-        What those are called whose group is missing.
     missing_labels : MissingLabels or None
         What is known of missing labels.
     happiness, loss :
@@ -84,7 +82,6 @@ class People:
     weight: str | None
     cluster: str | None
     weight_kind: WeightKind | None
-    missing_group: str | None
     missing_labels: MissingLabels | None
     key: str | None
     happiness: Any
@@ -144,7 +141,6 @@ class People:
             weight=roles.weight,
             cluster=roles.cluster,
             weight_kind=roles.weight_kind,
-            missing_group=roles.missing_group,
             missing_labels=read_missing_labels(roles),
             key=roles.key,
             happiness=happiness,
@@ -174,7 +170,7 @@ class People:
 
     def held_groups(self) -> list[Any]:
         """The groups that stand in the file."""
-        return _groups_in(self.source, self.group, self.missing_group)
+        return _groups_in(self.source, self.group)
 
     def seen(self, options: Traced) -> dict[str, Any]:
         """Whether the policy sees the group, or how it infers the group, as FairClassifier takes it."""
@@ -260,10 +256,7 @@ class People:
             raise DataError("This policy looks at the group.", "Name its column(s) with --group.")
         group = None
         if self.policy.sees_group:
-            unknown = self.policy.name_of_unknown(self.missing_group)
-            group = resolve_groups(
-                rows, self.group, columns_only=True, missing_group=unknown, remedy=UNDECIDED
-            )
+            group = resolve_groups(rows, self.group, columns_only=True, remedy=UNDECIDED)
         self.policy.check_group_proba(self.group_proba)
         believed = None
         if self.group_proba is not None:
@@ -308,8 +301,13 @@ class People:
 
 
 def join_groups(source: Source, roles: Roles, *, every_group: bool) -> tuple[Source, Roles]:
-    """With small groups taken as one, in columns of their own; each has to be there, unless some may be missing."""
+    """With small groups taken as one, in columns of their own; each has to be there, unless some may be missing.
+
+    Groups that are missing in the file have a name from here on, where there is one.
+    """
     columns = list(roles.group or ())
+    if roles.missing_group is not None:
+        source = source.filled(columns, roles.missing_group)
     for column, names in read_join(roles.join, columns).items():
         held = {str(value) for value in source.distinct(column)} if every_group else set(names)
         unknown = sorted(set(names) - held)
@@ -398,14 +396,13 @@ def _known_groups(roles: Roles, rule: Policy | None, source: Source) -> list[Any
         return []
     if rule is not None:
         return list(rule.groups)
-    return _groups_in(source, roles.group or [], roles.missing_group)
+    return _groups_in(source, roles.group or [])
 
 
-def _groups_in(source: Source, group: list[str], missing_group: str | None) -> list[Any]:
+def _groups_in(source: Source, group: list[str]) -> list[Any]:
     """The groups that a file holds."""
-    held = source.select(group).relation.distinct().to_arrow_table()
-    held = held if missing_group is not None else held.drop_null()
-    return list(find_groups(resolve_groups(held, group, columns_only=True, missing_group=missing_group)))
+    held = source.select(group).relation.distinct().to_arrow_table().drop_null()
+    return list(find_groups(resolve_groups(held, group, columns_only=True)))
 
 
 def _by_type(value: Any) -> tuple[str, Any]:

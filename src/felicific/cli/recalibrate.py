@@ -157,7 +157,6 @@ def _known(people: People, policy: Policy, problem: Problem) -> Known:
         people.baseline,
         weight=people.weight,
         group_proba=people.group_proba,
-        missing_group=policy.name_of_unknown(people.missing_group),
         listed=policy.listed,
     ).for_groups(policy.groups)
     rows = people.rows()

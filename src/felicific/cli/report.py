@@ -200,7 +200,7 @@ def _fitted(options: ReportOptions) -> tuple[FairClassifier, _Others]:
     people = People.find(options)
     rows = people.source.read(pandas=True)
     if options.test is None:
-        rows, others = halves(rows, people.group, options.seed, people.cluster, people.missing_group)
+        rows, others = halves(rows, people.group, options.seed, people.cluster)
     else:
         others = People.find(replace(options, file=options.test)).source.read(pandas=True)
     sure = {"confidence": options.confidence} | people.seen(options)

@@ -130,9 +130,9 @@ def reported(fair):
     return fair.report(people(), people()["repaid"]).to_dict()
 
 
-def audited(table, decisions="approved", happiness=None, **settings):
+def audited(table, decided="approved", happiness=None, **settings):
     happiness = ASKED["happiness"] if happiness is None else happiness
-    return audit(decisions, table, "repaid", sensitive_features="sex", happiness=happiness, **settings)
+    return audit(decided, table, "repaid", sensitive_features="sex", happiness=happiness, **settings)
 
 
 def banded(table):

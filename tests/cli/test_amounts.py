@@ -166,15 +166,12 @@ REFUSED = {
     "loss of sums": (f"aggregate p.csv {ASKED} --loss absolute --out s.json", "absolute"),
     "sites": (f"aggregate p.csv next2.csv {ASKED} --out s.json", "--decisions LOW:HIGH"),
     "baseline of sums": (f"aggregate p.csv {ASKED} --baseline now --out s.json", "baseline"),
-    "apply without": ("apply policy.json next.csv --group sex --key id --out d.csv", "--predicted"),
     "apply score": ("apply policy.json next.csv --predicted f --score f --group sex --out d.csv", "--score"),
-    "apply no group": ("apply policy.json next.csv --predicted f --out d.csv", "group"),
     "apply probabilities": (
         "apply policy.json next.csv --predicted f --group sex --with-proba --out d.csv",
         "--with-proba",
     ),
     "taken": ("apply policy.json next.csv --predicted f --group sex --column f --out d.csv", "already"),
-    "sql without": ("sql policy.json --dialect postgres --group sex", "--predicted"),
     "audit by it": (
         "audit p.csv --policy-file policy.json --score f --label hours --group sex --happiness decision",
         "amounts",
@@ -199,16 +196,6 @@ def test_what_is_refused(care, done, command_line, name):
     assert code != 0
     assert words in err
     assert sorted(path.name for path in Path().iterdir()) == before
-
-
-def test_a_policy_of_scores_takes_no_predicted_class(loans, done, command_line):
-    """It says what it looks at."""
-    done("fit scores.csv --score score --label repaid --group sex --happiness decision --gap 0")
-    code, _, err = command_line(
-        "apply policy.json next.csv --predicted score --group sex --key id --out d.csv"
-    )
-    assert code != 0
-    assert "Name their column(s) with --score" in err
 
 
 def test_sums_of_amounts_and_of_decisions_do_not_add(care, done, command_line):

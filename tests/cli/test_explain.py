@@ -156,10 +156,10 @@ def test_a_person_without_a_key_is_named_by_the_column(felicific, tmp_path):
     )
 
 
-def test_what_the_policy_needs_is_asked_for(felicific):
-    """Probabilities and the group, by the names of the options."""
-    assert "--score" in felicific("explain score.json people.csv --group sex --row 1")[2]
-    assert "--group" in felicific("explain score.json people.csv --score score --row 1")[2]
+def test_what_the_policy_needs_it_remembers(felicific):
+    """Scores and the group are in the columns of the fit."""
+    named = felicific("explain score.json people.csv --score score --group sex --row 1")
+    assert felicific("explain score.json people.csv --row 1") == named
     assert felicific("explain nothing.json people.csv --row 1")[0] == 1
 
 

@@ -158,8 +158,6 @@ BAD = {
         f"{SQL.replace(' --key id', '')} postgres",
         "Name the column that identifies a person in --key.",
     ),
-    "no group": (f"{SQL.replace(' --group sex', '')} postgres", "Name its column in --group."),
-    "no scores": ("sql policy.json --group sex --key id --dialect spark", "Name their columns in --score"),
     "unknown class": (
         f"{SQL} spark --score 7=p7".replace("score score", "score 1=score"),
         "there is no class '7'",

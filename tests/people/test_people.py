@@ -252,7 +252,7 @@ def test_the_baseline_is_what_was_given_or_what_the_model_predicts(tmp_path, nam
         ({"baseline": "now"}, "now"),
         ({"predicted": "d"}, "d"),
         ({}, "top"),
-        ({"baseline": "now", "predicted": "d", "score": None}, "now"),
+        ({"baseline": "now", "predicted": "d", "score": None, "policy": "label"}, "now"),
     ):
         baseline = aggregate(table, **ASKED.table | roles).baseline
         audited = audit(column, columns, **ASKED.audited)

@@ -664,7 +664,7 @@ def test_a_ratio_of_what_can_be_negative_is_refused():
     with pytest.raises(ConstraintError, match="negative means"):
         solve(aggregate(table, **roles), constraints=[Ratio("net", 0.8)])
     scored = pd.DataFrame(table).assign(s=np.linspace(0.01, 0.99, len(table["y"])))
-    asked = {k: v for k, v in roles.items() if k != "predicted"} | {"score": "s"}
+    asked = {k: v for k, v in roles.items() if k not in ("predicted", "policy")} | {"score": "s"}
     with pytest.raises(ConstraintError, match="negative means"):
         solved(scored, policy="individual", constraints=[Ratio("net", 0.8)], **asked)
     with pytest.raises(ConstraintError, match="no measure"):

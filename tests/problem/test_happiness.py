@@ -494,6 +494,7 @@ def test_an_array_is_a_table_too():
     arguments = {
         "y": COLUMNS["approved"],
         "predicted": COLUMNS["predicted"],
+        "policy": "label",
         "sample_weight": COLUMNS["weight"],
     }
     found = aggregate(

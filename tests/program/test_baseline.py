@@ -234,7 +234,7 @@ def test_audits_may_ask_for_the_baseline(case, kind):
         "happiness": case.happiness,
         "sensitive_features": "z",
         "baseline": "now",
-        "classes": case.classes,
+        "decisions": case.classes,
     }
     policy = solved(as_pandas(case.columns), **case.asked, policy="label", gap={}, random_state=0)
     q = policy.q
@@ -312,7 +312,7 @@ def test_an_audit_compares_with_the_baseline():
     """What was decided is compared with what baseline= says: a note says when every group loses by it."""
     table = people()
     table["all"], table["none"] = 1, 0
-    asked = {"happiness": "decision * amount", "sensitive_features": "g", "classes": [0, 1]}
+    asked = {"happiness": "decision * amount", "sensitive_features": "g", "decisions": [0, 1]}
     found = audit("none", table, **asked, baseline="all")
     assert any(
         "Every group loses" in note and "compared with the present decisions" in note for note in found.notes

@@ -57,7 +57,7 @@ def test_the_file_holds_sums_only(tmp_path, some):
     content = json.loads(some.to_json())
     assert set(content) == {
         *SUMS, "format", "version", "sha256", "classes", "groups", "measures", "signal", "loss_name", "origin",
-        "rows", "weight_kind", "whole", "changed", "cells", "attributes", "baseline_given",
+        "rows", "weight_kind", "whole", "changed", "cells", "attributes", "roles", "baseline_given",
     }  # fmt: skip
     assert "lambda" not in some.to_json()
 
@@ -270,7 +270,7 @@ def test_what_cannot_be_merged(some, refuses):
     labels = aggregate(
         as_pandas(few),
         **asked(score=None, predicted="own", classes=3, happiness="statistical_parity")
-        | {"classes": [0, 1, 2]},
+        | {"classes": [0, 1, 2], "policy": "label"},
     )
     with refuses(AggregatesError, "fewer than 10", remedy="policy='score'"):
         labels.merged(10)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.known_rows import DIGEST
 from felicific._audit.monitor import monitored_of
-from felicific._audit.monitored import REMEMBERED, Alarm, Monitor, own_happiness
+from felicific._audit.monitored import DIGEST, REMEMBERED, Alarm, Monitor, own_happiness
 from felicific._documents import (
     MONITOR,
     check_distinct,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
+import re
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -14,7 +17,6 @@ import numpy as np
 
 from felicific._audit.arrived import Arrived, arrived
 from felicific._audit.audit import Asked
-from felicific._audit.known_rows import counted_before, digest_of
 from felicific._audit.result import Interval, plain, plain_all
 from felicific._files import write_whole
 from felicific._people.columns import Columns
@@ -29,6 +31,12 @@ from felicific._statistics.sequences import Shown
 from felicific._statistics.stream import Rows, Stream
 from felicific._typing import Floats, Table
 from felicific.exceptions import DataError, MonitorWarning
+
+#: So many changes of group or happiness along some rows tell them from any others.
+CHANGES = 20
+
+#: What is kept of some rows: how many there were, and a hash of them.
+DIGEST = re.compile(r"[1-9][0-9]{0,14}:[0-9a-f]{32}")
 
 #: What a policy decides by; nothing else looks at it.
 READ = ("score", "predicted", "group_proba")
@@ -419,3 +427,37 @@ def own_happiness(problem: Problem) -> list[Happiness]:
 def _power(log: float) -> float:
     """A number from its logarithm; infinite where a computer has no such number."""
     return math.exp(log) if log < 709.0 else math.inf
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Rows that are known again: what is kept of those that were given, so that nobody is counted twice
+
+
+def digest_of(rows: Rows) -> str:
+    """How many there are, and a hash of each one's group and happiness; empty where others could look the same.
+
+    Nothing else of them is in it, so that they are known again from another file or library.
+    """
+    written = _written(rows)
+    if len(rows) < 2 or int((np.diff(written, axis=0) != 0).any(axis=1).sum()) < CHANGES:
+        return ""
+    return f"{len(rows)}:{hashlib.sha256(written.tobytes()).hexdigest()[:32]}"
+
+
+def counted_before(rows: Rows, digests: Iterable[str]) -> int:
+    """With how many rows these begin that were given before; 0 for none."""
+    written, found, end = _written(rows), hashlib.sha256(), 0
+    known = sorted((int(number), digest) for number, _, digest in (one.partition(":") for one in digests))
+    for number, digest in known:
+        if number > len(rows):
+            break
+        found.update(written[end:number].tobytes())
+        end = number
+        if found.hexdigest()[:32] == digest:
+            return number
+    return 0
+
+
+def _written(rows: Rows) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """Numbers of each row, one row after the other; there is one zero."""
+    return np.column_stack([rows.codes, np.where(rows.inside, rows.values, 0.0), rows.inside]) + 0.0

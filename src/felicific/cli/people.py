@@ -339,9 +339,9 @@ def remembered_roles(roles: Roles, rule: Policy) -> Roles:
 
 def _as_typed(columns: Any) -> list[str] | None:
     """Columns by class or group as options name them; others as they are."""
-    if isinstance(columns, dict):
+    if isinstance(columns, dict) and len(columns) > 1:
         return [f"{one}={column}" for one, column in columns.items()]
-    return None if columns is None else list(columns)
+    return None if columns is None else list(columns.values() if isinstance(columns, dict) else columns)
 
 
 def _named(roles: Roles) -> list[str]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
@@ -156,6 +155,8 @@ def _threads(rows: int) -> Any:
 
 def _learnt(coded: Floats, codes: Codes, text: list[bool], weight: Floats | None) -> Any:
     """A model of the group; where there is one group alone, that group."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     held = np.unique(codes)
     if len(held) == 1:
         return held

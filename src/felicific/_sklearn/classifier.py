@@ -14,42 +14,17 @@ from weakref import WeakSet
 import numpy as np
 from sklearn.base import ClassifierMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from felicific._audit.band import Band, band_of
-from felicific._audit.beside import fitted_notes
-from felicific._audit.decided import decision_values, predict_proba
-from felicific._audit.verdict import FITTED_ONLY, Verdict
-from felicific._fit.assessment import Assessment
-from felicific._fit.certificate import Certificate, a_priori, no_certificate
-from felicific._fit.fit import fit_policy
-from felicific._fit.fitted import Fitted
-from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable
-from felicific._fit.tryout import Tryout
-from felicific._fit.worse_off import WorseOffRow
-from felicific._frontier.curve import Curve, curve
-from felicific._frontier.frontier import Frontier
 from felicific._lazy import Lazy
-from felicific._people.checks import check_weights
+from felicific._people.checks import check_inference, check_weights, decision_values, predict_proba
 from felicific._people.columns import Columns
-from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
-from felicific._people.people import People
 from felicific._people.sketch import RowSketch
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
-from felicific._policy.cells import cut_people
-from felicific._policy.expected import gaps_in_words, outlook
-from felicific._policy.explain import explain_person
-from felicific._policy.explanation import Explanation
-from felicific._policy.grounds import one_key, one_of
 from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
-from felicific._policy.picture import picture_of
-from felicific._policy.policy import Policy
-from felicific._policy.solve import Kind, check_inference
 from felicific._problem.change import baseline_words
 from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.decisions import as_decisions
-from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import (
     MissingLabels,
     MissingLabelsLike,
@@ -57,12 +32,9 @@ from felicific._problem.missing_labels import (
     resolve_missing_labels,
 )
 from felicific._problem.problem import Problem, problem_of
-from felicific._problem.rows import Requirement
 from felicific._problem.unions import compared_by, whom_left_out
-from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import choose_policy, resolve_policy
-from felicific._program.signals import Individual, Score, Signal
 from felicific._shown.parts import LINES, Lines, Part, as_html
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
@@ -81,7 +53,6 @@ from felicific._sklearn.inputs import (
 from felicific._sklearn.label_proba import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import ScoreColumns, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
 from felicific._tables.memory import (
     as_vector,
@@ -95,11 +66,28 @@ from felicific._tables.memory import (
     take_rows,
 )
 from felicific._tables.one_row import one_row, unwidened
-from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table, Truths
 from felicific.exceptions import ClusterWarning, ConstraintError, DataError, LotteryWarning, PolicyWarning
 
 if TYPE_CHECKING:
+    from felicific._audit.band import Band
+    from felicific._audit.verdict import Verdict
+    from felicific._fit.certificate import Certificate
+    from felicific._fit.fitted import Fitted
+    from felicific._fit.tryout import Tryout
+    from felicific._fit.worse_off import WorseOffRow
+    from felicific._frontier.curve import Curve
+    from felicific._frontier.frontier import Frontier
+    from felicific._people.people import People
+    from felicific._policy.explanation import Explanation
+    from felicific._policy.policy import Policy
+    from felicific._policy.solve import Kind
+    from felicific._problem.happiness import HappinessLike
+    from felicific._problem.rows import Requirement
+    from felicific._program.aggregates import Aggregates, Outcome
+    from felicific._program.signals import Individual, Score, Signal
     from felicific._report.document import Report
+    from felicific._tables.codes import Entries
+    from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table, Truths
 
 
 #: Fitted policies whose users were told that they name no key.
@@ -533,12 +521,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
                 "Leave randomize=False out, or Exploration(...).",
             )
         if self.confidence is not None:
+            from felicific._fit.safety import check_certifiable
+
             check_confidence(self.confidence)
             by_model = self._named_baseline is None and not (self._kind().sees_x or self._kind().drawn)
             check_certifiable(self.gap, problem, by_model=by_model)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
+        from felicific._fit.fit import fit_policy
+
         told: dict[str, Any] = {"salt": salt, "randomize": self._randomize}
         told["change_cost"] = check_change_cost(self.change_cost)
         inferred = people.group_proba is not None and self._group_proba is None
@@ -566,6 +558,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
+        from felicific._fit.safety import HELD_OUT, Trial
+        from felicific._fit.tryout import Tryout
+
         least = min((part.whom.min_people for part in problem.comparisons), default=0.0)
         fitting, held = rows.halves(salt, least)
         self._sketches = (RowSketch.of(fitting.x, self.key),)
@@ -592,6 +587,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _judged_on(self, held_out: Tryout, confidence: float) -> Verdict:
         """The verdict on what people held out show, among whom one of several policies was chosen."""
+        from felicific._fit.assessment import Assessment
+        from felicific._fit.safety import CANDIDATES
+
         return Assessment.of(
             held_out,
             self._fitted.gap_frontier,
@@ -605,6 +603,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]
     ) -> tuple[People, Signal | Individual]:
         """Fit what is to be fitted, and ask the model about the rows; of a decision function, cut into cells."""
+        from felicific._people.labels import LabelBeliefs
+        from felicific._people.people import People
+        from felicific._policy.cells import cut_people
+
         frozen, cv = isinstance(self._model, FrozenEstimator), getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
         features = self._intake.features(rows.x, self._model if frozen else None)
@@ -645,7 +647,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             **rows.known,
         )
         if of_values:
-            people, kind = cut_people(cast(Score, kind), people)
+            people, kind = cut_people(cast("Score", kind), people)
         if people.missing is None:
             return people, kind
         self._label_beliefs = LabelBeliefs.of(people)
@@ -686,6 +688,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _summary(self) -> list[Part]:
         """What was fitted, for whoever prints the object or shows it in a notebook; nothing before that."""
+        from felicific._policy.expected import gaps_in_words, outlook
+
         if not hasattr(self, "policy_"):
             return []
         policy, why = self.policy_, "" if self._chosen is None else f", chosen because {self._chosen}"
@@ -701,6 +705,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """For notebooks: scikit-learn's diagram, and what was fitted."""
+        from felicific._policy.picture import picture_of
+
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         summary = self._summary()
         if summary and "text/html" in bundle:
@@ -718,6 +724,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         By the rows held out where ``confidence=`` was given. Otherwise only the people that it was fitted to have been
         looked at, and it says so: ``fair.report(X_test, y_test).verdict`` looks at others.
         """
+        from felicific._audit.verdict import FITTED_ONLY
+
         check_is_fitted(self, "policy_")
         return getattr(self, "_verdict", FITTED_ONLY)
 
@@ -729,6 +737,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         its kind, which needs many rows and known ``bounds`` of happiness; or why nothing can be said. None after
         :meth:`recalibrate`: the policy was then fitted to people without labels.
         """
+        from felicific._fit.certificate import a_priori, no_certificate
+
         check_is_fitted(self, "policy_")
         if self._recalibrated:
             return None
@@ -852,6 +862,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         position together, so also at one that is chosen by looking at them. ``sample_weight`` as in ``fit``;
         ``weight_kind`` and ``cluster`` as for :func:`felicific.audit`.
         """
+        from felicific._audit.band import band_of
+        from felicific._audit.beside import fitted_notes
+        from felicific._frontier.curve import curve
+
         if confidence is not None:
             said = Columns(cluster=cluster, weight_kind=weight_kind)
             tried = self._tryout(X, y, sensitive_features, sample_weight, said)
@@ -869,6 +883,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
     ) -> Tryout:
         """Other people, with labels and weights, to try policies on; ``sure`` where intervals are made of it."""
+        from felicific._fit.tryout import Tryout
+
         check_is_fitted(self, "policy_")
         if any(measure.ends for measure in self.policy_.measures):
             refuse_ends(self.policy_.measures)
@@ -945,7 +961,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
             ``.to_dict()``.
         """
-        module = import_module("felicific._report.document")
+        from felicific._audit.beside import fitted_notes
+
         baseline, *unlike = self._baseline(X, baseline)
         said = Columns(baseline=baseline, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
@@ -960,7 +977,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             tried = tried.beside_least_loss(self.policy_)
         shares = self._shares_fitted(tried.people.x)
         notes = fitted_notes(*shares, self.policy_.basis.out_of_fold)
-        told = module.Told(
+        page = import_module("felicific._report.document")
+        told = page.Told(
             **self._about(),
             confidence=confidence,
             also=also,
@@ -974,7 +992,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             in_sample=" ".join(notes),
             worse_off=self._fitted.price_of_worse_off,
         )
-        report: Report = module.choice_report(
+        report: Report = page.choice_report(
             tried, self._fitted.gap_frontier, self.policy_, self._fitted.along, told
         )
         return report
@@ -997,6 +1015,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _about(self) -> dict[str, Any]:
         """What a report says of the model and the policy."""
+        from felicific._fit.certificate import no_certificate
+
         named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
         named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
         steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
@@ -1134,6 +1154,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         >>> print(why.sentences[1])
         The model's decision: 0, the same.
         """
+        from felicific._policy.explain import explain_person
+        from felicific._policy.grounds import one_key, one_of
+
         check_is_fitted(self, "policy_")
         policy = self.policy_
         X = one_row(row)
@@ -1243,6 +1266,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
         Where not every decision is a label, minus the mean loss, expected over the lottery: more is better too.
         """
+        from sklearn.metrics import accuracy_score
+
         if self.decisions is not None and not self._problem().choices.within_labels:
             tried = self._tryout(X, y, sensitive_features, sample_weight)
             return -float(tried.outcome(tried.probabilities(self.policy_)).loss)
@@ -1263,6 +1288,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _people(self, X: Table, group: Entries, **known: Any) -> People:
         """Other people, with what the model says about them."""
+        from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
+        from felicific._people.people import People
+
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         missing, whole = known.get("missing"), X
         X = intake.check(self, X, reset=False)

@@ -13,30 +13,14 @@ from weakref import WeakSet
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from felicific._amounts.calibration import check_method
-from felicific._amounts.fit import FittedAmounts, fit_amounts
-from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.individual import check_individual, fit_individual_amounts
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import LinesProblem
-from felicific._amounts.safety import certify_amounts, check_certifiable
-from felicific._amounts.tryout import AmountTryout
-from felicific._audit.beside import fitted_notes
-from felicific._fit.certificate import Certificate, no_certificate
-from felicific._people.checks import as_amounts, check_weights
+from felicific._people.checks import as_amounts, check_inference, check_weights
 from felicific._people.columns import Columns
 from felicific._people.sketch import RowSketch
 from felicific._people.weights import WeightKind, check_weight_kind
-from felicific._policy.amount_individual import IndividualAmountPolicy
-from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
-from felicific._policy.solve import Kind, check_inference
 from felicific._problem.constraints import check_constraints, refuse_nothing
-from felicific._problem.happiness import HappinessLike
-from felicific._problem.rows import Requirement
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import Sight, resolve_sight
 from felicific._shown.parts import LINES, Part, as_html
@@ -45,14 +29,24 @@ from felicific._sklearn.beliefs import check_given
 from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
 from felicific._sklearn.model import AmountColumn, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, named_columns
 from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
-from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 from felicific.exceptions import DataError, PolicyWarning
 
 if TYPE_CHECKING:
+    from felicific._amounts.fit import FittedAmounts
+    from felicific._amounts.frontier import AmountFrontier
+    from felicific._amounts.people import AmountPeople
+    from felicific._amounts.problem import LinesProblem
+    from felicific._amounts.tryout import AmountTryout
+    from felicific._fit.certificate import Certificate
+    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.solve import Kind
+    from felicific._problem.happiness import HappinessLike
+    from felicific._problem.rows import Requirement
     from felicific._report.document import Report
+    from felicific._tables.codes import Entries
+    from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 
 #: Fitted policies whose users were told that they name no key.
 _TOLD: WeakSet[FittedAmounts] = WeakSet()
@@ -277,6 +271,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         kind = self._kind(problem)
         problem = replace(problem, monotone=kind.monotone)
         if kind.individual:
+            from felicific._amounts.individual import check_individual
+
             check_individual(problem)
         check_inference(self._group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
         frozen = isinstance(self._model, FrozenEstimator)
@@ -314,6 +310,10 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
     ) -> FittedAmounts:
         """Fit the model, unless it came fitted, and the policy."""
+        from felicific._amounts.calibration import check_method
+        from felicific._amounts.fit import fit_amounts
+        from felicific._amounts.individual import fit_individual_amounts
+
         prediction = self._model_predictions(rows, fit_params)
         out_of_fold = not isinstance(self._model, FrozenEstimator)
         if kind.individual:
@@ -346,6 +346,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         groups: tuple[Any, ...] | None = None,
         group_proba: Floats | None = None,
     ) -> AmountPeople:
+        from felicific._amounts.people import AmountPeople
+
         named = columns_of(self.estimator)
         people = AmountPeople.of(
             rows.x,
@@ -366,6 +368,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
+        from felicific._amounts.safety import certify_amounts, check_certifiable
+
         sure = check_confidence(self.confidence)
         check_certifiable(problem)
         whom = [
@@ -423,6 +427,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _problem(self) -> LinesProblem:
         """What is asked."""
+        from felicific._amounts.problem import LinesProblem
+
         constraints = check_constraints(self.constraints)
         refuse_nothing(self.gap, constraints)
         return LinesProblem.of_lines(
@@ -480,6 +486,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         After fitting with ``confidence=``, what was shown on the rows held out. There is no bound in advance for all
         lines there are: otherwise nothing can be promised.
         """
+        from felicific._fit.certificate import no_certificate
+
         check_is_fitted(self, "policy_")
         if "_certificate" in vars(self):
             return self._certificate
@@ -534,6 +542,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self, X: Table, sensitive_features: Any, y: Any = None, baseline: Any = None, weight: Any = None
     ) -> AmountPeople:
         """People of a table after the fit."""
+        from felicific._amounts.people import AmountPeople
+
         x, prediction, group = self._looked_at(X, sensitive_features, always=True)
         people = AmountPeople.of(
             x,
@@ -595,13 +605,15 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
             ``.to_dict()``.
         """
+        from felicific._audit.beside import fitted_notes
+
         check_is_fitted(self, "policy_")
-        module = import_module("felicific._report.document")
         tried = self._tryout(X, y, sensitive_features, sample_weight, baseline, unit, weight_kind, cluster)
         people = tried.people
         shares = self._shares_fitted(people.x)
         notes = fitted_notes(*shares, self.policy_.out_of_fold)
-        told = module.Told(
+        page = import_module("felicific._report.document")
+        told = page.Told(
             **self._about(),
             confidence=confidence,
             period=period,
@@ -611,7 +623,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             notes=notes,
             in_sample=" ".join(notes),
         )
-        report: Report = module.amounts_report(tried, self._fitted, told)
+        report: Report = page.amounts_report(tried, self._fitted, told)
         return report
 
     def _tryout(
@@ -626,6 +638,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         cluster: Any,
     ) -> AmountTryout:
         """Other people, with labels and weights, to try policies on."""
+        from felicific._amounts.tryout import AmountTryout
+
         if y is None:
             raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
         if not isinstance(unit, str):
@@ -675,6 +689,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         key : column of X or array of shape (n,), optional
             Identifies a person, string or integer; by default the ``key`` of the constructor.
         """
+        from felicific._policy.amount_individual import IndividualAmountPolicy
+
         check_is_fitted(self, "policy_")
         x, prediction, group = self._looked_at(X, sensitive_features)
         codes = (
@@ -726,6 +742,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """R², the share of the labels' variance that the amounts explain."""
+        from sklearn.metrics import r2_score
+
         amounts = self.predict(X, sensitive_features=sensitive_features)
         return float(r2_score(y, amounts, sample_weight=sample_weight))
 

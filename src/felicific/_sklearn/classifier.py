@@ -465,7 +465,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
         grave, others = self.policy_.cautions(warn=True), list(repeated)
         others[:0] = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
-        self._notes = (*self.policy_.cautions(), *others)
+        self._notes = (*dict.fromkeys([*self.policy_.cautions(), *grave]), *others)
         if grave or others:
             other = ClusterWarning if others == repeated else LotteryWarning
             category = PolicyWarning if grave else other

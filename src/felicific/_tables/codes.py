@@ -87,9 +87,7 @@ class Coded:
         """The values that some row has."""
         present = np.zeros(len(self.names) + 1, dtype=bool)
         for start in range(0, len(self), CHUNK):
-            present |= (
-                np.bincount(self.codes[start : start + CHUNK].astype(np.intp) + 1, minlength=len(present)) > 0
-            )
+            present |= np.bincount(self.codes[start : start + CHUNK] + np.intp(1), minlength=len(present)) > 0
         values = [self.null, *self.names]
         return {values[i] for i in np.flatnonzero(present).tolist()}
 
@@ -153,7 +151,7 @@ def _of_numpy(column: Any) -> Coded | None:
     if not isinstance(column[0], str):
         return None
     try:
-        if _ends_at_nul(column.tolist()):
+        if _ends_at_nul(column):
             return None
         codes, names = pandas.factorize(column)
     except TypeError:  # what cannot be told apart is no text, and is refused where it is looked at
@@ -162,9 +160,9 @@ def _of_numpy(column: Any) -> Coded | None:
     return _of_names(codes, names.tolist(), None) if codes.min() >= 0 else None
 
 
-def _ends_at_nul(texts: list[str]) -> bool:
+def _ends_at_nul(column: Any) -> bool:
     """Whether pandas would take a text for what stands before a NUL in it, as it did before version 3."""
-    return int(sys.modules["pandas"].__version__.split(".")[0]) < 3 and "\0" in "".join(texts)
+    return int(sys.modules["pandas"].__version__.split(".")[0]) < 3 and "\0" in "".join(column.tolist())
 
 
 #: Texts of more letters, or of more different values, are told apart as NumPy does it.
@@ -245,7 +243,7 @@ def _of_pandas(column: Any) -> Coded | None:
         return _of_numpy(column.to_numpy())
     if getattr(dtype, "name", "") not in ("str", "string"):
         return None
-    if _ends_at_nul(column.dropna().tolist()):
+    if _ends_at_nul(column.dropna()):
         return None
     codes, values = column.factorize()
     return _of_names(codes, values.tolist(), dtype.na_value)

@@ -961,10 +961,11 @@ class Policy(Displayed, ABC):
             [*(line for part in self._printed_rules() for line in part.lines), *self._achieved(GROUPS)]
         )
 
-    def _printed_rules(self) -> list[Lines]:
-        """The rules of some groups, and how many more there are."""
-        others = more_groups(self.groups, self._whole) if self.sees_group else []
-        return [Lines(self.rules_along([self], 4, most=GROUPS)[0], self._whole, listed=True), Lines(others)]
+    def _printed_rules(self, whole: str = "") -> list[Lines]:
+        """The rules of some groups, and how many more there are; ``whole`` says where."""
+        whole = whole or self._whole
+        others = more_groups(self.groups, whole) if self.sees_group else []
+        return [Lines(self.rules_along([self], 4, most=GROUPS)[0], whole, listed=True), Lines(others)]
 
     def _parts(self) -> list[Part]:
         """Never the salt: who sees a notebook could compute everybody's draw."""

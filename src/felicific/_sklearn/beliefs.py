@@ -211,8 +211,6 @@ def group_folds(features: Table, codes: Codes, cv: Any, cluster: Array | None) -
 
 def check_given(given: Any, groups: Sequence[Any], rows: Table) -> None:
     """Refuse what says nothing of how likely each of the groups is, or was fitted on these very rows."""
-    if given is None:
-        return
     if isinstance(given, Mapping):
         ordered_groups(given, groups)
         return

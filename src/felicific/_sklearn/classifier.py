@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
-from weakref import WeakSet
 
 import numpy as np
 from sklearn.base import ClassifierMixin, is_regressor
@@ -21,7 +20,7 @@ from felicific._people.checks import check_inference, check_weights, decision_va
 from felicific._people.columns import Columns
 from felicific._people.sketch import RowSketch
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
-from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
+from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, make_salt
 from felicific._problem.change import baseline_words
 from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.decisions import as_decisions
@@ -35,7 +34,7 @@ from felicific._problem.problem import Problem, problem_of
 from felicific._problem.unions import compared_by, whom_left_out
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import choose_policy, resolve_policy
-from felicific._shown.parts import LINES, Lines, Part, as_html
+from felicific._shown.parts import Lines, Part
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
 from felicific._sklearn.inputs import (
@@ -60,7 +59,6 @@ from felicific._tables.memory import (
     count_rows,
     encode,
     is_frame,
-    is_mapping,
     null_rows,
     take_column,
     take_rows,
@@ -87,18 +85,11 @@ if TYPE_CHECKING:
     from felicific._program.signals import Individual, Score, Signal
     from felicific._report.document import Report
     from felicific._tables.codes import Entries
-    from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table, Truths
-
-
-#: Fitted policies whose users were told that they name no key.
-_TOLD: WeakSet[Fitted] = WeakSet()
+    from felicific._typing import Array, Floats, GapLike, LossLike, RandomState, Table, Truths
 
 
 #: Where everything is that was fitted.
 FITTED = "print(fair), fair.verdict_ and fair.policy_ say more."
-
-#: Lines that scikit-learn's own diagram takes while it is folded.
-DIAGRAM = 4
 
 
 class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # untyped bases
@@ -246,10 +237,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     """
 
     _says_more = FITTED
+    _fitted: Fitted
     _clustered = False
     _recalibrated = False
     _chosen: str | None = None
-    _notes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -327,19 +318,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         **fit_params
             Routed to the estimator's ``fit``.
         """
-        # A fit that fails must leave the object as it was: everything happens to a copy.
-        trial = copy(self)
-        learnt = ("_blindness", "_label_beliefs", "_label_model", "_verdict", "_recalibrated")
-        for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
-            delattr(trial, name)
+        trial = self._unfitted()
         # A name says where to look later; of an array it is remembered that there was one.
         named = self.baseline if baseline is None else baseline
         trial._named_baseline = named if named is None or isinstance(named, str) else True
         said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster, weight_kind=weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, said, fit_params)
-        self.__dict__.clear()
-        self.__dict__.update(trial.__dict__)
-        return self
+        return self._become(trial)
 
     def _fit(
         self,
@@ -350,18 +335,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         said: Columns,
         fit_params: dict[str, Any],
     ) -> None:
-        self.sensitive_features_ = self.sensitive_features
-        if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
-            self.sensitive_features_ = sensitive_features
+        self._remember_groups(X, sensitive_features)
         intake, whole = self._intake, X
-        if is_regressor(self._model):
+        if is_regressor(self._bare_model):
             raise DataError(
                 f"{self._model_name} is a regressor, and FairClassifier wraps classifiers.",
                 "Use FairRegressor, which decides amounts.",
             )
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
-        frozen = isinstance(self._model, FrozenEstimator)
+        frozen = self._frozen
         asked = cache(self._problem)  # made once, when it is first looked at
         labels = (
             None if y is None and self._needs_no_label(asked) else labels_of(y, n, self._looking(y, asked))
@@ -381,10 +364,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             missing = None if len(there) == len(held) else missing
         named = columns_of(self.estimator)
         if frozen and named is None:
-            check_is_fitted(self._model)
+            check_is_fitted(self._bare_model)
             if not hasattr(self._model, "classes_"):
                 raise DataError(
-                    f"The model, a {type(self._model.estimator).__name__}, has no classes_: which decisions it "
+                    f"The model, a {self._model_name}, has no classes_: which decisions it "
                     "makes, and in which order, is not known.",
                     "Set it, model.classes_ = np.unique(y_train), or name the column of its probabilities instead.",
                 )
@@ -393,12 +376,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.decisions_ = self.classes_ if self.decisions is None else as_decisions(self.decisions)
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)
-        if not isinstance(self.sees_group, bool | np.bool_):
-            raise DataError(f"sees_group is {self.sees_group!r}.", "Say True or False.")
         kind, problem, salt = self._kind(), asked(), make_salt(self.random_state)
         check_inference(self._group_proba, sees_x=kind.sees_x, sees_group=problem.sees_group)
         group = intake.groups(table, sensitive_features, weight, fresh=True)
-        check_given(self._group_proba, find_groups(group[numbers]), X)
+        if self._group_proba is not None:
+            check_given(self._group_proba, find_groups(group[numbers]), X)
         now, cluster = said.column(table, "baseline"), said.column(table, "cluster")
         refuse_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
@@ -457,10 +439,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         known = getattr(self, "classes_", None)
         return self.estimator if named is None else FrozenEstimator(ScoreColumns(named, known))
 
-    @property
-    def _model_name(self) -> str:
-        return type(getattr(self._model, "estimator", self._model)).__name__
-
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
         grave, others = self.policy_.cautions(warn=True), list(repeated)
@@ -473,12 +451,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _looking(self, y: Any, asked: Callable[[], Problem]) -> str:
         """What looks at labels, where there are none and the model knows the classes."""
-        known = y is None and isinstance(self._model, FrozenEstimator) and hasattr(self, "classes_")
+        known = y is None and self._frozen and hasattr(self, "classes_")
         return asked().looking_at_y if known else ""
 
     def _needs_no_label(self, asked: Callable[[], Problem]) -> bool:
         """Whether nothing looks at labels: neither what is asked nor a model that is yet to be fitted."""
-        if not isinstance(self._model, FrozenEstimator) or not hasattr(self._model, "classes_"):
+        if not self._frozen or not hasattr(self._model, "classes_"):
             return False
         self.classes_ = np.asarray(self._model.classes_)
         problem = asked()
@@ -534,7 +512,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         told: dict[str, Any] = {"salt": salt, "randomize": self._randomize}
         told["change_cost"] = check_change_cost(self.change_cost)
         inferred = people.group_proba is not None and self._group_proba is None
-        told["out_of_fold"] = not isinstance(self._model, FrozenEstimator) or inferred
+        told["out_of_fold"] = not self._frozen or inferred
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.sees_group:
             seeing = partial(fit_policy, problem.seeing, people, kind, **told)
@@ -607,7 +585,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         from felicific._people.people import People
         from felicific._policy.cells import cut_people
 
-        frozen, cv = isinstance(self._model, FrozenEstimator), getattr(self, "_cv", self.cv)
+        frozen, cv = self._frozen, getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
         features = self._intake.features(rows.x, self._model if frozen else None)
         y, labelled = rows.y, None if rows.missing is None else rows.labelled
@@ -703,19 +681,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             Lines(self._notes, FITTED),
         ]
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """For notebooks: scikit-learn's diagram, and what was fitted."""
+    def _pictured(self) -> list[Part]:
+        """The verdict comes first: what was fitted matters more than how it was set up."""
         from felicific._policy.picture import picture_of
 
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        summary = self._summary()
-        if summary and "text/html" in bundle:
-            # The verdict comes first: what was fitted matters more than how it was set up.
-            picture, policy = picture_of(self.policy_), self.policy_
-            rules = Lines(policy.rules(digits=4), "policy_.sentences() says all of it.", listed=True)
-            parts = [*summary, *([] if picture is None else [picture]), rules]
-            bundle["text/html"] = as_html(parts, FITTED, LINES - DIAGRAM) + bundle["text/html"]
-        return bundle
+        if not (summary := self._summary()):
+            return []
+        picture = picture_of(self.policy_)
+        rules = self.policy_._printed_rules("policy_.sentences() says all of it.")
+        return [*summary, *([] if picture is None else [picture]), *rules]
 
     @property
     def verdict_(self) -> Verdict:
@@ -745,7 +719,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if self._fitted.certificate is not None:
             return self._fitted.certificate
         level = 0.95 if self.confidence is None else check_confidence(self.confidence)
-        if not isinstance(self._model, FrozenEstimator):
+        if not self._frozen:
             return no_certificate("the model was fitted to the same rows as the policy.", level)
         if self._clustered:
             return no_certificate("the bound is for independent rows, and these come in clusters.", level)
@@ -1014,22 +988,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         )
 
     def _about(self) -> dict[str, Any]:
-        """What a report says of the model and the policy."""
+        """Also what the policy may promise, why it is of its kind, and what it costs not to see the group."""
         from felicific._fit.certificate import no_certificate
 
-        named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
-        named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
-        steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
-        kind = type(steps[-1][1] if steps else inner)
+        level = 0.95 if self.confidence is None else self.confidence
         none = no_certificate("the policy was recalibrated on people without labels.", level)
-        ours = kind.__module__.split(".")[0] == "felicific"  # scores in columns: whose they are nobody said
-        return {
-            "grouped_by": named if isinstance(named, str) else None,
-            "model": None if ours else kind.__name__,
-            "certificate": none if self._recalibrated else self.certificate_,
-            "chosen": self._chosen,
-            "blindness": getattr(self, "cost_of_blindness_", None),
-        }
+        promised = none if self._recalibrated else self.certificate_
+        more = {"chosen": self._chosen, "blindness": self.cost_of_blindness_}
+        return super()._about() | more | {"certificate": promised}
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
         """Fit the policy anew to people without labels: those it will decide on.
@@ -1092,17 +1058,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             if sure is not None:
                 return policy.decisions[sure : sure + 1].copy()
         probabilities = policy.probabilities(scores, group, x, chances)
-        keys = self._intake.keys(X if is_frame(X) else x, key)
-
-        def texts(rows: Codes) -> list[str]:
-            if keys is not None:
-                return keys_as_text(keys[rows])
-            if self._fitted not in _TOLD:
-                _TOLD.add(self._fitted)
-                warn_keyless(stacklevel=4)
-            return content_keys(content_of(x, self._columns), rows)
-
-        return np.asarray(policy.decisions[draw(probabilities, texts, policy.salt)])
+        return np.asarray(policy.decisions[draw(probabilities, self._texts(X, x, key, 4), policy.salt)])
 
     def explain(
         self,

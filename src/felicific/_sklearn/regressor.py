@@ -8,7 +8,6 @@ from copy import copy
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
-from weakref import WeakSet
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
@@ -19,18 +18,18 @@ from felicific._people.checks import as_amounts, check_inference, check_weights
 from felicific._people.columns import Columns
 from felicific._people.sketch import RowSketch
 from felicific._people.weights import WeightKind, check_weight_kind
-from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
+from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import Sight, resolve_sight
-from felicific._shown.parts import LINES, Part, as_html
+from felicific._shown.parts import Part
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
-from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
+from felicific._sklearn.inputs import Intake, Rows, present_rows, present_splits, refuse_length
 from felicific._sklearn.model import AmountColumn, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.groups import encode_groups, find_groups, named_columns
-from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
+from felicific._tables.groups import encode_groups, find_groups
+from felicific._tables.memory import as_vector, column_names, count_rows, is_frame
 from felicific.exceptions import DataError, PolicyWarning
 
 if TYPE_CHECKING:
@@ -48,14 +47,8 @@ if TYPE_CHECKING:
     from felicific._tables.codes import Entries
     from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 
-#: Fitted policies whose users were told that they name no key.
-_TOLD: WeakSet[FittedAmounts] = WeakSet()
-
 #: Where everything is that was fitted.
 FITTED = "print(fair.policy_) says more."
-
-#: Lines that scikit-learn's own diagram takes while it is folded.
-DIAGRAM = 4
 
 
 class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # untyped bases
@@ -147,7 +140,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     """
 
     _says_more = FITTED
-    _notes: tuple[str, ...] = ()
+    _fitted: FittedAmounts
 
     def __init__(
         self,
@@ -220,15 +213,10 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         **fit_params :
             For the estimator's own ``fit``.
         """
-        trial = copy(self)  # a fit that fails changes nothing
-        learnt = ("_fitted", "_notes", "_cv", "_certificate", "_sketches")
-        for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
-            delattr(trial, name)
+        trial = self._unfitted()
         check_weight_kind(weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, weight_kind, baseline, fit_params)
-        self.__dict__.clear()
-        self.__dict__.update(trial.__dict__)
-        return self
+        return self._become(trial)
 
     def _fit(
         self,
@@ -240,7 +228,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         baseline: Any,
         fit_params: dict[str, Any],
     ) -> None:
-        self._refuse_classifier()
+        if is_classifier(self._bare_model):
+            raise DataError(
+                f"{self._model_name} is a classifier.",
+                "Use FairClassifier, whose decisions= may be amounts as well.",
+            )
         if check_change_cost(self.change_cost) not in ("auto", 0.0):
             raise DataError(
                 f"change_cost={self.change_cost!r} is not available for amounts.",
@@ -251,9 +243,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 f"missing_labels={self.missing_labels!r} is not available for amounts.",
                 "Leave it out, and leave rows without a label out.",
             )
-        self.sensitive_features_ = self.sensitive_features
-        if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
-            self.sensitive_features_ = sensitive_features
+        self._remember_groups(X, sensitive_features)
         intake, whole = self._intake, X
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
@@ -265,8 +255,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 "Found n_samples=1: one person shows nothing of how groups differ.",
                 "Pass at least two rows of positive weight.",
             )
-        if not isinstance(self.sees_group, bool | np.bool_):
-            raise DataError(f"sees_group is {self.sees_group!r}.", "Say True or False.")
         problem, salt = self._problem(), make_salt(self.random_state)
         kind = self._kind(problem)
         problem = replace(problem, monotone=kind.monotone)
@@ -275,12 +263,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
             check_individual(problem)
         check_inference(self._group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
-        frozen = isinstance(self._model, FrozenEstimator)
-        if frozen:
-            check_is_fitted(self._model)
+        if self._frozen:
+            check_is_fitted(self._bare_model)
         table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight, fresh=True)
-        check_given(self._group_proba, find_groups(group if present is None else group[present]), X)
+        if self._group_proba is not None:
+            check_given(self._group_proba, find_groups(group if present is None else group[present]), X)
         now = self._amounts_baseline(table, baseline)
         if (
             kind.individual
@@ -315,7 +303,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         from felicific._amounts.individual import fit_individual_amounts
 
         prediction = self._model_predictions(rows, fit_params)
-        out_of_fold = not isinstance(self._model, FrozenEstimator)
+        out_of_fold = not self._frozen
         if kind.individual:
             chances = (
                 None
@@ -400,14 +388,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             )
         return self.estimator if named is None else FrozenEstimator(AmountColumn(named[0]))
 
-    def _refuse_classifier(self) -> None:
-        """Refuse a model of classes."""
-        if is_classifier(self._model):
-            raise DataError(
-                f"{type(getattr(self._model, 'estimator', self._model)).__name__} is a classifier.",
-                "Use FairClassifier, whose decisions= may be amounts as well.",
-            )
-
     def _kind(self, problem: LinesProblem) -> Sight:
         """What the policy sees."""
         if isinstance(self.policy, str) and self.policy == "auto":
@@ -446,7 +426,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _model_predictions(self, rows: Rows, fit_params: dict[str, Any]) -> Floats:
         """Fit the model unless it came fitted, and ask it about the rows."""
-        frozen, cv = isinstance(self._model, FrozenEstimator), getattr(self, "_cv", self.cv)
+        frozen, cv = self._frozen, getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
         features = self._intake.features(rows.x, self._model if frozen else None)
         self.estimator_, _, predicted = fit_model(
@@ -615,6 +595,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         page = import_module("felicific._report.document")
         told = page.Told(
             **self._about(),
+            certificate=self.certificate_,
             confidence=confidence,
             period=period,
             date=date,
@@ -665,15 +646,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             cluster=None if alike is None else np.asarray(alike)[people.rows],
         )
 
-    def _about(self) -> dict[str, Any]:
-        """What a report says of the model and the groups."""
-        named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
-        named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
-        steps = getattr(inner, "steps", None)
-        kind = type(steps[-1][1] if steps else inner)
-        by = named if isinstance(named, str) else None
-        return {"grouped_by": by, "model": kind.__name__, "certificate": self.certificate_}
-
     # -----------------------------------------------------------------------------------------------------
     # Predict
 
@@ -705,17 +677,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 said = self._amounts_baseline(X if is_frame(X) else x)
                 now = None if said is None else as_amounts(said, "amount of the baseline", n=len(prediction))
             return self.policy_.decided(prediction, codes, x, chances, now)
-        keys = self._intake.keys(X if is_frame(X) else x, key)
-
-        def texts(rows: Codes) -> list[str]:
-            if keys is not None:
-                return keys_as_text(keys[rows])
-            if self._fitted not in _TOLD:
-                _TOLD.add(self._fitted)
-                warn_keyless(stacklevel=5)
-            return content_keys(content_of(x, self._columns), rows)
-
-        return self.policy_.given(prediction, codes, texts)
+        return self.policy_.given(prediction, codes, self._texts(X, x, key, 5))
 
     def amounts_of(self, X: Table, *, sensitive_features: Any = None) -> Floats:
         """The amounts that an audit looks at: those of :meth:`predict`."""
@@ -758,14 +720,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def __str__(self) -> str:
         return repr(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """For notebooks: scikit-learn's diagram, and what was fitted."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        summary = self._summary()
-        if summary and "text/html" in bundle:
-            bundle["text/html"] = as_html(summary, FITTED, LINES - DIAGRAM) + bundle["text/html"]
-        return bundle
 
 
 def _one_column(predicted: Any) -> Array:

@@ -241,6 +241,8 @@ def _of_pandas(column: Any) -> Coded | None:
         return None
     if getattr(dtype, "kind", "") == "O" and isinstance(dtype, np.dtype):
         return _of_numpy(column.to_numpy())
+    if hasattr(dtype, "pyarrow_dtype"):
+        return _of_arrow(column.array.__arrow_array__())
     if getattr(dtype, "name", "") not in ("str", "string"):
         return None
     if _ends_at_nul(column.dropna()):

@@ -83,7 +83,7 @@ def is_arrow(table: Table) -> bool:
 
 
 class ArrayRows:
-    """Rows of a PyArrow table or a Polars dataframe whose columns are arrays, so that one can calculate with them."""
+    """Rows of a dataframe whose columns are arrays, so that one can calculate with them."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -237,7 +237,18 @@ def cast_whole(table: Table) -> Table:
     import narwhals as nw
 
     frame = _eager(table)
-    return frame.with_columns(frame.get_column(n).cast(nw.Float64) for n in _whole_names(frame)).to_native()
+    whole = [frame.get_column(name) for name in _whole_names(frame)]
+    return frame.with_columns(
+        nw.from_native(column.to_native().astype(np.float64), series_only=True)
+        if _is_arrow_column(column.to_native())  # PyArrow refuses to round in a column of pandas, too
+        else column.cast(nw.Float64)
+        for column in whole
+    ).to_native()
+
+
+def _is_arrow_column(column: Any) -> bool:
+    """Whether this is a column of pandas that PyArrow holds."""
+    return hasattr(getattr(column, "dtype", None), "pyarrow_dtype")
 
 
 def _whole_names(frame: Any) -> list[str]:
@@ -423,7 +434,9 @@ def _exact_values(series: Any) -> Array:
     whole = series.dtype in (nw.Int64, nw.UInt64) and 0 < series.null_count() < len(series)
     # Of whole numbers where one is missing NumPy would make floats, and lose their digits.
     if whole and max(-int(series.min()), int(series.max())) > EXACT:
-        return np.array([*series.to_list(), None], dtype=object)[:-1]
+        return np.array([*(None if is_null(one) else one for one in series.to_list()), None], dtype=object)[
+            :-1
+        ]
     return np.asarray(series.to_numpy())
 
 

@@ -83,6 +83,18 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
         """What the settings say about columns of X."""
 
     @abstractmethod
+    def _keep(self, fitted: Any) -> None:
+        """Show what was fitted in the attributes."""
+
+    def _moved(self, fitted: Any) -> Self:
+        """With another policy, of which nothing was tested; a copy calls it."""
+        for name in ("_blindness", "_certificate"):
+            self.__dict__.pop(name, None)
+        self._keep(fitted)
+        self._notes = tuple(fitted.policy.cautions())
+        return self
+
+    @abstractmethod
     def _summary(self) -> list[Part]:
         """What was fitted, for whoever prints the object; nothing before that."""
 

@@ -42,6 +42,7 @@ from felicific._sklearn.inputs import (
     Rows,
     check_labels,
     content_of,
+    given_labels,
     label_proba_in_table,
     labels_of,
     present_labels,
@@ -785,10 +786,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
                 fresh.constraints = [constraint.opened() for constraint in constraints]
             several = np.isfinite(line.ray).sum() > 1
             fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
-        fresh.__dict__.pop("_blindness", None)
-        fresh._keep(fitted)
-        fresh._notes = tuple(fitted.policy.cautions())
-        return fresh
+        return fresh._moved(fitted)
 
     def _hiding(self, max_odds_ratio: float, gap: GapLike, loss: float | None) -> Self:
         """A new fitted object that takes reasons outside the table into account."""
@@ -796,9 +794,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         fresh, said = copy(self), self._missing_labels
         fitted = self._fitted.hiding(max_odds_ratio)
         fresh.missing_labels = None if said is None else replace(said, max_odds_ratio=max_odds_ratio)
-        fresh.__dict__.pop("_blindness", None)
-        fresh._keep(fitted)
-        fresh._notes = tuple(fitted.policy.cautions())
+        fresh = fresh._moved(fitted)
         return fresh if gap is None and loss is None else fresh.at(gap=gap, loss=loss)
 
     def price_of_worse_off(self) -> list[WorseOffRow]:
@@ -862,12 +858,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         check_is_fitted(self, "policy_")
         if any(measure.ends for measure in self.policy_.measures):
             refuse_ends(self.policy_.measures)
-        if y is None:
-            raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
-        n, labels = count_rows(X), np.asarray(Columns(y=y).column(X, "y"))
-        weight = check_weights(sample_weight, len(labels))
-        if len(labels) != n:
-            raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
+        labels, n = given_labels(X, y), count_rows(X)
+        weight = check_weights(sample_weight, n)
         group = self._intake.groups(X, sensitive_features, weight)
         said = Columns(baseline=self.baseline_of(X)) if sure is None else sure
         now, cluster = said.column(X, "baseline"), said.column(X, "cluster")
@@ -1034,7 +1026,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
         Columns are those of ``classes_``; of ``decisions_`` where these are others.
         """
-        return self._probabilities(X, sensitive_features)[0]
+        if "policy_" not in vars(self):
+            check_is_fitted(self, "policy_")
+        return self.policy_.probabilities(*self._sight(X, sensitive_features))
 
     def predict(self, X: Table, *, sensitive_features: Any = None, key: Any = None) -> Array:
         """Decide; people who face a lottery draw by their key, the same one every time.
@@ -1156,13 +1150,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             named=known is not None,
             without=self._fitted.without_each,
         )
-
-    def _probabilities(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
-        """Probability of every decision, and the table as it was checked."""
-        if "policy_" not in vars(self):
-            check_is_fitted(self, "policy_")
-        scores, group, X, chances = self._sight(X, sensitive_features)
-        return self.policy_.probabilities(scores, group, X, chances), X
 
     def _sight(
         self, X: Table, sensitive_features: object

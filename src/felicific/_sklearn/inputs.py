@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from felicific._people.checks import refuse_missing_labels
-from felicific._people.columns import added_label_proba, without_missing
+from felicific._people.columns import Columns, added_label_proba, without_missing
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
@@ -280,6 +280,15 @@ def labels_of(labels: Any, n: int, looking: str = "") -> Array:
     if len(y) != n:
         raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
     return y
+
+
+def given_labels(X: Table, y: Any) -> Array:
+    """The labels of people on whom policies are tried: one for each."""
+    if y is None:
+        raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
+    labels = np.asarray(Columns(y=y).column(X, "y"))
+    refuse_length(labels, count_rows(X), "labels y")
+    return labels
 
 
 def label_proba_in_table(X: Table, missing: MissingLabels) -> Floats | None:

@@ -25,7 +25,7 @@ from felicific._program.signal_names import Sight, resolve_sight
 from felicific._shown.parts import Part
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
-from felicific._sklearn.inputs import Intake, Rows, present_rows, present_splits, refuse_length
+from felicific._sklearn.inputs import Intake, Rows, given_labels, present_rows, present_splits, refuse_length
 from felicific._sklearn.model import AmountColumn, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import encode_groups, find_groups
@@ -495,11 +495,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         """
         check_is_fitted(self, "policy_")
         fresh = copy(self)
-        fresh.__dict__.pop("_certificate", None)
         fresh.gap = gap
-        fresh._keep(self._fitted.moved(gap))
-        fresh._notes = tuple(fresh.policy_.cautions())
-        return fresh
+        return fresh._moved(self._fitted.moved(gap))
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
         """Fit the policy anew to people without labels: those it will decide on.
@@ -512,11 +509,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         table = X_new if is_frame(X_new) else self._intake.check(self, X_new, reset=False)
         people = self._people(X_new, sensitive_features, baseline=self._amounts_baseline(table))
         fresh = copy(self)
-        fresh.__dict__.pop("_certificate", None)
         fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
-        fresh._keep(self._fitted.recalibrated(people))
-        fresh._notes = tuple(fresh.policy_.cautions())
-        return fresh
+        return fresh._moved(self._fitted.recalibrated(people))
 
     def _people(
         self, X: Table, sensitive_features: Any, y: Any = None, baseline: Any = None, weight: Any = None
@@ -621,15 +615,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         """Other people, with labels and weights, to try policies on."""
         from felicific._amounts.tryout import AmountTryout
 
-        if y is None:
-            raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
         if not isinstance(unit, str):
             raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
         n = count_rows(X)
-        labels, weight = Columns(y=y).column(X, "y"), check_weights(sample_weight, n)
+        labels, weight = given_labels(X, y), check_weights(sample_weight, n)
         said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster)
         now, alike = said.column(X, "baseline"), said.column(X, "cluster")
-        for column, what in ((labels, "labels"), (now, "amounts of the baseline"), (alike, "clusters")):
+        for column, what in ((now, "amounts of the baseline"), (alike, "clusters")):
             refuse_length(column, n, what)
         people = self._people(X, sensitive_features, labels, now, weight)
         named = self.key is not None and self.key in column_names(people.x)

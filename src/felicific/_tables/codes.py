@@ -256,9 +256,6 @@ def _of_polars(column: Any) -> Coded | None:
 
     if not isinstance(column, pl.Series) or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return None
-    few = _of_few(column) if column.dtype == pl.String else None
-    if few is not None:
-        return few
     distinct = column.unique().drop_nulls()
     if column.dtype == pl.String:
         distinct = distinct.sort()
@@ -271,24 +268,6 @@ def _of_polars(column: Any) -> Coded | None:
             names[number] = name
     codes = codes.cast(pl.Int64).fill_null(-1) if codes.null_count() else codes
     return Coded(codes.to_numpy(), tuple(names))
-
-
-#: Up to so many texts are compared one after the other, which is faster than hashing.
-COMPARED = 12
-
-
-def _of_few(column: Any) -> Coded | None:
-    """Text of Polars of which the first rows say all there is; None where others say more, or one is missing."""
-    import polars as pl
-
-    names = column.head(FEW_ROWS).unique().to_list()
-    if len(names) > COMPARED or column.null_count():
-        return None
-    codes: Any = pl
-    for position, name in enumerate(names):
-        codes = codes.when(pl.nth(0) == pl.lit(name)).then(pl.lit(position, dtype=pl.Int8))
-    series = column.to_frame().select(codes).to_series()
-    return None if series.null_count() else Coded(series.to_numpy(), tuple(names))
 
 
 def _of_arrow(column: Any) -> Coded | None:

@@ -162,7 +162,9 @@ def _of_numpy(column: Any) -> Coded | None:
 
 def _ends_at_nul(column: Any) -> bool:
     """Whether pandas would take a text for what stands before a NUL in it, as it did before version 3."""
-    return int(sys.modules["pandas"].__version__.split(".")[0]) < 3 and "\0" in "".join(column.tolist())
+    if int(sys.modules["pandas"].__version__.split(".")[0]) >= 3:
+        return False
+    return any("\0" in text for text in column.tolist() if isinstance(text, str))
 
 
 #: Texts of more letters, or of more different values, are told apart as NumPy does it.
@@ -245,7 +247,7 @@ def _of_pandas(column: Any) -> Coded | None:
         return _of_arrow(column.array.__arrow_array__())
     if getattr(dtype, "name", "") not in ("str", "string"):
         return None
-    if _ends_at_nul(column.dropna()):
+    if _ends_at_nul(column):
         return None
     codes, values = column.factorize()
     return _of_names(codes, values.tolist(), dtype.na_value)

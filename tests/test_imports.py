@@ -35,6 +35,14 @@ def test_import_is_light(code):
     assert not loaded & HEAVY
 
 
+@pytest.mark.parametrize("name", ["FairClassifier", "FairRegressor"])
+def test_estimators_import_what_their_fits_need_when_they_fit(name):
+    """What any estimator needs, and a third of this library at most."""
+    loaded = set(run(f"from felicific import {name}\nimport sys\nprint(*sys.modules)"))
+    assert not loaded & {"sklearn.ensemble", "sklearn.metrics", "sklearn.model_selection", "highspy"}
+    assert 3 * sum(one.startswith("felicific.") for one in loaded) < len([*SOURCE.rglob("*.py")])
+
+
 def test_the_files_of_engines_are_light():
     """The file of an engine imports its library only when there is such a table."""
     files = sorted(path.stem for path in (SOURCE / "_tables").glob("*.py") if path.stem != "__init__")

@@ -19,7 +19,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from felicific import FairClassifier, Policy, Score
-from felicific._sklearn import classifier
+from felicific._fit import fit
 from felicific._sklearn.beliefs import fit_group_model
 from felicific.exceptions import DataError, GroupError, InfeasibleError
 
@@ -305,13 +305,13 @@ def test_rounded_blindness_costs_what_rounded_policies_cost(policy):
 def test_an_individual_policy_is_fitted_again_only_when_somebody_asks(monkeypatch):
     """The cost of blindness takes a fit of its own at the first look alone, and is in a file though nobody looked."""
     table, y = make_signs()
-    calls, whole = [], classifier.fit_policy
+    calls, whole = [], fit.fit_policy
 
     def counted(*args, **options):
         calls.append(args[0].sees_group)
         return whole(*args, **options)
 
-    monkeypatch.setattr(classifier, "fit_policy", counted)
+    monkeypatch.setattr(fit, "fit_policy", counted)
     blind = fitted(table, y, "individual")
     assert calls == [False]
     stored = pickle.loads(pickle.dumps(blind))

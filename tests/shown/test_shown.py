@@ -249,10 +249,15 @@ def test_how_many_more_is_true(many):
     """Those that are shown and those that are left out are all."""
     policy = many["policy"]
     text, page = seen(policy)
+    named = tuple(f"In group {group!r}," for group in policy.groups[:20])
+    first = [rule for rule in policy.rules() if rule.startswith(named)]
     for shown in (text, Page(page).text):
         rules = [line for line in shown.splitlines() if line.startswith("In group")]
         left = int(re.search(r"and ([\d,]+) more: sentences\(\)", shown)[1].replace(",", ""))
-        assert len(rules) + left == len(policy.rules())
+        assert len(rules) + left == len(first)
+        assert "... and 280 more groups: sentences()" in shown
+    assert all(rule in str(policy) for rule in first)
+    assert str(policy).count("In group") == len(first)
     means = many["audit"]["selection rate"].means
     table_rows = re.findall(r"^  (region \d+) +\d", repr(many["measure"]), flags=re.MULTILINE)
     left = int(re.search(r"and (\d+) more", repr(many["measure"]))[1])

@@ -53,6 +53,7 @@ def known(values):
 LIBRARIES = {
     "pandas str": lambda values: pd.Series(values, dtype="str"),
     "pandas string": lambda values: pd.Series(values, dtype="string"),
+    "pandas Arrow string": lambda values: pd.Series(values, dtype=pd.ArrowDtype(pa.string())),
     "pandas category": lambda values: pd.Series(pd.Categorical(values, categories=known(values))),
     "pandas object": lambda values: pd.Series(values, dtype=object),
     "numpy object": lambda values: np.array([*values, None], dtype=object)[:-1],

@@ -665,12 +665,13 @@ WRAPPING = {
 
 
 @pytest.mark.parametrize("name", WRAPPING)
-@pytest.mark.parametrize("place", [*ENGINES, "pandas", "polars eager", "arrow", "dict"])
+@pytest.mark.parametrize("place", [*ENGINES, "pandas", "pandas on arrow", "polars eager", "arrow", "dict"])
 def test_whole_numbers_do_not_wrap_around(name, place, tmp_path):
     """Products of large whole numbers and the negative of unsigned ones are those of Python's own numbers."""
     function, exactly = WRAPPING[name]
     plain = people(60, classes=2) | LARGE
     here = {"pandas": as_pandas, "polars eager": as_polars, "arrow": as_arrow, "dict": dict}
+    here["pandas on arrow"] = lambda plain: as_pandas(plain).convert_dtypes(dtype_backend="pyarrow")
     table = here[place](plain) if place in here else ENGINES[place](plain, tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BatchWarning)

@@ -84,11 +84,6 @@ class AmountSums:
         """Weight of everybody."""
         return float(self.people.sum())
 
-    def mean_label(self) -> Floats:
-        """Mean label of every group."""
-        assert self.labels is not None, "there are labels"
-        return np.asarray(self.labels.sum(axis=1) / self.people)
-
     def __add__(self, other: AmountSums) -> AmountSums:
         if not isinstance(other, AmountSums):
             return NotImplemented

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from felicific._audit.missing import Scored
-from felicific._people.checks import check_proba
+from felicific._people.checks import check_proba, predict_proba
 from felicific._people.columns import Columns
 from felicific._policy.apply import refuse_several, with_remembered
 from felicific._policy.policy import Policy
@@ -234,35 +233,3 @@ def features_of(estimator: Any, X: Table) -> Table:
     if names is None or not hasattr(X, "columns"):
         return X
     return select_columns(X, list(names), "the model")
-
-
-def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
-    """Probabilities with a column for every class, also for those that the model never saw."""
-    if not hasattr(model, "predict_proba"):
-        raise DataError(
-            f"{type(getattr(model, 'estimator', model)).__name__} has no predict_proba, which this policy sees.",
-            "Calibrate the model (CalibratedClassifierCV), or use policy='label'"
-            + (
-                ", or 'score', which sees its decision function."
-                if hasattr(model, "decision_function")
-                else "."
-            ),
-        )
-    found = np.asarray(model.predict_proba(features))
-    known = np.asarray(model.classes_)
-    if len(known) == len(classes):
-        return found
-    score = np.zeros((len(found), len(classes)))
-    score[:, np.searchsorted(classes, known)] = found
-    return score
-
-
-def decision_values(decide: Callable[[Table], Array], features: Table) -> Array:
-    """What a model without probabilities says instead by its ``decision_function``, one number per row."""
-    found = np.asarray(decide(features))
-    if found.shape not in ((len(found),), (len(found), 1)):
-        raise DataError(
-            f"The decision_function has shape {found.shape}, and is not one number per person.",
-            "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
-        )
-    return found.reshape(len(found))

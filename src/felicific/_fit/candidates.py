@@ -14,10 +14,9 @@ from felicific._audit.decided import (
     features_of,
     has_policy,
     last_step,
-    predict_proba,
     without_policy,
 )
-from felicific._people.checks import as_columns, check_proba
+from felicific._people.checks import as_columns, check_proba, predict_proba
 from felicific._people.columns import probabilities_of
 from felicific._people.people import People, one_hot
 from felicific._problem.problem import Problem

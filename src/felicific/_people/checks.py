@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from felicific._problem.missing_labels import SAY
 from felicific._tables.codes import Coded, Entries
 from felicific._tables.memory import as_entries, as_vector, distinct, encode, is_null, null_rows
-from felicific._typing import Array, Codes, Floats, Truths
+from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError
 
 #: How far the probabilities of one person may be from summing to one (single precision models reach 1e-7).
@@ -271,3 +271,46 @@ def _as_number(value: Any) -> float:
         return float("nan") if isinstance(value, str | complex) else float(value)
     except (TypeError, ValueError):
         return float("nan")
+
+
+def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
+    """Probabilities with a column for every class, also for those that the model never saw."""
+    if not hasattr(model, "predict_proba"):
+        raise DataError(
+            f"{type(getattr(model, 'estimator', model)).__name__} has no predict_proba, which this policy sees.",
+            "Calibrate the model (CalibratedClassifierCV), or use policy='label'"
+            + (
+                ", or 'score', which sees its decision function."
+                if hasattr(model, "decision_function")
+                else "."
+            ),
+        )
+    found = np.asarray(model.predict_proba(features))
+    known = np.asarray(model.classes_)
+    if len(known) == len(classes):
+        return found
+    score = np.zeros((len(found), len(classes)))
+    score[:, np.searchsorted(classes, known)] = found
+    return score
+
+
+def decision_values(decide: Callable[[Table], Array], features: Table) -> Array:
+    """What a model without probabilities says instead by its ``decision_function``, one number per row."""
+    found = np.asarray(decide(features))
+    if found.shape not in ((len(found),), (len(found), 1)):
+        raise DataError(
+            f"The decision_function has shape {found.shape}, and is not one number per person.",
+            "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
+        )
+    return found.reshape(len(found))
+
+
+def check_inference(group_proba: Any, *, sees_x: bool, sees_group: bool) -> None:
+    """Refuse probabilities of groups for a policy that does not infer the group."""
+    if group_proba is None or (sees_x and not sees_group):
+        return
+    why = "the policy sees the group" if sees_group else "only an individual policy infers the group"
+    raise DataError(
+        f"group_proba= has no use: {why}.",
+        "Leave group_proba= out, or use policy='individual' with sees_group=False.",
+    )

@@ -79,7 +79,9 @@ def row_hashes(table: Table, names: Sequence[Hashable]) -> Hashes:
     sums = np.zeros(count_rows(table), dtype=np.uint64)
     for name, values in zip(names, take_columns(table, names, "the rows that were fitted on"), strict=True):
         start = np.array([zlib.crc32(str(name).encode("utf-8", "backslashreplace"))], dtype=np.uint64)
-        sums += _mixed(_bits(values) ^ _mixed(start))
+        bits, factor = _bits(values), _mixed(start) | np.uint64(1)
+        # Of short numbers the first bits alone say something: those that follow say it too.
+        sums += (bits ^ (bits >> np.uint64(32))) * factor
     return np.asarray(_mixed(sums))
 
 
@@ -87,8 +89,9 @@ def _bits(column: Array) -> Hashes:
     """Every value as 64 bits, whatever type of number it is."""
     column = as_numbers(column)
     if column.dtype.kind in "biuf":
-        numbers = column.astype(np.float64) + 0.0  # there is one zero
-        return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+        numbers = np.add(column, 0.0, dtype=np.float64)  # there is one zero
+        numbers[np.isnan(numbers)] = np.nan
+        return numbers.view(np.uint64)
     if column.dtype.kind in "mM":
         return column.astype(f"{column.dtype.kind}8[us]").astype(np.int64).view(np.uint64)
     texts = list(map(str, column.tolist()))

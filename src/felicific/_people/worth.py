@@ -535,8 +535,8 @@ def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) ->
             f"{case} raised {type(error).__name__}: {error.problem}", error.remedy
         ) from error
     except Exception as error:
-        if library == "polars":
-            # Polars knows no product of truth values and numbers; arrays do.
+        if library in ("pandas", "polars"):
+            # Polars, and PyArrow in pandas, know no product of truth values and numbers; arrays do.
             with contextlib.suppress(Exception):
                 return function(**arguments | {"x": ArrayRows(arguments["x"])})
         raise HappinessError(

@@ -165,17 +165,17 @@ class IndividualAmountPolicy(AmountPolicy):
     # -----------------------------------------------------------------------------------------------------
     # Words
 
-    def rules(self, digits: int = 12) -> list[str]:
-        """Sentences that say who gets what."""
+    def rules(self, digits: int = 12, most: int | None = None) -> list[str]:
+        """Sentences that say who gets what; of more groups than the ``most``, in the first of them."""
         sentences = [] if self.sees_group else [INFERS]
         low, high = (written(bound, min(digits, 6)) for bound in self.bounds)
         ends = f"at least {low} and at most {high}"
-        for z in range(len(self.groups) if self.sees_group else 1):
+        for z in range(len(self.groups[:most]) if self.sees_group else 1):
             whom = f"In group {self.groups[z]!r}" if self.sees_group else "In any group"
             for k in np.flatnonzero(self.shares[z]).tolist():
                 share = self.shares[z, k]
                 part = "" if share == 1.0 else f", {share:.2%} of the amount"
-                moved = self._moved(k, z, min(digits, 6)) or "as it is"
+                moved = self._moved(k, z, min(digits, 6), most) or "as it is"
                 sentences.append(
                     f"{whom}{part}, a person gets the calibrated prediction ({self._line(z, min(digits, 6))}) {moved}, "
                     f"{ends}."
@@ -190,12 +190,10 @@ class IndividualAmountPolicy(AmountPolicy):
         )
         return f"a prediction of {said}"
 
-    def _moved(self, k: int, z: int, digits: int) -> str:
+    def _moved(self, k: int, z: int, digits: int, most: int | None) -> str:
         parts = []
-        for y, group in enumerate(self.groups):
-            if self.sees_group and y != z:
-                continue
-            whose = "" if self.sees_group else f", times how likely the person is of group {group!r}"
+        for y in [z] if self.sees_group else range(len(self.groups[:most])):
+            whose = "" if self.sees_group else f", times how likely the person is of group {self.groups[y]!r}"
             for j, measure in enumerate(self.measures):
                 weight = float(self.weights[k, y, j])
                 if weight:
@@ -204,7 +202,8 @@ class IndividualAmountPolicy(AmountPolicy):
                         f"{sign} {written(abs(weight), digits)} times what one more unit adds to their "
                         f"{measure.name!r}{whose}"
                     )
-        return ", ".join(parts)
+        others = 0 if self.sees_group else len(self.groups) - len(self.groups[:most])
+        return ", ".join([*parts, f"and so on for {others:,} more groups"] if others else parts)
 
     # -----------------------------------------------------------------------------------------------------
     # Files

@@ -9,6 +9,7 @@ import numpy as np
 
 from felicific._policy.lines import Line
 from felicific._problem.happiness import written
+from felicific._shown.parts import listed
 
 if TYPE_CHECKING:
     from felicific._policy.amount_outcome import AmountOutcome
@@ -49,10 +50,10 @@ def headline(policy: AmountPolicy) -> str:
     return f"A policy of amounts that {seen} the group gives {what} to {whom}."
 
 
-def rules(policy: AmountPolicy, digits: int) -> list[str]:
+def rules(policy: AmountPolicy, digits: int, most: int | None) -> list[str]:
     """One sentence for every group, of at most nine corners; one more where the lottery draws."""
     sentences = []
-    for z, line in enumerate(policy.lines):
+    for z, line in enumerate(policy.lines[:most]):
         whom = f"In group {policy.groups[z]!r}, a" if policy.sees_group else "A"
         if policy.listed is not None or _is_stairs(line):
             sentences.append(f"{whom} {_steps(line, digits)}")
@@ -128,30 +129,30 @@ def fewer(x: np.ndarray, y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarr
     return x[kept], y[kept]
 
 
-def achieved(policy: AmountPolicy) -> list[str]:
-    """What it does to the people it was fitted on."""
+def achieved(policy: AmountPolicy, most: int | None = None) -> list[str]:
+    """What it does to the people it was fitted on; of more groups than the ``most``, to the first."""
     whom = f"On the people it was {'recalibrated for' if policy.expected else 'fitted on'}"
     expected = "expected " if policy.expected else ""
     sentences = [f"{whom}, the {expected}{loss_sentence(policy.loss_name, policy.loss)}."]
     sentences[0] = sentences[0].replace("error ", "error is ", 1).replace("mean loss ", "mean loss is ", 1)
-    means = ", ".join(
+    means = [
         f"{written(mean, 6)} in group {group!r}"
         for group, mean in zip(policy.groups, policy.outcome.amounts.tolist(), strict=True)
-    )
-    sentences.append(f"The mean amount is {means}.")
+    ]
+    sentences.append(f"The mean amount is {listed(means, most)}.")
     far = policy.outcome.distance
     if far is not None:
         sentences.append(_far(policy, policy.outcome))
     for j, measure in enumerate(policy.measures):
-        each = ", ".join(
+        each = [
             f"{'of nobody' if math.isnan(mean) else measure.quantity(mean)} in group {group!r}"
             for group, mean in zip(policy.groups, policy.outcome.means[:, j].tolist(), strict=True)
-        )
+        ]
         gap = float(policy.outcome.gaps[j])
         if gap <= 1e-12 * float(np.nanmax(np.abs(policy.outcome.means[:, j]), initial=0.0)):
             gap = 0.0
         ending = "" if measure.aside else f": a gap of {measure.quantity(gap)}"
-        sentences.append(f"Mean {measure.name!r} is {each}{ending}.")
+        sentences.append(f"Mean {measure.name!r} is {listed(each, most)}{ending}.")
     if policy.out_of_fold:
         sentences.append(
             "Everybody was predicted by a model that was not fitted on them, as new people will be."
@@ -170,7 +171,7 @@ def _far(policy: AmountPolicy, outcome: AmountOutcome) -> str:
     )
 
 
-def impact(policy: AmountPolicy) -> list[str]:
+def impact(policy: AmountPolicy, most: int | None = None) -> list[str]:
     """From the baseline to the least loss without requirements, and on to this policy; and who gets more or less."""
     points = policy.outcomes
     steps = (
@@ -188,11 +189,11 @@ def impact(policy: AmountPolicy) -> list[str]:
         sentences.append(f"{words}: {', '.join(parts)}.")
     more, less = policy.outcome.more, policy.outcome.less
     if more is not None and less is not None:
-        each = "; ".join(
+        sides = [
             f"in group {group!r} {up:.2%} get more and {down:.2%} less"
             for group, up, down in zip(policy.groups, more.tolist(), less.tolist(), strict=True)
-        )
-        sentences.append(f"Compared with the baseline's amounts, {each}.")
+        ]
+        sentences.append(f"Compared with the baseline's amounts, {listed(sides, most, '; ')}.")
     for name, falls in (policy.outcome.harmed or {}).items():
         each = ", ".join(f"by {written(fall)} in group {group!r}" for group, fall in falls.items())
         sentences.append(f"Mean {name!r} falls {each}: more than in each group that these belong to.")

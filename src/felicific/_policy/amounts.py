@@ -45,7 +45,7 @@ from felicific._policy.sql_amounts import amount_expression
 from felicific._problem.happiness import Measure, read_measure, written
 from felicific._problem.unions import Attribute, LeftOutBy, read_attributes, whom_left_out
 from felicific._shown.drawing import curves
-from felicific._shown.parts import Displayed, Lines, Part, Picture, extremes, short
+from felicific._shown.parts import GROUPS, Displayed, Lines, Part, Picture, extremes, more_groups, short
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_entries
@@ -314,9 +314,9 @@ class AmountPolicy(Displayed):
     # -----------------------------------------------------------------------------------------------------
     # Words
 
-    def rules(self, digits: int = 12) -> list[str]:
-        """Sentences that say who gets what."""
-        return rules(self, digits)
+    def rules(self, digits: int = 12, most: int | None = None) -> list[str]:
+        """Sentences that say who gets what; of more groups than the ``most``, in the first of them."""
+        return rules(self, digits, most)
 
     def sentences(self, digits: int = 12) -> list[str]:
         """Spell the policy out in plain sentences, and what it achieved."""
@@ -331,7 +331,20 @@ class AmountPolicy(Displayed):
         return list(self.notes)
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences(digits=4))
+        return "\n".join(
+            [*(line for part in self._printed_rules() for line in part.lines), *self._achieved(), *self.notes]
+        )
+
+    def _printed_rules(self) -> list[Lines]:
+        """The rules of some groups, and how many more there are."""
+        others = more_groups(self.groups, self._whole) if self.sees_group else []
+        return [Lines(self.rules(4, GROUPS), self._whole, listed=True), Lines(others)]
+
+    def _achieved(self) -> list[str]:
+        """What it does to the people it was fitted on, of many groups to some."""
+        left_out = whom_left_out(self.left_out)
+        others = [f"{len(left_out):,} groups are not compared."] * (len(left_out) > GROUPS)
+        return [*achieved(self, GROUPS), *left_out[:GROUPS], *others]
 
     def plot(self, **options: Any) -> Any:
         """The amount for every prediction as an Altair chart; see :func:`felicific.plots.lines`."""
@@ -343,8 +356,8 @@ class AmountPolicy(Displayed):
             Lines([headline(self)], strong=True),
             Lines(self.notes, self._whole),
             *([] if picture is None else [picture]),
-            Lines(self.rules(digits=4), self._whole, listed=True),
-            Lines([*achieved(self), *whom_left_out(self.left_out), *self.impact()], self._whole),
+            *self._printed_rules(),
+            Lines([*self._achieved(), *impact(self, GROUPS)], self._whole),
         ]
 
     # -----------------------------------------------------------------------------------------------------

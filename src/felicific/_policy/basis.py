@@ -41,6 +41,7 @@ from felicific._problem.unions import LeftOut, LeftOutBy, single_groups
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
+from felicific._shown.parts import listed
 from felicific._typing import Floats
 
 if TYPE_CHECKING:
@@ -102,8 +103,11 @@ class Basis:
     baseline_given: bool = False
     notes: tuple[str, ...] = ()
 
-    def reached(self, measures: Sequence[Measure], means: Floats) -> list[str]:
-        """What group means make of every requirement that compares people, and who is not compared, in sentences."""
+    def reached(self, measures: Sequence[Measure], means: Floats, most: int | None = None) -> list[str]:
+        """What group means make of every requirement that compares people, and who is not compared, in sentences.
+
+        Of more groups than the ``most``, the first are named.
+        """
         found = []
         for asked in self.requirements:
             measure, number = measures[asked.j], asked.reached(means)
@@ -113,11 +117,11 @@ class Basis:
                 continue
             text = f"{number:.6g}" if asked.statistic == "ratio" else measure.quantity(number)
             each = zip(asked.names, asked.means(means).tolist(), strict=True)
-            whose = ", ".join(f"{measure.quantity(mean)} in {name!r}" for name, mean in each)
+            whose = listed([f"{measure.quantity(mean)} in {name!r}" for name, mean in each], most)
             found.append(f"Asked for: {asked.words}. It is {text} ({whose}).")
             if asked.left_out:
-                who = ", ".join(f"{name!r} ({people:,.6g} people)" for name, people in asked.left_out.items())
-                found.append(f"Not compared there: {who}.")
+                who = [f"{name!r} ({people:,.6g} people)" for name, people in asked.left_out.items()]
+                found.append(f"Not compared there: {listed(who, most)}.")
         return found
 
     def nothing_to_repair(self, measures: Sequence[Measure], outcome: Outcome, whom: str) -> list[str]:

@@ -34,6 +34,7 @@ from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to
 from felicific._program.signals import Score, Signal, Spread
 from felicific._program.solution import solve_beside_free, solve_program
 from felicific._program.values import ValueCells, check_values, cut_values
+from felicific._shown.parts import listed
 from felicific._tables.codes import Entries
 from felicific._typing import Array, Codes, Floats, Table, Truths
 
@@ -276,11 +277,11 @@ class CellPolicy(Policy):
         """The signal."""
         return self.signal
 
-    def stretches(self) -> Stretches:
+    def stretches(self, groups: Sequence[int] | None = None) -> Stretches:
         """Along the score of two classes, or for every label of the model along its probability."""
         k, boundary = len(self.classes), self.signal.line(len(self.classes))
         ranges, rows = self.signal.ranges(k), []
-        for z in range(len(self.groups) if self.sees_group else 1):
+        for z in (groups or range(len(self.groups))) if self.sees_group else (0,):
             for owner in range(k if boundary is None else 1):
                 own = [s for s in range(len(ranges)) if boundary is not None or ranges[s][0] == owner]
                 starts = _changes([(ranges[s][1], self.q[z, s].tolist()) for s in own])
@@ -297,7 +298,11 @@ class CellPolicy(Policy):
 
     @classmethod
     def rules_along(
-        cls, policies: Sequence[Self], digits: int = 12, wording: Wording | None = None
+        cls,
+        policies: Sequence[Self],
+        digits: int = 12,
+        wording: Wording | None = None,
+        most: int | None = None,
     ) -> list[list[str]]:
         """One sentence for every group and stretch of signals that is treated alike."""
         if not policies:
@@ -306,7 +311,7 @@ class CellPolicy(Policy):
         names = one.wording if wording is None else wording
         k = len(one.classes)
         baseline, runs = one.signal.baseline(k), one.signal.runs(k)
-        tables = range(len(one.groups) if one.sees_group else 1)
+        tables = range(len(one.groups[:most]) if one.sees_group else 1)
         alike = [[treated_alike(policy.q[z], runs) for z in tables] for policy in policies]
         stretches = sorted({stretch for tables in alike for table in tables for stretch in table})
         if not one.randomize and one.signal.drawn:
@@ -354,8 +359,8 @@ class CellPolicy(Policy):
         how = "by lottery" if self.randomize else "rounded to the most probable one"
         return f"is decided {' and '.join(probabilities)}, {how}"
 
-    def _achieved(self) -> list[str]:
-        return self._told_apart() + super()._achieved()
+    def _achieved(self, most: int | None = None) -> list[str]:
+        return self._told_apart(most) + super()._achieved(most)
 
     def cautions(self, *, warn: bool = False) -> list[str]:
         """Also that there is nothing left of a score, of which no fit warns."""
@@ -373,7 +378,7 @@ class CellPolicy(Policy):
                 return []
         return ["This policy is the label policy: in every group all people of a label are in one score bin."]
 
-    def _told_apart(self) -> list[str]:
+    def _told_apart(self, most: int | None) -> list[str]:
         """How many cells are left in each group, where those of few people are treated alike."""
         mass = self.mass if self.sees_group else self.mass.sum(axis=0, keepdims=True)
         alike, size = self.signal.alike(mass, len(self.classes)), mass.shape[1]
@@ -381,7 +386,7 @@ class CellPolicy(Policy):
         if min(counts, default=size) == size:
             return []
         where = [f"group {group!r}" for group in self.groups] if self.sees_group else ["any group"]
-        each = ", ".join(f"{count} in {group}" for count, group in zip(counts, where, strict=True))
+        each = listed([f"{count} in {group}" for count, group in zip(counts, where, strict=True)], most)
         few = f"neighbours with fewer than {self.signal.least} people are treated alike"
         return [f"Of {size} score bins, {each} are told apart: {few}."]
 

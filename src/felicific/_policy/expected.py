@@ -24,6 +24,9 @@ People = float | Mapping[Any, float] | None
 #: Who asks for what chance alone shows gets a policy whose values vary a little more or less.
 ABOUT = 1.05
 
+#: Of more groups than this chance is not simulated for what is printed.
+SIMULATED = 100
+
 #: Means are hardly known from fewer people of a group.
 FEW = 100
 
@@ -103,6 +106,8 @@ def outlook(policy: Policy) -> str:
     """What gaps to expect of others, and what they make of requirements that compare people, in one sentence."""
     if policy.basis.evidence is None:
         return "What gap to expect on new people is not known: how much happiness varies was not kept."
+    if len(policy.groups) > SIMULATED:
+        return f"expected_gaps() says what gap between {len(policy.groups):,} groups to expect on new people."
     whom = "On these people" if policy.expected else "On as many new people, independent of each other"
     text = f"{whom}, a gap of about {gaps_in_words(policy, expected_gaps(policy), 2)}"
     each = _comparisons(policy)
@@ -156,10 +161,11 @@ def _two_digits(number: float, *, up: bool = True) -> float:
 def too_few(policy: Policy, *, undone: bool = False) -> list[str]:
     """Whether so few people tell less than was asked for, even of groups that are truly alike: the worst of it.
 
-    With ``undone``, only where there was something to repair, and chance alone sets groups as far apart again.
+    With ``undone``, only where there was something to repair, and chance alone sets groups as far apart again; of very
+    many groups only then.
     """
     evidence = policy.basis.evidence
-    if evidence is None or policy.expected:
+    if evidence is None or policy.expected or (len(policy.groups) > SIMULATED and not undone):
         return []
     plain = [_plain(policy, j) for j in range(len(policy.measures))]
     found = [

@@ -225,19 +225,23 @@ class IndividualPolicy(Policy):
 
     @classmethod
     def rules_along(
-        cls, policies: Sequence[Self], digits: int = 12, wording: Wording | None = None
+        cls,
+        policies: Sequence[Self],
+        digits: int = 12,
+        wording: Wording | None = None,
+        most: int | None = None,
     ) -> list[list[str]]:
         """One sentence for every group and policy that is mixed."""
         if not policies:
             return []
         names = policies[0].wording if wording is None else wording
-        return [policy._rules(digits, names) for policy in policies]
+        return [policy._rules(digits, names, most) for policy in policies]
 
-    def _rules(self, digits: int, names: Wording) -> list[str]:
+    def _rules(self, digits: int, names: Wording, most: int | None) -> list[str]:
         sentences = [] if self.sees_group else [INFERS]
         for one in self.explore:
             sentences.append(f"By lottery, people keep a {one.chance.words}; what follows decides the rest.")
-        for z in range(len(self.groups) if self.sees_group else 1):
+        for z in range(len(self.groups[:most]) if self.sees_group else 1):
             who = f"In group {names.groups[z]}" if self.sees_group else "In any group"
             shares = self.mixture.share[z]
             for m in np.flatnonzero(shares).tolist():
@@ -254,19 +258,17 @@ class IndividualPolicy(Policy):
                     )
                     sentences.append(f"{who}, {often} the decision is {what}.")
                     continue
-                aim = self._aim(m, z, min(digits, 6), names)
+                aim = self._aim(m, z, min(digits, 6), names, most)
                 sentences.append(f"{who}, {often} that decision is taken which has the least {aim}.")
         return sentences
 
-    def _aim(self, m: int, z: int, digits: int, names: Wording) -> str:
+    def _aim(self, m: int, z: int, digits: int, names: Wording, most: int | None) -> str:
         parts = ["expected loss"] if self.mixture.alpha[m] else ["value of zero"]
         if self.change_cost and self.mixture.alpha[m]:
             cost = f"{self.change_cost:.{digits}g}"
             parts.append(f"plus {cost} if it is not the class that the model finds likeliest")
-        for y, group in enumerate(names.groups):
-            if self.sees_group and y != z:
-                continue
-            whose = "" if self.sees_group else f" if the person is of group {group}"
+        for y in [z] if self.sees_group else range(len(names.groups[:most])):
+            whose = "" if self.sees_group else f" if the person is of group {names.groups[y]}"
             for j, measure in enumerate(self.measures):
                 weight = self.mixture.kappa[m, y, j]
                 if weight:
@@ -274,7 +276,8 @@ class IndividualPolicy(Policy):
                     parts.append(
                         f"{sign} {abs(weight):.{digits}g} per {unit} of expected {names.measures[j]}{whose}"
                     )
-        return " ".join(parts)
+        others = 0 if self.sees_group else len(names.groups) - len(names.groups[:most])
+        return " ".join([*parts, f"and so on for {others:,} more groups"] if others else parts)
 
     # -----------------------------------------------------------------------------------------------------
     # Files

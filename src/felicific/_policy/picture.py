@@ -22,14 +22,14 @@ LETTERS = 36
 
 def picture_of(policy: Policy) -> Picture | None:
     """What it decides along the score of two classes; else what it makes of groups' means. None if that is nothing."""
-    stretches = policy.stretches()
+    shown, some = _shown_groups(policy) if policy.sees_group else ([0], "")
+    stretches = policy.stretches(shown)
     if stretches is None or stretches.boundary is None:
         return _of_means(policy)
-    return _of_scores(policy, stretches)
+    return _of_scores(policy, stretches, shown, some)
 
 
-def _of_scores(policy: Policy, stretches: Stretches) -> Picture:
-    shown, some = _shown_groups(policy) if policy.sees_group else ([0], "")
+def _of_scores(policy: Policy, stretches: Stretches, shown: list[int], some: str) -> Picture:
     names = [short(str(policy.groups[z]), LETTERS) for z in shown] if policy.sees_group else ["any group"]
     value, ends = stretches.scale()
     one = policy.best if policy.listed else 1

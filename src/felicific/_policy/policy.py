@@ -93,7 +93,7 @@ from felicific._problem.unions import (
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost, words_of
 from felicific._program.known_labels import KnownLabels
-from felicific._shown.parts import Displayed, Lines, Part
+from felicific._shown.parts import GROUPS, Displayed, Lines, Part, listed, more_groups
 from felicific._tables.codes import Entries
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.engine import Engine, find_engine
@@ -400,11 +400,16 @@ class Policy(Displayed, ABC):
     @classmethod
     @abstractmethod
     def rules_along(
-        cls, policies: Sequence[Self], digits: int = 12, wording: Wording | None = None
+        cls,
+        policies: Sequence[Self],
+        digits: int = 12,
+        wording: Wording | None = None,
+        most: int | None = None,
     ) -> list[list[str]]:
         """What :meth:`rules` says of each of some policies that differ in their probabilities alone.
 
-        Names stand in the sentences as ``wording`` says; by default as Python writes them.
+        Names stand in the sentences as ``wording`` says; by default as Python writes them. Of more groups than the
+        ``most``, the first are spoken of.
         """
 
     def rules(self, digits: int = 12) -> list[str]:
@@ -861,8 +866,8 @@ class Policy(Displayed, ABC):
         positions: dict[str, int | None] = {column: None, **chances}
         return {name: write(dialect, names, position) for name, position in positions.items()}
 
-    def stretches(self) -> Stretches | None:
-        """Stretches of scores that are treated alike; None where functions of x decide."""
+    def stretches(self, groups: Sequence[int] | None = None) -> Stretches | None:
+        """Stretches of scores that are treated alike, of some groups; None where functions of x decide."""
         return None
 
     def sql_writer(self) -> Callable[..., str] | None:
@@ -885,7 +890,8 @@ class Policy(Displayed, ABC):
         """Of which people it states what it does."""
         return f"on the people it was {'recalibrated for' if self.expected else 'fitted on'}"
 
-    def _achieved(self) -> list[str]:
+    def _achieved(self, most: int | None = None) -> list[str]:
+        """What it does to the people it was fitted on; of more groups than the ``most``, to the first."""
         if self.basis.steered:
             return list(self.basis.steered)
         whom = self.whom
@@ -894,10 +900,11 @@ class Policy(Displayed, ABC):
         best = "" if least is None else f" at worst, and {loss_text(name, least, 6)} at best"
         found = [f"{whom.capitalize()}, the {what} is {loss_text(name, self.loss, 6)}{best}."]
         for j, measure in enumerate(self.measures):
-            means = ", ".join(
+            each = [
                 f"{'of nobody' if math.isnan(mean) else measure.quantity(mean)} in group {group!r}"
                 for group, mean in zip(self.groups, self.outcome.means[:, j].tolist(), strict=True)
-            )
+            ]
+            means = listed(each, most)
             # What is left of an exact zero after rounding is zero to a reader.
             negligible = self.outcome.gaps[j] <= 1e-12 * np.nanmax(np.abs(self.outcome.means[:, j]))
             gap = measure.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
@@ -907,8 +914,11 @@ class Policy(Displayed, ABC):
             found.append(f"{mean} {measure.name!r} is {means}{ending}.")
         if self.labels is not None:
             found += self.labels.sentences(" among the people it was fitted on" if self.expected else "")
-        found += whom_left_out(self.left_out)
-        found += self.basis.reached(self.measures, self.outcome.means) + self._explored()
+        left_out = whom_left_out(self.left_out)
+        found += left_out[:most] + [f"{len(left_out):,} groups are not compared."] * (
+            left_out[:most] != left_out
+        )
+        found += self.basis.reached(self.measures, self.outcome.means, most) + self._explored()
         cost = words_of(self.change_cost, baseline_words(self.basis.baseline_given))
         found += [*cost, outlook(self), *self.premises()]
         idle = self.basis.nothing_to_repair(self.measures, self.outcome, whom)
@@ -947,17 +957,25 @@ class Policy(Displayed, ABC):
         return [OUT_OF_FOLD] if self.basis.out_of_fold else []
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences(digits=4))
+        return "\n".join(
+            [*(line for part in self._printed_rules() for line in part.lines), *self._achieved(GROUPS)]
+        )
+
+    def _printed_rules(self, whole: str = "") -> list[Lines]:
+        """The rules of some groups, and how many more there are; ``whole`` says where."""
+        whole = whole or self._whole
+        others = more_groups(self.groups, whole) if self.sees_group else []
+        return [Lines(self.rules_along([self], 4, most=GROUPS)[0], whole, listed=True), Lines(others)]
 
     def _parts(self) -> list[Part]:
         """Never the salt: who sees a notebook could compute everybody's draw."""
         cautions, picture = self.cautions(), picture_of(self)
-        achieved = [sentence for sentence in self._achieved() if sentence not in cautions]
+        achieved = [sentence for sentence in self._achieved(GROUPS) if sentence not in cautions]
         return [
             Lines([self._headline], strong=True),
             Lines(cautions, self._whole),
             *([] if picture is None else [picture]),
-            Lines(self.rules(digits=4), self._whole, listed=True),
+            *self._printed_rules(),
             Lines(achieved, self._whole),
         ]
 

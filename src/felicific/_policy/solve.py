@@ -17,7 +17,7 @@ from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import SignalLike
 from felicific._program.signals import Individual
 from felicific._typing import GapLike, RandomState
-from felicific.exceptions import AggregatesError, DataError
+from felicific.exceptions import AggregatesError
 
 #: What ``policy=`` may say.
 Kind: TypeAlias = SignalLike | Literal["individual"] | Individual
@@ -119,14 +119,3 @@ def compared_sums(completed: Aggregates, requirements: Iterable[Requirement]) ->
 def is_of_amounts(source: object) -> bool:
     """Whether something is the sums of people who are to be given amounts, whose class stands above this module."""
     return type(source).__module__ == "felicific._amounts.aggregates"
-
-
-def check_inference(group_proba: Any, *, sees_x: bool, sees_group: bool) -> None:
-    """Refuse probabilities of groups for a policy that does not infer the group."""
-    if group_proba is None or (sees_x and not sees_group):
-        return
-    why = "the policy sees the group" if sees_group else "only an individual policy infers the group"
-    raise DataError(
-        f"group_proba= has no use: {why}.",
-        "Leave group_proba= out, or use policy='individual' with sees_group=False.",
-    )

@@ -11,16 +11,18 @@ depth is least where two neighbouring thresholds are mixed, so few people face a
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from felicific._problem.change import Reference
 from felicific._problem.happiness import written
 from felicific._problem.loss import is_accuracy
-from felicific._program.aggregates import Aggregates
 from felicific._typing import Floats
 from felicific.exceptions import AggregatesError, DataError
+
+if TYPE_CHECKING:
+    from felicific._program.aggregates import Aggregates
 
 #: What ``change_cost=`` takes.
 ChangeCost: TypeAlias = float | Literal["auto"]

@@ -26,6 +26,9 @@ COLUMNS = 100
 #: Letters of a sentence that is shown whole.
 LONGEST = 3 * COLUMNS
 
+#: Groups of which a policy speaks when it is printed.
+GROUPS = 20
+
 #: How short a list or a table may get.
 FEWEST = 2
 
@@ -316,6 +319,12 @@ def lines_of(texts: Iterable[str]) -> int:
     return sum(1 if len(text) <= COLUMNS else len(wrap(text, COLUMNS)) for text in texts)
 
 
+def listed(parts: Sequence[str], most: int | None = None, between: str = ", ") -> str:
+    """The first of some parts beside each other, and how many more there are."""
+    others = len(parts[slice(most, None)]) if most is not None else 0
+    return between.join(parts[:most]) + (f"{between}and {others:,} more" if others else "")
+
+
 def short(text: str, width: int = 40) -> str:
     """One line of at most so many characters, with nothing that a terminal would obey."""
     shown = "".join(letter if letter.isprintable() else " " for letter in text)
@@ -358,6 +367,11 @@ def table_lines(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, wor
         return "  " + "  ".join(cells).rstrip()
 
     return [line(header), *map(line, rows)]
+
+
+def more_groups(groups: Sequence[object], where: str) -> list[str]:
+    """How many groups there are beside those of which a policy speaks."""
+    return _left_out(max(len(groups) - GROUPS, 0), where, "groups")
 
 
 def _left_out(count: int, where: str, what: str = "") -> list[str]:

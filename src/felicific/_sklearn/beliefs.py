@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
@@ -156,6 +155,8 @@ def _threads(rows: int) -> Any:
 
 def _learnt(coded: Floats, codes: Codes, text: list[bool], weight: Floats | None) -> Any:
     """A model of the group; where there is one group alone, that group."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     held = np.unique(codes)
     if len(held) == 1:
         return held
@@ -210,8 +211,6 @@ def group_folds(features: Table, codes: Codes, cv: Any, cluster: Array | None) -
 
 def check_given(given: Any, groups: Sequence[Any], rows: Table) -> None:
     """Refuse what says nothing of how likely each of the groups is, or was fitted on these very rows."""
-    if given is None:
-        return
     if isinstance(given, Mapping):
         ordered_groups(given, groups)
         return

@@ -9,47 +9,21 @@ from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
-from weakref import WeakSet
 
 import numpy as np
 from sklearn.base import ClassifierMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from felicific._audit.band import Band, band_of
-from felicific._audit.beside import fitted_notes
-from felicific._audit.decided import decision_values, predict_proba
-from felicific._audit.verdict import FITTED_ONLY, Verdict
-from felicific._fit.assessment import Assessment
-from felicific._fit.certificate import Certificate, a_priori, no_certificate
-from felicific._fit.fit import fit_policy
-from felicific._fit.fitted import Fitted
-from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable
-from felicific._fit.tryout import Tryout
-from felicific._fit.worse_off import WorseOffRow
-from felicific._frontier.curve import Curve, curve
-from felicific._frontier.frontier import Frontier
 from felicific._lazy import Lazy
-from felicific._people.checks import check_weights
+from felicific._people.checks import check_inference, check_weights, decision_values, predict_proba
 from felicific._people.columns import Columns
-from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
-from felicific._people.people import People
 from felicific._people.sketch import RowSketch
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
-from felicific._policy.cells import cut_people
-from felicific._policy.expected import gaps_in_words, outlook
-from felicific._policy.explain import explain_person
-from felicific._policy.explanation import Explanation
-from felicific._policy.grounds import one_key, one_of
-from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
-from felicific._policy.picture import picture_of
-from felicific._policy.policy import Policy
-from felicific._policy.solve import Kind, check_inference
+from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, make_salt
 from felicific._problem.change import baseline_words
 from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.decisions import as_decisions
-from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import (
     MissingLabels,
     MissingLabelsLike,
@@ -57,13 +31,10 @@ from felicific._problem.missing_labels import (
     resolve_missing_labels,
 )
 from felicific._problem.problem import Problem, problem_of
-from felicific._problem.rows import Requirement
 from felicific._problem.unions import compared_by, whom_left_out
-from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import choose_policy, resolve_policy
-from felicific._program.signals import Individual, Score, Signal
-from felicific._shown.parts import LINES, Lines, Part, as_html
+from felicific._shown.parts import Lines, Part
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
 from felicific._sklearn.inputs import (
@@ -71,6 +42,7 @@ from felicific._sklearn.inputs import (
     Rows,
     check_labels,
     content_of,
+    given_labels,
     label_proba_in_table,
     labels_of,
     present_labels,
@@ -81,7 +53,6 @@ from felicific._sklearn.inputs import (
 from felicific._sklearn.label_proba import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import ScoreColumns, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
 from felicific._tables.memory import (
     as_vector,
@@ -89,28 +60,37 @@ from felicific._tables.memory import (
     count_rows,
     encode,
     is_frame,
-    is_mapping,
     null_rows,
     take_column,
     take_rows,
 )
 from felicific._tables.one_row import one_row, unwidened
-from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table, Truths
 from felicific.exceptions import ClusterWarning, ConstraintError, DataError, LotteryWarning, PolicyWarning
 
 if TYPE_CHECKING:
+    from felicific._audit.band import Band
+    from felicific._audit.verdict import Verdict
+    from felicific._fit.certificate import Certificate
+    from felicific._fit.fitted import Fitted
+    from felicific._fit.tryout import Tryout
+    from felicific._fit.worse_off import WorseOffRow
+    from felicific._frontier.curve import Curve
+    from felicific._frontier.frontier import Frontier
+    from felicific._people.people import People
+    from felicific._policy.explanation import Explanation
+    from felicific._policy.policy import Policy
+    from felicific._policy.solve import Kind
+    from felicific._problem.happiness import HappinessLike
+    from felicific._problem.rows import Requirement
+    from felicific._program.aggregates import Aggregates, Outcome
+    from felicific._program.signals import Individual, Score, Signal
     from felicific._report.document import Report
-
-
-#: Fitted policies whose users were told that they name no key.
-_TOLD: WeakSet[Fitted] = WeakSet()
+    from felicific._tables.codes import Entries
+    from felicific._typing import Array, Floats, GapLike, LossLike, RandomState, Table, Truths
 
 
 #: Where everything is that was fitted.
 FITTED = "print(fair), fair.verdict_ and fair.policy_ say more."
-
-#: Lines that scikit-learn's own diagram takes while it is folded.
-DIAGRAM = 4
 
 
 class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # untyped bases
@@ -258,10 +238,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
     """
 
     _says_more = FITTED
+    _fitted: Fitted
     _clustered = False
     _recalibrated = False
     _chosen: str | None = None
-    _notes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -339,19 +319,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         **fit_params
             Routed to the estimator's ``fit``.
         """
-        # A fit that fails must leave the object as it was: everything happens to a copy.
-        trial = copy(self)
-        learnt = ("_blindness", "_label_beliefs", "_label_model", "_verdict", "_recalibrated")
-        for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
-            delattr(trial, name)
+        trial = self._unfitted()
         # A name says where to look later; of an array it is remembered that there was one.
         named = self.baseline if baseline is None else baseline
         trial._named_baseline = named if named is None or isinstance(named, str) else True
         said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster, weight_kind=weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, said, fit_params)
-        self.__dict__.clear()
-        self.__dict__.update(trial.__dict__)
-        return self
+        return self._become(trial)
 
     def _fit(
         self,
@@ -362,18 +336,16 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         said: Columns,
         fit_params: dict[str, Any],
     ) -> None:
-        self.sensitive_features_ = self.sensitive_features
-        if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
-            self.sensitive_features_ = sensitive_features
+        self._remember_groups(X, sensitive_features)
         intake, whole = self._intake, X
-        if is_regressor(self._model):
+        if is_regressor(self._bare_model):
             raise DataError(
                 f"{self._model_name} is a regressor, and FairClassifier wraps classifiers.",
                 "Use FairRegressor, which decides amounts.",
             )
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
-        frozen = isinstance(self._model, FrozenEstimator)
+        frozen = self._frozen
         asked = cache(self._problem)  # made once, when it is first looked at
         labels = (
             None if y is None and self._needs_no_label(asked) else labels_of(y, n, self._looking(y, asked))
@@ -393,10 +365,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             missing = None if len(there) == len(held) else missing
         named = columns_of(self.estimator)
         if frozen and named is None:
-            check_is_fitted(self._model)
+            check_is_fitted(self._bare_model)
             if not hasattr(self._model, "classes_"):
                 raise DataError(
-                    f"The model, a {type(self._model.estimator).__name__}, has no classes_: which decisions it "
+                    f"The model, a {self._model_name}, has no classes_: which decisions it "
                     "makes, and in which order, is not known.",
                     "Set it, model.classes_ = np.unique(y_train), or name the column of its probabilities instead.",
                 )
@@ -405,12 +377,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self.decisions_ = self.classes_ if self.decisions is None else as_decisions(self.decisions)
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)
-        if not isinstance(self.sees_group, bool | np.bool_):
-            raise DataError(f"sees_group is {self.sees_group!r}.", "Say True or False.")
         kind, problem, salt = self._kind(), asked(), make_salt(self.random_state)
         check_inference(self._group_proba, sees_x=kind.sees_x, sees_group=problem.sees_group)
         group = intake.groups(table, sensitive_features, weight, fresh=True)
-        check_given(self._group_proba, find_groups(group[numbers]), X)
+        if self._group_proba is not None:
+            check_given(self._group_proba, find_groups(group[numbers]), X)
         now, cluster = said.column(table, "baseline"), said.column(table, "cluster")
         refuse_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
@@ -469,15 +440,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         known = getattr(self, "classes_", None)
         return self.estimator if named is None else FrozenEstimator(ScoreColumns(named, known))
 
-    @property
-    def _model_name(self) -> str:
-        return type(getattr(self._model, "estimator", self._model)).__name__
-
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
         grave, others = self.policy_.cautions(warn=True), list(repeated)
         others[:0] = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
-        self._notes = (*self.policy_.cautions(), *others)
+        self._notes = (*dict.fromkeys([*self.policy_.cautions(), *grave]), *others)
         if grave or others:
             other = ClusterWarning if others == repeated else LotteryWarning
             category = PolicyWarning if grave else other
@@ -485,12 +452,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _looking(self, y: Any, asked: Callable[[], Problem]) -> str:
         """What looks at labels, where there are none and the model knows the classes."""
-        known = y is None and isinstance(self._model, FrozenEstimator) and hasattr(self, "classes_")
+        known = y is None and self._frozen and hasattr(self, "classes_")
         return asked().looking_at_y if known else ""
 
     def _needs_no_label(self, asked: Callable[[], Problem]) -> bool:
         """Whether nothing looks at labels: neither what is asked nor a model that is yet to be fitted."""
-        if not isinstance(self._model, FrozenEstimator) or not hasattr(self._model, "classes_"):
+        if not self._frozen or not hasattr(self._model, "classes_"):
             return False
         self.classes_ = np.asarray(self._model.classes_)
         problem = asked()
@@ -533,16 +500,20 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
                 "Leave randomize=False out, or Exploration(...).",
             )
         if self.confidence is not None:
+            from felicific._fit.safety import check_certifiable
+
             check_confidence(self.confidence)
             by_model = self._named_baseline is None and not (self._kind().sees_x or self._kind().drawn)
             check_certifiable(self.gap, problem, by_model=by_model)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
+        from felicific._fit.fit import fit_policy
+
         told: dict[str, Any] = {"salt": salt, "randomize": self._randomize}
         told["change_cost"] = check_change_cost(self.change_cost)
         inferred = people.group_proba is not None and self._group_proba is None
-        told["out_of_fold"] = not isinstance(self._model, FrozenEstimator) or inferred
+        told["out_of_fold"] = not self._frozen or inferred
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.sees_group:
             seeing = partial(fit_policy, problem.seeing, people, kind, **told)
@@ -566,6 +537,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
+        from felicific._fit.safety import HELD_OUT, Trial
+        from felicific._fit.tryout import Tryout
+
         least = min((part.whom.min_people for part in problem.comparisons), default=0.0)
         fitting, held = rows.halves(salt, least)
         self._sketches = (RowSketch.of(fitting.x, self.key),)
@@ -592,6 +566,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _judged_on(self, held_out: Tryout, confidence: float) -> Verdict:
         """The verdict on what people held out show, among whom one of several policies was chosen."""
+        from felicific._fit.assessment import Assessment
+        from felicific._fit.safety import CANDIDATES
+
         return Assessment.of(
             held_out,
             self._fitted.gap_frontier,
@@ -605,7 +582,11 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]
     ) -> tuple[People, Signal | Individual]:
         """Fit what is to be fitted, and ask the model about the rows; of a decision function, cut into cells."""
-        frozen, cv = isinstance(self._model, FrozenEstimator), getattr(self, "_cv", self.cv)
+        from felicific._people.labels import LabelBeliefs
+        from felicific._people.people import People
+        from felicific._policy.cells import cut_people
+
+        frozen, cv = self._frozen, getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
         features = self._intake.features(rows.x, self._model if frozen else None)
         y, labelled = rows.y, None if rows.missing is None else rows.labelled
@@ -645,7 +626,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             **rows.known,
         )
         if of_values:
-            people, kind = cut_people(cast(Score, kind), people)
+            people, kind = cut_people(cast("Score", kind), people)
         if people.missing is None:
             return people, kind
         self._label_beliefs = LabelBeliefs.of(people)
@@ -686,6 +667,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _summary(self) -> list[Part]:
         """What was fitted, for whoever prints the object or shows it in a notebook; nothing before that."""
+        from felicific._policy.expected import gaps_in_words, outlook
+
         if not hasattr(self, "policy_"):
             return []
         policy, why = self.policy_, "" if self._chosen is None else f", chosen because {self._chosen}"
@@ -699,17 +682,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             Lines(self._notes, FITTED),
         ]
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """For notebooks: scikit-learn's diagram, and what was fitted."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        summary = self._summary()
-        if summary and "text/html" in bundle:
-            # The verdict comes first: what was fitted matters more than how it was set up.
-            picture, policy = picture_of(self.policy_), self.policy_
-            rules = Lines(policy.rules(digits=4), "policy_.sentences() says all of it.", listed=True)
-            parts = [*summary, *([] if picture is None else [picture]), rules]
-            bundle["text/html"] = as_html(parts, FITTED, LINES - DIAGRAM) + bundle["text/html"]
-        return bundle
+    def _pictured(self) -> list[Part]:
+        """The verdict comes first: what was fitted matters more than how it was set up."""
+        from felicific._policy.picture import picture_of
+
+        if not (summary := self._summary()):
+            return []
+        picture = picture_of(self.policy_)
+        rules = self.policy_._printed_rules("policy_.sentences() says all of it.")
+        return [*summary, *([] if picture is None else [picture]), *rules]
 
     @property
     def verdict_(self) -> Verdict:
@@ -718,6 +699,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         By the rows held out where ``confidence=`` was given. Otherwise only the people that it was fitted to have been
         looked at, and it says so: ``fair.report(X_test, y_test).verdict`` looks at others.
         """
+        from felicific._audit.verdict import FITTED_ONLY
+
         check_is_fitted(self, "policy_")
         return getattr(self, "_verdict", FITTED_ONLY)
 
@@ -729,13 +712,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         its kind, which needs many rows and known ``bounds`` of happiness; or why nothing can be said. None after
         :meth:`recalibrate`: the policy was then fitted to people without labels.
         """
+        from felicific._fit.certificate import a_priori, no_certificate
+
         check_is_fitted(self, "policy_")
         if self._recalibrated:
             return None
         if self._fitted.certificate is not None:
             return self._fitted.certificate
         level = 0.95 if self.confidence is None else check_confidence(self.confidence)
-        if not isinstance(self._model, FrozenEstimator):
+        if not self._frozen:
             return no_certificate("the model was fitted to the same rows as the policy.", level)
         if self._clustered:
             return no_certificate("the bound is for independent rows, and these come in clusters.", level)
@@ -801,10 +786,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
                 fresh.constraints = [constraint.opened() for constraint in constraints]
             several = np.isfinite(line.ray).sum() > 1
             fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
-        fresh.__dict__.pop("_blindness", None)
-        fresh._keep(fitted)
-        fresh._notes = tuple(fitted.policy.cautions())
-        return fresh
+        return fresh._moved(fitted)
 
     def _hiding(self, max_odds_ratio: float, gap: GapLike, loss: float | None) -> Self:
         """A new fitted object that takes reasons outside the table into account."""
@@ -812,9 +794,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         fresh, said = copy(self), self._missing_labels
         fitted = self._fitted.hiding(max_odds_ratio)
         fresh.missing_labels = None if said is None else replace(said, max_odds_ratio=max_odds_ratio)
-        fresh.__dict__.pop("_blindness", None)
-        fresh._keep(fitted)
-        fresh._notes = tuple(fitted.policy.cautions())
+        fresh = fresh._moved(fitted)
         return fresh if gap is None and loss is None else fresh.at(gap=gap, loss=loss)
 
     def price_of_worse_off(self) -> list[WorseOffRow]:
@@ -852,6 +832,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         position together, so also at one that is chosen by looking at them. ``sample_weight`` as in ``fit``;
         ``weight_kind`` and ``cluster`` as for :func:`felicific.audit`.
         """
+        from felicific._audit.band import band_of
+        from felicific._audit.beside import fitted_notes
+        from felicific._frontier.curve import curve
+
         if confidence is not None:
             said = Columns(cluster=cluster, weight_kind=weight_kind)
             tried = self._tryout(X, y, sensitive_features, sample_weight, said)
@@ -869,15 +853,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
     ) -> Tryout:
         """Other people, with labels and weights, to try policies on; ``sure`` where intervals are made of it."""
+        from felicific._fit.tryout import Tryout
+
         check_is_fitted(self, "policy_")
         if any(measure.ends for measure in self.policy_.measures):
             refuse_ends(self.policy_.measures)
-        if y is None:
-            raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
-        n, labels = count_rows(X), np.asarray(Columns(y=y).column(X, "y"))
-        weight = check_weights(sample_weight, len(labels))
-        if len(labels) != n:
-            raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
+        labels, n = given_labels(X, y), count_rows(X)
+        weight = check_weights(sample_weight, n)
         group = self._intake.groups(X, sensitive_features, weight)
         said = Columns(baseline=self.baseline_of(X)) if sure is None else sure
         now, cluster = said.column(X, "baseline"), said.column(X, "cluster")
@@ -945,7 +927,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
             ``.to_dict()``.
         """
-        module = import_module("felicific._report.document")
+        from felicific._audit.beside import fitted_notes
+
         baseline, *unlike = self._baseline(X, baseline)
         said = Columns(baseline=baseline, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
@@ -960,7 +943,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             tried = tried.beside_least_loss(self.policy_)
         shares = self._shares_fitted(tried.people.x)
         notes = fitted_notes(*shares, self.policy_.basis.out_of_fold)
-        told = module.Told(
+        page = import_module("felicific._report.document")
+        told = page.Told(
             **self._about(),
             confidence=confidence,
             also=also,
@@ -974,7 +958,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             in_sample=" ".join(notes),
             worse_off=self._fitted.price_of_worse_off,
         )
-        report: Report = module.choice_report(
+        report: Report = page.choice_report(
             tried, self._fitted.gap_frontier, self.policy_, self._fitted.along, told
         )
         return report
@@ -996,20 +980,14 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         )
 
     def _about(self) -> dict[str, Any]:
-        """What a report says of the model and the policy."""
-        named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
-        named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
-        steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
-        kind = type(steps[-1][1] if steps else inner)
+        """Also what the policy may promise, why it is of its kind, and what it costs not to see the group."""
+        from felicific._fit.certificate import no_certificate
+
+        level = 0.95 if self.confidence is None else self.confidence
         none = no_certificate("the policy was recalibrated on people without labels.", level)
-        ours = kind.__module__.split(".")[0] == "felicific"  # scores in columns: whose they are nobody said
-        return {
-            "grouped_by": named if isinstance(named, str) else None,
-            "model": None if ours else kind.__name__,
-            "certificate": none if self._recalibrated else self.certificate_,
-            "chosen": self._chosen,
-            "blindness": getattr(self, "cost_of_blindness_", None),
-        }
+        promised = none if self._recalibrated else self.certificate_
+        more = {"chosen": self._chosen, "blindness": self.cost_of_blindness_}
+        return super()._about() | more | {"certificate": promised}
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
         """Fit the policy anew to people without labels: those it will decide on.
@@ -1048,7 +1026,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
         Columns are those of ``classes_``; of ``decisions_`` where these are others.
         """
-        return self._probabilities(X, sensitive_features)[0]
+        if "policy_" not in vars(self):
+            check_is_fitted(self, "policy_")
+        return self.policy_.probabilities(*self._sight(X, sensitive_features))
 
     def predict(self, X: Table, *, sensitive_features: Any = None, key: Any = None) -> Array:
         """Decide; people who face a lottery draw by their key, the same one every time.
@@ -1072,17 +1052,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             if sure is not None:
                 return policy.decisions[sure : sure + 1].copy()
         probabilities = policy.probabilities(scores, group, x, chances)
-        keys = self._intake.keys(X if is_frame(X) else x, key)
-
-        def texts(rows: Codes) -> list[str]:
-            if keys is not None:
-                return keys_as_text(keys[rows])
-            if self._fitted not in _TOLD:
-                _TOLD.add(self._fitted)
-                warn_keyless(stacklevel=4)
-            return content_keys(content_of(x, self._columns), rows)
-
-        return np.asarray(policy.decisions[draw(probabilities, texts, policy.salt)])
+        return np.asarray(policy.decisions[draw(probabilities, self._texts(X, x, key, 4), policy.salt)])
 
     def explain(
         self,
@@ -1134,6 +1104,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         >>> print(why.sentences[1])
         The model's decision: 0, the same.
         """
+        from felicific._policy.explain import explain_person
+        from felicific._policy.grounds import one_key, one_of
+
         check_is_fitted(self, "policy_")
         policy = self.policy_
         X = one_row(row)
@@ -1177,13 +1150,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             named=known is not None,
             without=self._fitted.without_each,
         )
-
-    def _probabilities(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
-        """Probability of every decision, and the table as it was checked."""
-        if "policy_" not in vars(self):
-            check_is_fitted(self, "policy_")
-        scores, group, X, chances = self._sight(X, sensitive_features)
-        return self.policy_.probabilities(scores, group, X, chances), X
 
     def _sight(
         self, X: Table, sensitive_features: object
@@ -1243,6 +1209,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
         Where not every decision is a label, minus the mean loss, expected over the lottery: more is better too.
         """
+        from sklearn.metrics import accuracy_score
+
         if self.decisions is not None and not self._problem().choices.within_labels:
             tried = self._tryout(X, y, sensitive_features, sample_weight)
             return -float(tried.outcome(tried.probabilities(self.policy_)).loss)
@@ -1263,6 +1231,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _people(self, X: Table, group: Entries, **known: Any) -> People:
         """Other people, with what the model says about them."""
+        from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
+        from felicific._people.people import People
+
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         missing, whole = known.get("missing"), X
         X = intake.check(self, X, reset=False)

@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from felicific._fit.safety import margin, split
 from felicific._people.checks import refuse_missing_labels
-from felicific._people.columns import added_label_proba, without_missing
+from felicific._people.columns import Columns, added_label_proba, without_missing
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
@@ -241,6 +240,8 @@ class Rows:
 
         Of groups of ``least`` people or more there have to be some on both sides.
         """
+        from felicific._fit.safety import split
+
         groups, weight, sampling, parts = find_groups(self.group), self.weight, False, []
         refuse_identifiers(groups, len(self.group), None if weight is None else float(weight.sum()))
         if weight is not None:
@@ -259,6 +260,8 @@ class Rows:
 
     def margin(self, confidence: float, share: float, groups: Sequence[Any] | None) -> float:
         """How much less than a share, of all of them or of each of some groups, has to be aimed at; held out."""
+        from felicific._fit.safety import margin
+
         weight = np.ones(len(self.group)) if self.weight is None else self.weight
         people = [weight.sum()] if groups is None else [weight[self.group == one].sum() for one in groups]
         return margin(share, min(people), confidence)
@@ -277,6 +280,15 @@ def labels_of(labels: Any, n: int, looking: str = "") -> Array:
     if len(y) != n:
         raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
     return y
+
+
+def given_labels(X: Table, y: Any) -> Array:
+    """The labels of people on whom policies are tried: one for each."""
+    if y is None:
+        raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
+    labels = np.asarray(Columns(y=y).column(X, "y"))
+    refuse_length(labels, count_rows(X), "labels y")
+    return labels
 
 
 def label_proba_in_table(X: Table, missing: MissingLabels) -> Floats | None:

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -66,6 +65,8 @@ def splits(
     cv: Any, X: Table, y: Array, cluster: Array | None = None, *, stratified: bool = True
 ) -> list[tuple[Codes, Codes]]:
     """Rows to fit on and rows to predict, every row of these once."""
+    from sklearn.model_selection import check_cv
+
     n, folds = len(y), list(check_cv(cv, y, classifier=stratified).split(X, y, cluster))
     tested = np.concatenate([test for _, test in folds] or [np.empty(0, dtype=np.intp)])
     if len(tested) != n or len(np.unique(tested)) != n:

@@ -8,60 +8,47 @@ from copy import copy
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
-from weakref import WeakSet
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from felicific._amounts.calibration import check_method
-from felicific._amounts.fit import FittedAmounts, fit_amounts
-from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.individual import check_individual, fit_individual_amounts
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import LinesProblem
-from felicific._amounts.safety import certify_amounts, check_certifiable
-from felicific._amounts.tryout import AmountTryout
-from felicific._audit.beside import fitted_notes
-from felicific._fit.certificate import Certificate, no_certificate
-from felicific._people.checks import as_amounts, check_weights
+from felicific._people.checks import as_amounts, check_inference, check_weights
 from felicific._people.columns import Columns
 from felicific._people.sketch import RowSketch
 from felicific._people.weights import WeightKind, check_weight_kind
-from felicific._policy.amount_individual import IndividualAmountPolicy
-from felicific._policy.amounts import AmountPolicy
-from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
-from felicific._policy.solve import Kind, check_inference
+from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
-from felicific._problem.happiness import HappinessLike
-from felicific._problem.rows import Requirement
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import Sight, resolve_sight
-from felicific._shown.parts import LINES, Part, as_html
+from felicific._shown.parts import Part
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
-from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
+from felicific._sklearn.inputs import Intake, Rows, given_labels, present_rows, present_splits, refuse_length
 from felicific._sklearn.model import AmountColumn, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.codes import Entries
-from felicific._tables.groups import encode_groups, find_groups, named_columns
-from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
-from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
+from felicific._tables.groups import encode_groups, find_groups
+from felicific._tables.memory import as_vector, column_names, count_rows, is_frame
 from felicific.exceptions import DataError, PolicyWarning
 
 if TYPE_CHECKING:
+    from felicific._amounts.fit import FittedAmounts
+    from felicific._amounts.frontier import AmountFrontier
+    from felicific._amounts.people import AmountPeople
+    from felicific._amounts.problem import LinesProblem
+    from felicific._amounts.tryout import AmountTryout
+    from felicific._fit.certificate import Certificate
+    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.solve import Kind
+    from felicific._problem.happiness import HappinessLike
+    from felicific._problem.rows import Requirement
     from felicific._report.document import Report
-
-#: Fitted policies whose users were told that they name no key.
-_TOLD: WeakSet[FittedAmounts] = WeakSet()
+    from felicific._tables.codes import Entries
+    from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 
 #: Where everything is that was fitted.
 FITTED = "print(fair.policy_) says more."
-
-#: Lines that scikit-learn's own diagram takes while it is folded.
-DIAGRAM = 4
 
 
 class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # untyped bases
@@ -153,7 +140,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     """
 
     _says_more = FITTED
-    _notes: tuple[str, ...] = ()
+    _fitted: FittedAmounts
 
     def __init__(
         self,
@@ -226,15 +213,10 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         **fit_params :
             For the estimator's own ``fit``.
         """
-        trial = copy(self)  # a fit that fails changes nothing
-        learnt = ("_fitted", "_notes", "_cv", "_certificate", "_sketches")
-        for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
-            delattr(trial, name)
+        trial = self._unfitted()
         check_weight_kind(weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, weight_kind, baseline, fit_params)
-        self.__dict__.clear()
-        self.__dict__.update(trial.__dict__)
-        return self
+        return self._become(trial)
 
     def _fit(
         self,
@@ -246,7 +228,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         baseline: Any,
         fit_params: dict[str, Any],
     ) -> None:
-        self._refuse_classifier()
+        if is_classifier(self._bare_model):
+            raise DataError(
+                f"{self._model_name} is a classifier.",
+                "Use FairClassifier, whose decisions= may be amounts as well.",
+            )
         if check_change_cost(self.change_cost) not in ("auto", 0.0):
             raise DataError(
                 f"change_cost={self.change_cost!r} is not available for amounts.",
@@ -257,9 +243,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 f"missing_labels={self.missing_labels!r} is not available for amounts.",
                 "Leave it out, and leave rows without a label out.",
             )
-        self.sensitive_features_ = self.sensitive_features
-        if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
-            self.sensitive_features_ = sensitive_features
+        self._remember_groups(X, sensitive_features)
         intake, whole = self._intake, X
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
@@ -271,20 +255,20 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 "Found n_samples=1: one person shows nothing of how groups differ.",
                 "Pass at least two rows of positive weight.",
             )
-        if not isinstance(self.sees_group, bool | np.bool_):
-            raise DataError(f"sees_group is {self.sees_group!r}.", "Say True or False.")
         problem, salt = self._problem(), make_salt(self.random_state)
         kind = self._kind(problem)
         problem = replace(problem, monotone=kind.monotone)
         if kind.individual:
+            from felicific._amounts.individual import check_individual
+
             check_individual(problem)
         check_inference(self._group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
-        frozen = isinstance(self._model, FrozenEstimator)
-        if frozen:
-            check_is_fitted(self._model)
+        if self._frozen:
+            check_is_fitted(self._bare_model)
         table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight, fresh=True)
-        check_given(self._group_proba, find_groups(group if present is None else group[present]), X)
+        if self._group_proba is not None:
+            check_given(self._group_proba, find_groups(group if present is None else group[present]), X)
         now = self._amounts_baseline(table, baseline)
         if (
             kind.individual
@@ -314,8 +298,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
     ) -> FittedAmounts:
         """Fit the model, unless it came fitted, and the policy."""
+        from felicific._amounts.calibration import check_method
+        from felicific._amounts.fit import fit_amounts
+        from felicific._amounts.individual import fit_individual_amounts
+
         prediction = self._model_predictions(rows, fit_params)
-        out_of_fold = not isinstance(self._model, FrozenEstimator)
+        out_of_fold = not self._frozen
         if kind.individual:
             chances = (
                 None
@@ -346,6 +334,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         groups: tuple[Any, ...] | None = None,
         group_proba: Floats | None = None,
     ) -> AmountPeople:
+        from felicific._amounts.people import AmountPeople
+
         named = columns_of(self.estimator)
         people = AmountPeople.of(
             rows.x,
@@ -366,6 +356,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
+        from felicific._amounts.safety import certify_amounts, check_certifiable
+
         sure = check_confidence(self.confidence)
         check_certifiable(problem)
         whom = [
@@ -396,14 +388,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             )
         return self.estimator if named is None else FrozenEstimator(AmountColumn(named[0]))
 
-    def _refuse_classifier(self) -> None:
-        """Refuse a model of classes."""
-        if is_classifier(self._model):
-            raise DataError(
-                f"{type(getattr(self._model, 'estimator', self._model)).__name__} is a classifier.",
-                "Use FairClassifier, whose decisions= may be amounts as well.",
-            )
-
     def _kind(self, problem: LinesProblem) -> Sight:
         """What the policy sees."""
         if isinstance(self.policy, str) and self.policy == "auto":
@@ -423,6 +407,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _problem(self) -> LinesProblem:
         """What is asked."""
+        from felicific._amounts.problem import LinesProblem
+
         constraints = check_constraints(self.constraints)
         refuse_nothing(self.gap, constraints)
         return LinesProblem.of_lines(
@@ -440,7 +426,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _model_predictions(self, rows: Rows, fit_params: dict[str, Any]) -> Floats:
         """Fit the model unless it came fitted, and ask it about the rows."""
-        frozen, cv = isinstance(self._model, FrozenEstimator), getattr(self, "_cv", self.cv)
+        frozen, cv = self._frozen, getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
         features = self._intake.features(rows.x, self._model if frozen else None)
         self.estimator_, _, predicted = fit_model(
@@ -480,6 +466,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         After fitting with ``confidence=``, what was shown on the rows held out. There is no bound in advance for all
         lines there are: otherwise nothing can be promised.
         """
+        from felicific._fit.certificate import no_certificate
+
         check_is_fitted(self, "policy_")
         if "_certificate" in vars(self):
             return self._certificate
@@ -507,11 +495,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         """
         check_is_fitted(self, "policy_")
         fresh = copy(self)
-        fresh.__dict__.pop("_certificate", None)
         fresh.gap = gap
-        fresh._keep(self._fitted.moved(gap))
-        fresh._notes = tuple(fresh.policy_.cautions())
-        return fresh
+        return fresh._moved(self._fitted.moved(gap))
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
         """Fit the policy anew to people without labels: those it will decide on.
@@ -524,16 +509,15 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         table = X_new if is_frame(X_new) else self._intake.check(self, X_new, reset=False)
         people = self._people(X_new, sensitive_features, baseline=self._amounts_baseline(table))
         fresh = copy(self)
-        fresh.__dict__.pop("_certificate", None)
         fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
-        fresh._keep(self._fitted.recalibrated(people))
-        fresh._notes = tuple(fresh.policy_.cautions())
-        return fresh
+        return fresh._moved(self._fitted.recalibrated(people))
 
     def _people(
         self, X: Table, sensitive_features: Any, y: Any = None, baseline: Any = None, weight: Any = None
     ) -> AmountPeople:
         """People of a table after the fit."""
+        from felicific._amounts.people import AmountPeople
+
         x, prediction, group = self._looked_at(X, sensitive_features, always=True)
         people = AmountPeople.of(
             x,
@@ -595,14 +579,17 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
             ``.to_dict()``.
         """
+        from felicific._audit.beside import fitted_notes
+
         check_is_fitted(self, "policy_")
-        module = import_module("felicific._report.document")
         tried = self._tryout(X, y, sensitive_features, sample_weight, baseline, unit, weight_kind, cluster)
         people = tried.people
         shares = self._shares_fitted(people.x)
         notes = fitted_notes(*shares, self.policy_.out_of_fold)
-        told = module.Told(
+        page = import_module("felicific._report.document")
+        told = page.Told(
             **self._about(),
+            certificate=self.certificate_,
             confidence=confidence,
             period=period,
             date=date,
@@ -611,7 +598,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             notes=notes,
             in_sample=" ".join(notes),
         )
-        report: Report = module.amounts_report(tried, self._fitted, told)
+        report: Report = page.amounts_report(tried, self._fitted, told)
         return report
 
     def _tryout(
@@ -626,15 +613,15 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         cluster: Any,
     ) -> AmountTryout:
         """Other people, with labels and weights, to try policies on."""
-        if y is None:
-            raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
+        from felicific._amounts.tryout import AmountTryout
+
         if not isinstance(unit, str):
             raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
         n = count_rows(X)
-        labels, weight = Columns(y=y).column(X, "y"), check_weights(sample_weight, n)
+        labels, weight = given_labels(X, y), check_weights(sample_weight, n)
         said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster)
         now, alike = said.column(X, "baseline"), said.column(X, "cluster")
-        for column, what in ((labels, "labels"), (now, "amounts of the baseline"), (alike, "clusters")):
+        for column, what in ((now, "amounts of the baseline"), (alike, "clusters")):
             refuse_length(column, n, what)
         people = self._people(X, sensitive_features, labels, now, weight)
         named = self.key is not None and self.key in column_names(people.x)
@@ -651,15 +638,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             cluster=None if alike is None else np.asarray(alike)[people.rows],
         )
 
-    def _about(self) -> dict[str, Any]:
-        """What a report says of the model and the groups."""
-        named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
-        named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
-        steps = getattr(inner, "steps", None)
-        kind = type(steps[-1][1] if steps else inner)
-        by = named if isinstance(named, str) else None
-        return {"grouped_by": by, "model": kind.__name__, "certificate": self.certificate_}
-
     # -----------------------------------------------------------------------------------------------------
     # Predict
 
@@ -675,6 +653,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         key : column of X or array of shape (n,), optional
             Identifies a person, string or integer; by default the ``key`` of the constructor.
         """
+        from felicific._policy.amount_individual import IndividualAmountPolicy
+
         check_is_fitted(self, "policy_")
         x, prediction, group = self._looked_at(X, sensitive_features)
         codes = (
@@ -689,17 +669,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 said = self._amounts_baseline(X if is_frame(X) else x)
                 now = None if said is None else as_amounts(said, "amount of the baseline", n=len(prediction))
             return self.policy_.decided(prediction, codes, x, chances, now)
-        keys = self._intake.keys(X if is_frame(X) else x, key)
-
-        def texts(rows: Codes) -> list[str]:
-            if keys is not None:
-                return keys_as_text(keys[rows])
-            if self._fitted not in _TOLD:
-                _TOLD.add(self._fitted)
-                warn_keyless(stacklevel=5)
-            return content_keys(content_of(x, self._columns), rows)
-
-        return self.policy_.given(prediction, codes, texts)
+        return self.policy_.given(prediction, codes, self._texts(X, x, key, 5))
 
     def amounts_of(self, X: Table, *, sensitive_features: Any = None) -> Floats:
         """The amounts that an audit looks at: those of :meth:`predict`."""
@@ -726,6 +696,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """R², the share of the labels' variance that the amounts explain."""
+        from sklearn.metrics import r2_score
+
         amounts = self.predict(X, sensitive_features=sensitive_features)
         return float(r2_score(y, amounts, sample_weight=sample_weight))
 
@@ -740,14 +712,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def __str__(self) -> str:
         return repr(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """For notebooks: scikit-learn's diagram, and what was fitted."""
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        summary = self._summary()
-        if summary and "text/html" in bundle:
-            bundle["text/html"] = as_html(summary, FITTED, LINES - DIAGRAM) + bundle["text/html"]
-        return bundle
 
 
 def _one_column(predicted: Any) -> Array:

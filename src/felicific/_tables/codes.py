@@ -87,9 +87,7 @@ class Coded:
         """The values that some row has."""
         present = np.zeros(len(self.names) + 1, dtype=bool)
         for start in range(0, len(self), CHUNK):
-            present |= (
-                np.bincount(self.codes[start : start + CHUNK].astype(np.intp) + 1, minlength=len(present)) > 0
-            )
+            present |= np.bincount(self.codes[start : start + CHUNK] + np.intp(1), minlength=len(present)) > 0
         values = [self.null, *self.names]
         return {values[i] for i in np.flatnonzero(present).tolist()}
 
@@ -153,7 +151,7 @@ def _of_numpy(column: Any) -> Coded | None:
     if not isinstance(column[0], str):
         return None
     try:
-        if _ends_at_nul(column.tolist()):
+        if _ends_at_nul(column):
             return None
         codes, names = pandas.factorize(column)
     except TypeError:  # what cannot be told apart is no text, and is refused where it is looked at
@@ -162,9 +160,11 @@ def _of_numpy(column: Any) -> Coded | None:
     return _of_names(codes, names.tolist(), None) if codes.min() >= 0 else None
 
 
-def _ends_at_nul(texts: list[str]) -> bool:
+def _ends_at_nul(column: Any) -> bool:
     """Whether pandas would take a text for what stands before a NUL in it, as it did before version 3."""
-    return int(sys.modules["pandas"].__version__.split(".")[0]) < 3 and "\0" in "".join(texts)
+    if int(sys.modules["pandas"].__version__.split(".")[0]) >= 3:
+        return False
+    return any("\0" in text for text in column.tolist() if isinstance(text, str))
 
 
 #: Texts of more letters, or of more different values, are told apart as NumPy does it.
@@ -243,9 +243,11 @@ def _of_pandas(column: Any) -> Coded | None:
         return None
     if getattr(dtype, "kind", "") == "O" and isinstance(dtype, np.dtype):
         return _of_numpy(column.to_numpy())
+    if hasattr(dtype, "pyarrow_dtype"):
+        return _of_arrow(column.array.__arrow_array__())
     if getattr(dtype, "name", "") not in ("str", "string"):
         return None
-    if _ends_at_nul(column.dropna().tolist()):
+    if _ends_at_nul(column):
         return None
     codes, values = column.factorize()
     return _of_names(codes, values.tolist(), dtype.na_value)
@@ -256,9 +258,6 @@ def _of_polars(column: Any) -> Coded | None:
 
     if not isinstance(column, pl.Series) or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return None
-    few = _of_few(column) if column.dtype == pl.String else None
-    if few is not None:
-        return few
     distinct = column.unique().drop_nulls()
     if column.dtype == pl.String:
         distinct = distinct.sort()
@@ -271,24 +270,6 @@ def _of_polars(column: Any) -> Coded | None:
             names[number] = name
     codes = codes.cast(pl.Int64).fill_null(-1) if codes.null_count() else codes
     return Coded(codes.to_numpy(), tuple(names))
-
-
-#: Up to so many texts are compared one after the other, which is faster than hashing.
-COMPARED = 12
-
-
-def _of_few(column: Any) -> Coded | None:
-    """Text of Polars of which the first rows say all there is; None where others say more, or one is missing."""
-    import polars as pl
-
-    names = column.head(FEW_ROWS).unique().to_list()
-    if len(names) > COMPARED or column.null_count():
-        return None
-    codes: Any = pl
-    for position, name in enumerate(names):
-        codes = codes.when(pl.nth(0) == pl.lit(name)).then(pl.lit(position, dtype=pl.Int8))
-    series = column.to_frame().select(codes).to_series()
-    return None if series.null_count() else Coded(series.to_numpy(), tuple(names))
 
 
 def _of_arrow(column: Any) -> Coded | None:

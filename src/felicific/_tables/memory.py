@@ -83,7 +83,7 @@ def is_arrow(table: Table) -> bool:
 
 
 class ArrayRows:
-    """Rows of a PyArrow table or a Polars dataframe whose columns are arrays, so that one can calculate with them."""
+    """Rows of a dataframe whose columns are arrays, so that one can calculate with them."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -237,7 +237,18 @@ def cast_whole(table: Table) -> Table:
     import narwhals as nw
 
     frame = _eager(table)
-    return frame.with_columns(frame.get_column(n).cast(nw.Float64) for n in _whole_names(frame)).to_native()
+    whole = [frame.get_column(name) for name in _whole_names(frame)]
+    return frame.with_columns(
+        nw.from_native(column.to_native().astype(np.float64), series_only=True)
+        if _is_arrow_column(column.to_native())  # PyArrow refuses to round in a column of pandas, too
+        else column.cast(nw.Float64)
+        for column in whole
+    ).to_native()
+
+
+def _is_arrow_column(column: Any) -> bool:
+    """Whether this is a column of pandas that PyArrow holds."""
+    return hasattr(getattr(column, "dtype", None), "pyarrow_dtype")
 
 
 def _whole_names(frame: Any) -> list[str]:
@@ -288,14 +299,20 @@ def numeric_names(table: Table, most: int, without: Hashable = None) -> list[Any
     """Names of the first columns of numbers, truth values not among them; ``without`` one."""
     names = [name for name in column_names(table) if name != without]
     if is_frame(table) and not is_mapping(table):
-        frame = _eager(table)
-        numeric: Iterable[Any] = (name for name in names if frame.get_column(name).dtype.is_numeric())
+        numeric: Iterable[Any] = (name for name in names if _is_numeric(table, name))
     elif hasattr(table, "tocsr"):
         numeric = names
     else:
         columns = table if is_mapping(table) else np.asarray(table).T
         numeric = (name for name in names if as_numbers(as_vector(columns[name], "x")).dtype.kind in "iuf")
     return list(islice(numeric, most))
+
+
+def _is_numeric(table: Table, name: Hashable) -> bool:
+    dtype = table[name].dtype if is_quick(table) else None
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "iuf"
+    return bool(_eager(table).get_column(name).dtype.is_numeric())
 
 
 def as_numbers(values: Array) -> Array:
@@ -352,7 +369,10 @@ def text_of_all(table: Table, name: Hashable) -> Any | None:
 
 def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     """One column as a 1-D NumPy array."""
-    check_columns(table, [name], purpose)
+    return take_columns(table, [name], purpose)[0]
+
+
+def _taken(table: Table, name: Hashable, purpose: str) -> Array:
     if is_mapping(table):
         return as_vector(table[name], purpose)
     if is_frame(table):
@@ -401,12 +421,7 @@ def all_columns(table: Table, purpose: str) -> list[tuple[Any, Array]]:
 def take_columns(table: Table, names: Sequence[Hashable], purpose: str) -> list[Array]:
     """Some columns, as :func:`take_column` takes each."""
     check_columns(table, names, purpose)
-    if is_mapping(table):
-        return [as_vector(table[name], purpose) for name in names]
-    if not is_frame(table):
-        return [take_column(table, name, purpose) for name in names]
-    frame = _eager(table)
-    return [as_vector(_exact_values(frame.get_column(name)), purpose) for name in names]
+    return [_taken(table, name, purpose) for name in names]
 
 
 def _exact_values(series: Any) -> Array:
@@ -419,7 +434,9 @@ def _exact_values(series: Any) -> Array:
     whole = series.dtype in (nw.Int64, nw.UInt64) and 0 < series.null_count() < len(series)
     # Of whole numbers where one is missing NumPy would make floats, and lose their digits.
     if whole and max(-int(series.min()), int(series.max())) > EXACT:
-        return np.array([*series.to_list(), None], dtype=object)[:-1]
+        return np.array([*(None if is_null(one) else one for one in series.to_list()), None], dtype=object)[
+            :-1
+        ]
     return np.asarray(series.to_numpy())
 
 
@@ -622,14 +639,13 @@ def distinct(values: Entries) -> list[Any]:
     """The distinct values as Python scalars, sorted (by type first where types do not compare)."""
     if isinstance(values, Coded):
         return _sorted(values.used())
-    if values.dtype.kind in "iu" and len(values) and 0 <= int(values.max()) - int(values.min()) < len(values):
-        # Counting beats sorting and hashing. A difference of small integers must not wrap around.
-        least = values.min()
-        above = np.subtract(values, least, dtype=np.int64 if values.dtype.kind == "i" else values.dtype)
-        return [
-            int(least) + number
-            for number in np.flatnonzero(np.bincount(above.astype(np.intp, copy=False))).tolist()
-        ]
+    if values.dtype.kind in "iu" and len(values):
+        least, most = int(values.min()), int(values.max())
+        if most - least < len(values):  # counting beats sorting and hashing
+            if least:  # a difference of small integers must not wrap around
+                values = np.subtract(values, least, dtype=np.int64 if values.dtype.kind == "i" else np.uint64)
+            counts = np.bincount(values.astype(np.intp, copy=False))
+            return [least + number for number in np.flatnonzero(counts).tolist()]
     return _sorted(set(values.tolist()) if values.dtype.kind == "O" else set(np.unique(values).tolist()))
 
 

@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 
 from felicific import Policy
+from felicific._people.checks import check_inference
 from felicific._people.columns import Columns, ordered_groups, stacked
 from felicific._people.roles import Roles as ColumnRoles
 from felicific._policy.apply import with_remembered
-from felicific._policy.solve import check_inference
 from felicific._problem.missing_labels import MissingLabels
 from felicific._program.signal_names import choose_policy
 from felicific._tables.codes import Entries

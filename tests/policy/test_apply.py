@@ -18,7 +18,7 @@ from functions import (
     write_parquet,
 )
 
-from felicific import Policy, Score, aggregate, frontier, lookup, solve
+from felicific import Policy, Score, aggregate, frontier, solve
 from felicific._people.columns import Columns
 from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual
@@ -153,7 +153,7 @@ def test_predicted_labels_are_enough_for_a_label_policy(lay):
 def individual(table):
     functions = {
         "funding": lambda decision, x: decision * x["loan"] / 1e4,
-        "school": lambda decision, x: decision * lookup(x["school"], {"Master": 1.0}, 0.0),
+        "school": lambda decision, x: decision * (x["school"] == "Master"),
     }
     score = np.column_stack([table[f"p{k}"] for k in range(3)])
     problem = Problem.of(np.arange(3), functions, gap=0.1)

@@ -107,8 +107,8 @@ def test_every_signal_with_weights(lay, table, policy):
 
 def test_other_functions_run_on_the_workers_with_a_notice(lay, table):
     """A function that is no expression of columns runs on the workers, batch by batch."""
-    ask = asked(happiness=[Happiness(BATCHWISE["branch"], name="branch"), "overall_accuracy"])
-    with pytest.warns(BatchWarning, match="'branch'"):
+    ask = asked(happiness=[Happiness(BATCHWISE["own"], name="own"), "overall_accuracy"])
+    with pytest.warns(BatchWarning, match="'own'"):
         found = aggregate(lay(table), **ask)
     assert_same(found, aggregate(as_pandas(table), **ask))
 

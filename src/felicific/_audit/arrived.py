@@ -187,9 +187,7 @@ def _on_engine(
     problem = asked.problem(classes, labelled=columns.y is not None, policy=policy)
     if not any(part.looks_at_y for part in problem.happiness):
         columns = replace(columns, y=None)  # nobody looks at it
-    people = LazyPeople.of(engine, columns, problem)
-    if policy is not None:
-        people = replace(people, columns=people.columns.for_groups(policy.groups))
+    people = LazyPeople.of(engine, columns, problem, policy=policy)
     parts = people.fold(partial(_listed, problem, policy), list.__add__)
     if fresh:
         _refuse_idle(problem, np.any([part.moved for part in parts], axis=0))

@@ -471,10 +471,7 @@ def _on_engine(
     problem = asked.problem(known, labelled=columns.y is not None, policy=policy)
 
     def summed(columns: Columns, problem: Problem) -> tuple[Persons, Floats | None]:
-        people = LazyPeople.of(engine, columns, problem)
-        if policy is not None:
-            people = replace(people, columns=people.columns.for_groups(policy.groups))
-        return sum_persons(people, policy)
+        return sum_persons(LazyPeople.of(engine, columns, problem, policy=policy), policy)
 
     try:
         persons, means = summed(columns, problem)

@@ -248,16 +248,9 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
     By the column ``columns.decided``; or by a policy, a lottery counting by its probabilities. Where it is known, also
     the group means of the baseline, or without the policy.
     """
-    problem, plan = people.problem, people.plan
-    if policy is not None and policy.sees_x:
-        seen = policy.columns_seen(people.engine, people.columns.group)
-        reason = (
-            plan.reason if seen is not None else "The policy cannot be written as expressions of columns."
-        )
-        used = tuple(dict.fromkeys([*plan.used, *(seen or ())]))
-        people = replace(people, plan=replace(plan, used=used, reason=reason))
+    problem = people.problem
     x = problem.looks_at_x or (policy is not None and policy.sees_x) or callable(people.columns.group)
-    parts: list[_Part] = people.fold(partial(_parts_of, problem, policy, alike=not x), _added, x=x)
+    parts: list[_Part] = people.fold(partial(_parts_of, problem, policy, alike=not x), _added)
     sums = parts[0]
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)

@@ -548,16 +548,19 @@ def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) ->
 def _as_numbers(array: Array, case: str) -> Floats:
     if array.dtype.kind in "biuf":
         return array.astype(np.float64, copy=False)
+    text = array.dtype.kind == "U"
     if array.dtype.kind == "O":
         try:
             # A missing value of a nullable column becomes NaN, and is then reported with its row.
             plain = [
                 np.nan if type(value).__name__ == "NAType" else value for value in array.ravel().tolist()
             ]
-            if not any(isinstance(value, str | complex) for value in plain):
+            text = any(isinstance(value, str) for value in plain)
+            if not text and not any(isinstance(value, complex) for value in plain):
                 return np.array(plain, dtype=np.float64).reshape(array.shape)
         except (TypeError, ValueError):
             pass
     raise HappinessError(
-        f"{case} returned {array.dtype} values, not real numbers.", "Return one finite real number per row."
+        f"{case} returned {'text' if text else f'{array.dtype} values'}, not real numbers.",
+        "Return one finite real number per row.",
     )

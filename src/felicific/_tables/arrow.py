@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 from felicific._tables.duckdb import DuckEngine, connect
-from felicific._tables.engine import BatchEngine, Decisions, Engine, in_memory
+from felicific._tables.engine import BatchEngine, Decisions, Engine, arrow_rows
 from felicific._tables.parquet import (
     arrow_largest,
     arrow_schemas,
@@ -35,11 +35,14 @@ class ArrowEngine(BatchEngine):
         frame = nw.from_native(self.table.schema.empty_table(), eager_only=True)
         return list(frame.columns), list(frame.schema.values())
 
+    def _head(self, count: int) -> Table:
+        return arrow_rows(self.table.head(count, fragment_readahead=0), self.names)
+
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
-        """As pandas dataframes where pandas is installed, else as Arrow tables."""
+        """As Arrow tables."""
         for batch in self.table.to_batches(columns=list(names), batch_size=self.batch_rows):
             if batch.num_rows:
-                yield in_memory(batch, names)
+                yield arrow_rows(batch, names)
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """As a relation of DuckDB."""

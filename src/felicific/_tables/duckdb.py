@@ -5,11 +5,11 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, TypeVar
 
 from felicific._tables.dialect import DIALECTS
-from felicific._tables.engine import BatchEngine, Decisions, Engine, QueryEngine, has_pandas, in_memory
+from felicific._tables.engine import BatchEngine, Decisions, Engine, arrow_rows, has_pandas, rows_for
 from felicific._tables.parquet import (
     arrow_largest,
     arrow_schemas,
@@ -34,7 +34,7 @@ _PARQUET = {"float16": "FLOAT", "float32": "FLOAT", "float64": "DOUBLE", "text":
 }
 
 
-class DuckEngine(QueryEngine, BatchEngine):
+class DuckEngine(BatchEngine):
     """A DuckDB relation, and its connection if it is known."""
 
     label = "DuckDB"
@@ -76,24 +76,20 @@ class DuckEngine(QueryEngine, BatchEngine):
         # Columns by position: no name of the user's is ever part of a query's text.
         return self.table.project(", ".join(f"#{i + 1} AS c{i}" for i in indices))
 
-    def frame(self) -> Any:
-        """Rename by position."""
-        import narwhals as nw
-
-        return nw.from_native(self._renamed(range(len(self.names))))
-
-    def collect(self, frame: Any) -> Any:
-        """Collect as an Arrow table."""
-        import narwhals as nw
-
-        return nw.from_native(self.wait_for(partial(_arrow_table, frame.to_native())), eager_only=True)
+    def _head(self, count: int) -> Table:
+        # PyArrow loads pandas when a column becomes an array, in a place where Ctrl-C would be lost; so it is loaded
+        # here.
+        has_pandas()
+        first = self._renamed(range(len(self.names))).limit(count)
+        return arrow_rows(self.wait_for(first.to_arrow_table), self.names)
 
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
-        """As pandas dataframes where pandas is installed, else as Arrow tables."""
+        """As Arrow tables."""
+        has_pandas()  # see _head
         indices = [self.names.index(name) for name in names]
         with self._renamed(indices).to_arrow_reader(self.batch_rows) as reader:
             for batch in reader:
-                yield in_memory(batch, names)
+                yield arrow_rows(batch, names)
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """By an expression where there is one; else the rows flow through Python, as often as they are read."""
@@ -127,12 +123,6 @@ def _further(names: Sequence[str], count: int) -> list[str]:
     return [f"share {start + i}" for i in range(count)]
 
 
-def _arrow_table(relation: Any) -> Any:
-    # PyArrow loads pandas when a column becomes an array, in a place where Ctrl-C would be lost; so it is loaded here.
-    has_pandas()
-    return relation.to_arrow_table()
-
-
 @dataclass(frozen=True)
 class _DecidedStream:
     """A relation with one more column, as Arrow: every reader gets a stream of its own."""
@@ -153,9 +143,11 @@ class _DecidedStream:
     def _batches(self, schema: Any) -> Iterator[Any]:
         import pyarrow as pa
 
+        names, seen = self.engine.names, self.decisions.columns(self.engine)
         with self.engine.table.to_arrow_reader() as reader:
             for batch in reader:
-                decided = self.decisions.decide_batch(in_memory(batch, self.engine.names))
+                rows = rows_for(self.decisions, seen, arrow_rows(batch, names), names)
+                decided = self.decisions.decide_batch(rows)
                 column = pa.array(decided.tolist(), type=schema.field(self.column).type)
                 yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
 

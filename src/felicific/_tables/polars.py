@@ -6,8 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from felicific._tables.engine import BatchEngine, Decisions, Engine, QueryEngine
-from felicific._tables.memory import Values, take_column
+from felicific._tables.engine import BatchEngine, Decisions, Engine, rows_for
 from felicific._tables.parquet import common_types, digits_of, holder, stretches
 from felicific._typing import Table
 from felicific.exceptions import EngineError
@@ -20,25 +19,14 @@ _TYPES = {"bool": "Boolean", "whole": "Int64", "unsigned": "UInt64", "real": "Fl
 FEW = 16
 
 
-class PolarsEngine(QueryEngine, BatchEngine):
+class PolarsEngine(BatchEngine):
     """A Polars LazyFrame, by its streaming engine."""
 
     label = "Polars"
 
-    def frame(self) -> Any:
-        """Rename by position: a name such as ``^.*$`` would be a pattern."""
-        import narwhals as nw
-        import polars as pl
-
-        return nw.from_native(self.table.select(pl.nth(i).alias(f"c{i}") for i in range(len(self.names))))
-
-    def collect(self, frame: Any) -> Any:
-        """Collect in bounded memory."""
-        import narwhals as nw
-
+    def _head(self, count: int) -> Table:
         # Polars hears of Ctrl-C itself; in this thread it would raise KeyboardInterrupt twice.
-        result = self.wait_for(partial(frame.to_native().collect, engine="streaming"))
-        return nw.from_native(result, eager_only=True)
+        return self.wait_for(partial(self.table.head(count).collect, engine="streaming"))
 
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
         """As Polars dataframes."""
@@ -68,14 +56,13 @@ class PolarsEngine(QueryEngine, BatchEngine):
         import polars as pl
 
         seen = decisions.columns(self)
-        # Functions that can be expressions of columns get arrays, as when the policy was fitted; others a dataframe.
+        # Functions that work on arrays get these, as when the policy was fitted; others a dataframe.
         chosen = self.names if seen is None else seen
         names = [name for name in self.names if name in chosen]
         fields = [pl.nth(self.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
         dtype = _TYPES[decisions.kind]
-        arrays = seen is not None and decisions.sees_x
         fields += self._codes(decisions)
-        decide = partial(_decide_struct, decisions, tuple(names), dtype, arrays)
+        decide = partial(_decide_struct, decisions, tuple(names), seen, tuple(self.names), dtype)
         decided = pl.struct(fields).map_batches(decide, return_dtype=getattr(pl, dtype), is_elementwise=True)
         return self.table.with_columns(decided.alias(column))
 
@@ -95,7 +82,14 @@ class PolarsEngine(QueryEngine, BatchEngine):
         return [codes.alias("group")]
 
 
-def _decide_struct(decisions: Decisions, names: tuple[str, ...], dtype: str, arrays: bool, rows: Any) -> Any:
+def _decide_struct(
+    decisions: Decisions,
+    names: tuple[str, ...],
+    seen: tuple[str, ...] | None,
+    every: tuple[str, ...],
+    dtype: str,
+    rows: Any,
+) -> Any:
     """A series of decisions about a series of rows."""
     import polars as pl
 
@@ -103,9 +97,7 @@ def _decide_struct(decisions: Decisions, names: tuple[str, ...], dtype: str, arr
     codes = table.drop_in_place("group") if table.width > len(names) else None
     group = None if codes is None or codes.null_count() else codes.to_numpy()
     table.columns = list(names)
-    if arrays:
-        table = {name: take_column(table, name, "the policy").view(Values) for name in names}
-    decided = decisions.decide_batch(table, group)
+    decided = decisions.decide_batch(rows_for(decisions, seen, table, every), group)
     plain = decided.dtype.kind in "biuf"
     return pl.Series(decided if plain else decided.tolist(), dtype=getattr(pl, dtype))
 

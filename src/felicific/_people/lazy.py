@@ -134,10 +134,13 @@ class Reader:
     def read(self, table: Table, place: BatchPlace) -> People:
         """Some rows as people."""
         columns, named = self.columns, self.columns.named
-        x = grouped = table
         if self.used is None:
             x = grouped = table = own_rows(table)
         else:
+            read = _distinct(named, self.used)
+            # Once, whoever looks at them: text by its codes.
+            table = {name: take_entries(table, name, named.get(name, "the happiness")) for name in read}
+            grouped = table
             x = column_arrays(table, self.used, self.names, whole=named)
             if callable(columns.group):
                 grouped = column_arrays(table, self.used, self.names, "the groups", whole=self.used)
@@ -146,7 +149,8 @@ class Reader:
         weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
         score, y = None, columns.entries(table, "y")
         if columns.score is not None:
-            score = np.column_stack([take_column(table, name, "score") for name in columns.score])
+            shares = [take_column(table, name, "score") for name in columns.score]
+            score = shares[0] if len(shares) == 1 else np.column_stack(shares)
         return People.of(
             x,
             self.problem,

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 from felicific._tables.duckdb import DuckEngine, connect
-from felicific._tables.engine import BatchEngine, Decisions, Engine, arrow_rows
+from felicific._tables.engine import BatchEngine, Decisions, Engine, arrow_rows, gathered
 from felicific._tables.parquet import (
     arrow_largest,
     arrow_schemas,
@@ -40,9 +40,8 @@ class ArrowEngine(BatchEngine):
 
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
         """As Arrow tables."""
-        for batch in self.table.to_batches(columns=list(names), batch_size=self.batch_rows):
-            if batch.num_rows:
-                yield arrow_rows(batch, names)
+        batches = self.table.to_batches(columns=list(names), batch_size=self.batch_rows)
+        yield from gathered(batches, names, self.batch_rows)
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """As a relation of DuckDB."""

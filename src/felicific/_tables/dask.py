@@ -44,7 +44,8 @@ class DaskEngine(Engine):
 
     def _head(self, count: int) -> Table:
         """Those of the first partition."""
-        return self.table.head(count, npartitions=1) if count else self.table._meta
+        first = self.table.partitions[0].map_partitions(_first_rows, count, meta=self.table._meta)
+        return first.compute() if count else self.table._meta
 
     def fold(self, step: Step[T], combine: Combine[T], names: Sequence[Hashable]) -> T | None:
         """Apply ``step`` on the workers and combine a few at a time, there too."""
@@ -86,6 +87,10 @@ class DaskEngine(Engine):
         decide = partial(_decide_partition, decisions, seen, column, tuple(self.names))
         meta = add_column(self.table._meta, column, decisions.classes[:0])
         return self.table.map_partitions(decide, meta=meta)
+
+
+def _first_rows(part: Any, count: int) -> Any:
+    return part.head(count)
 
 
 def _names_of(part: Any) -> list[Any]:

@@ -9,7 +9,15 @@ from functools import reduce
 from typing import Any, TypeVar
 
 from felicific._tables.dialect import DIALECTS
-from felicific._tables.engine import BatchEngine, Decisions, Engine, arrow_rows, has_pandas, rows_for
+from felicific._tables.engine import (
+    BatchEngine,
+    Decisions,
+    Engine,
+    arrow_rows,
+    gathered,
+    has_pandas,
+    rows_for,
+)
 from felicific._tables.parquet import (
     arrow_largest,
     arrow_schemas,
@@ -88,8 +96,7 @@ class DuckEngine(BatchEngine):
         has_pandas()  # see _head
         indices = [self.names.index(name) for name in names]
         with self._renamed(indices).to_arrow_reader(self.batch_rows) as reader:
-            for batch in reader:
-                yield arrow_rows(batch, names)
+            yield from gathered(reader, names, self.batch_rows)
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """By an expression where there is one; else the rows flow through Python, as often as they are read."""

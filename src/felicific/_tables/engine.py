@@ -11,7 +11,7 @@ from __future__ import annotations
 import glob
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -277,6 +277,20 @@ def arrow_rows(rows: Any, names: Sequence[Hashable]) -> Table:
         if pa.types.is_decimal(field.type) and field.type.scale:
             table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
     return table
+
+
+def gathered(batches: Iterable[Any], names: Sequence[Hashable], least: int) -> Iterator[Table]:
+    """Arrow batches as tables of so many rows or more; the last may have fewer."""
+    import pyarrow as pa
+
+    some: list[Any] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(part.num_rows for part in some) >= least:
+            yield arrow_rows(pa.Table.from_batches(some), names)
+            some = []
+    if any(part.num_rows for part in some):
+        yield arrow_rows(pa.Table.from_batches(some), names)
 
 
 def own_rows(table: Table) -> Table:

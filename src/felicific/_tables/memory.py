@@ -466,7 +466,8 @@ def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
     if is_frame(table):
         check_columns(table, [name], purpose)
         quick = is_mapping(table) or is_quick(table)
-        coded = code_text(table[name] if quick else _eager(table).get_column(name).to_native())
+        column = table[name] if quick else _eager(table).get_column(name).to_native()
+        coded = column if isinstance(column, Coded) else code_text(column)
         if coded is not None:
             return coded
     return take_column(table, name, purpose)

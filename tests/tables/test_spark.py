@@ -276,10 +276,7 @@ def test_a_module_that_workers_lack_is_named(lay, table, refuses):
     sys.modules["only_here"] = module
     module.loan.__module__ = "only_here"
     try:
-        with (
-            pytest.warns(BatchWarning, match="'loan'"),
-            refuses(EngineError, "ModuleNotFoundError", "'only_here'", remedy="PYSPARK_PYTHON"),
-        ):
+        with refuses(EngineError, "ModuleNotFoundError", "'only_here'", remedy="PYSPARK_PYTHON"):
             aggregate(lay(table), **asked(happiness=module.loan))
     finally:
         del sys.modules["only_here"]

@@ -121,7 +121,14 @@ class _Trial:
         arrays: dict[Any, Array] = {}
         for name in self.engine.names:
             try:
-                arrays |= column_arrays(self._head, [name], self.engine.names).arrays
+                column = column_arrays(self._head, [name], self.engine.names).arrays[name]
+                numbers = column.dtype == object and set(map(type, column.tolist())) <= {
+                    int,
+                    float,
+                    type(None),
+                }
+                # Where one is missing it is refused later, as by every function.
+                arrays[name] = column.astype(np.float64) if numbers else column
             except Exception:  # of a type that is no array; nobody may ever look at it
                 continue
         return arrays

@@ -24,7 +24,7 @@ from felicific._problem.expressions import Expression
 from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
 from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
-from felicific._tables.memory import ArrayRows, slice_rows, take_rows
+from felicific._tables.memory import ArrayRows, UnreadColumn, slice_rows, take_rows
 from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError, FelicificError, HappinessError
 
@@ -528,6 +528,8 @@ def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) ->
             return function(**arguments | {"x": ArrayRows(arguments["x"])})
     try:
         return function(**arguments)
+    except UnreadColumn:
+        raise  # the table is read again, with that column
     except FelicificError as error:
         if isinstance(function, Expression):
             raise  # its errors point at the part that is wrong

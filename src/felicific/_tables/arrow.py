@@ -32,6 +32,9 @@ class ArrowEngine(BatchEngine):
     def _schema(self) -> tuple[list[Any], list[Any]]:
         import narwhals as nw
 
+        names = list(self.table.schema.names)
+        if len(set(names)) < len(names):
+            return names, []  # refused by name
         frame = nw.from_native(self.table.schema.empty_table(), eager_only=True)
         return list(frame.columns), list(frame.schema.values())
 

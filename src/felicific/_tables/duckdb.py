@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import glob
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from felicific._tables.dialect import DIALECTS
@@ -110,7 +111,7 @@ class DuckEngine(BatchEngine):
         )
         if text is None:
             # Python code cannot be a part of somebody else's relation.
-            return connect().from_arrow(_DecidedStream(self, decisions, column))
+            return connect().from_arrow(_decided_stream(self, decisions, column))
         decided = duckdb.SQLExpression(f"CAST({text} AS {_TYPES[decisions.kind]})").alias(column)
         if not ahead:
             return self.table.select(duckdb.StarExpression(), decided)
@@ -130,33 +131,43 @@ def _further(names: Sequence[str], count: int) -> list[str]:
     return [f"share {start + i}" for i in range(count)]
 
 
-@dataclass(frozen=True)
-class _DecidedStream:
-    """A relation with one more column, as Arrow: every reader gets a stream of its own."""
+class _Stream:
+    """What DuckDB reads Arrow from, a stream of its own for every reader.
 
-    engine: DuckEngine
-    decisions: Decisions
-    column: str
+    DuckDB does not let go of it when Python ends, and prints that whatever it refers to was leaked. So it then refers
+    to nothing, and has no method, which would refer to all that its module does.
+    """
 
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
+    __arrow_c_stream__ = property(attrgetter("open"))
 
-        before = self.engine.table.limit(0).to_arrow_table().schema
-        kinds = {"bool": pa.bool_(), "whole": pa.int64(), "unsigned": pa.uint64(), "real": pa.float64()}
-        schema = before.append(pa.field(self.column, kinds.get(self.decisions.kind, pa.string())))
-        reader = pa.RecordBatchReader.from_batches(schema, self._batches(schema))
-        return reader.__arrow_c_stream__(requested_schema)
 
-    def _batches(self, schema: Any) -> Iterator[Any]:
-        import pyarrow as pa
+def _decided_stream(engine: DuckEngine, decisions: Decisions, column: str) -> _Stream:
+    """A relation with one more column."""
+    stream = _Stream()
+    vars(stream)["open"] = partial(_opened, engine, decisions, column)
+    weakref.finalize(stream, vars(stream).clear)
+    return stream
 
-        names, seen = self.engine.names, self.decisions.columns(self.engine)
-        with self.engine.table.to_arrow_reader() as reader:
-            for batch in reader:
-                rows = rows_for(self.decisions, seen, arrow_rows(batch, names), names)
-                decided = self.decisions.decide_batch(rows)
-                column = pa.array(decided.tolist(), type=schema.field(self.column).type)
-                yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
+
+def _opened(engine: DuckEngine, decisions: Decisions, column: str, requested_schema: Any = None) -> Any:
+    import pyarrow as pa
+
+    before = engine.table.limit(0).to_arrow_table().schema
+    kinds = {"bool": pa.bool_(), "whole": pa.int64(), "unsigned": pa.uint64(), "real": pa.float64()}
+    schema = before.append(pa.field(column, kinds.get(decisions.kind, pa.string())))
+    reader = pa.RecordBatchReader.from_batches(schema, _decided(engine, decisions, schema))
+    return reader.__arrow_c_stream__(requested_schema)
+
+
+def _decided(engine: DuckEngine, decisions: Decisions, schema: Any) -> Iterator[Any]:
+    import pyarrow as pa
+
+    names, seen = engine.names, decisions.columns(engine)
+    with engine.table.to_arrow_reader() as reader:
+        for batch in reader:
+            decided = decisions.decide_batch(rows_for(decisions, seen, arrow_rows(batch, names), names))
+            column = pa.array(decided.tolist(), type=schema.field(len(schema) - 1).type)
+            yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
 
 
 def connect(path: str = ":memory:", *, read_only: bool = False) -> Any:

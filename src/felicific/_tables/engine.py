@@ -28,7 +28,7 @@ from felicific._tables.memory import (
     take_column,
 )
 from felicific._tables.progress import attend, progress_line
-from felicific._typing import Array, Codes, Table
+from felicific._typing import Array, Table
 from felicific.exceptions import DataError, EngineError, FelicificError
 
 T = TypeVar("T")
@@ -65,12 +65,8 @@ class Decisions(ABC):
         """The decisions that there are; their type is that of the column."""
 
     @abstractmethod
-    def decide(self, rows: Table, group: Codes | None = None) -> Array:
-        """Decide on rows in memory; positions of their ``group`` may be known, see :meth:`groups_of`."""
-
-    def groups_of(self, engine: Engine) -> tuple[str, tuple[str, ...]] | None:
-        """The one column of text that holds the group, and all groups there are; None where it is not so simple."""
-        return None
+    def decide(self, rows: Table) -> Array:
+        """Decide on rows in memory."""
 
     @abstractmethod
     def sql(
@@ -100,10 +96,10 @@ class Decisions(ABC):
         """What the column holds: "bool", "whole", "unsigned" (whole numbers beyond 63 bits), "real" or "text"."""
         return kind_of(self.classes.tolist())
 
-    def decide_batch(self, rows: Table, group: Codes | None = None) -> Array:
+    def decide_batch(self, rows: Table) -> Array:
         """Decide on some rows; engines make an exception of their own out of the text of what is raised."""
         try:
-            return self.decide(rows, group)
+            return self.decide(rows)
         except FelicificError as error:
             counted = f" (rows are counted within a batch of {count_rows(rows)})."
             raise ValueError(f"{error.problem.rstrip('.')}{counted} {error.remedy}") from error

@@ -324,6 +324,13 @@ def cast_whole(table: Table) -> Table:
         return on_columns(table, cast_whole)
     if is_arrow(table):  # which refuses to round
         return {name: cast_whole(take_column(table, name, "x")) for name in column_names(table)}
+    if hasattr(table, "iloc"):  # so do pandas' columns of Arrow
+        changed = table.copy(deep=False)
+        for name in _whole_names(_eager(table)):
+            column = take_column(table, name, "x")
+            plain = [math.nan if is_null(value) else value for value in column.tolist()]
+            changed[name] = np.array(plain, dtype=np.float64)
+        return changed
     import narwhals as nw
 
     frame = _eager(table)

@@ -15,10 +15,6 @@ from felicific.exceptions import EngineError
 _TYPES = {"bool": "Boolean", "whole": "Int64", "unsigned": "UInt64", "real": "Float64", "text": "String"}
 
 
-#: Up to so many groups are compared one after the other.
-FEW = 16
-
-
 class PolarsEngine(BatchEngine):
     """A Polars LazyFrame, by its streaming engine."""
 
@@ -61,25 +57,9 @@ class PolarsEngine(BatchEngine):
         names = [name for name in self.names if name in chosen]
         fields = [pl.nth(self.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
         dtype = _TYPES[decisions.kind]
-        fields += self._codes(decisions)
         decide = partial(_decide_struct, decisions, tuple(names), seen, tuple(self.names), dtype)
         decided = pl.struct(fields).map_batches(decide, return_dtype=getattr(pl, dtype), is_elementwise=True)
         return self.table.with_columns(decided.alias(column))
-
-    def _codes(self, decisions: Decisions) -> list[Any]:
-        """The position of the group as one more field, where Polars can tell; null where it is none of them."""
-        import polars as pl
-
-        pair = decisions.groups_of(self)
-        if pair is None or self.table.collect_schema()[pair[0]] != pl.String:
-            return []
-        column, groups = pl.nth(self.names.index(pair[0])), pair[1]
-        if len(groups) > FEW:
-            return [column.cast(pl.Enum(groups), strict=False).to_physical().alias("group")]
-        codes: Any = pl
-        for position, name in enumerate(groups):
-            codes = codes.when(column == pl.lit(name)).then(pl.lit(position, dtype=pl.UInt8))
-        return [codes.alias("group")]
 
 
 def _decide_struct(
@@ -94,10 +74,8 @@ def _decide_struct(
     import polars as pl
 
     table: Table = rows.struct.unnest()
-    codes = table.drop_in_place("group") if table.width > len(names) else None
-    group = None if codes is None or codes.null_count() else codes.to_numpy()
     table.columns = list(names)
-    decided = decisions.decide_batch(rows_for(decisions, seen, table, every), group)
+    decided = decisions.decide_batch(rows_for(decisions, seen, table, every))
     plain = decided.dtype.kind in "biuf"
     return pl.Series(decided if plain else decided.tolist(), dtype=getattr(pl, dtype))
 

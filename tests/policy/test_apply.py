@@ -520,9 +520,9 @@ def test_columns_that_are_computed_ahead_are_nobody_elses():
 LEFT_AT_EXIT = """
 import duckdb
 from felicific import aggregate, solve
-people = duckdb.sql("SELECT range id, range % 2 y, range / 40.0 p, chr((97 + range % 3)::INT) g FROM range(40)")
+people = duckdb.sql("SELECT range id, range % 2 y, range / 90.0 p, chr((97 + range % 3)::INT) g FROM range(90)")
 asked = {"score": "p", "sensitive_features": "g"}
-policy = solve(aggregate(people, y="y", happiness="decision", **asked), gap=0.1)
+policy = solve(aggregate(people, y="y", happiness="decision", **asked), gap=0.9)
 if not SQL:
     type(policy).sql_writer = lambda policy: None
 decided = policy.apply(people, key="id", **asked)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.audit import Asked, by_decisions, by_policy
-from felicific._audit.decided import checked_columns, find_classes
+from felicific._audit.audit import Asked, by_decisions, by_policy, decided_classes
+from felicific._audit.decided import checked_columns
 from felicific._audit.persons import expected_value, fractions_among
 from felicific._people.columns import Columns
-from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
+from felicific._people.lazy import LazyPeople
 from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._people.worth import differs, idle, worth_of
@@ -25,7 +25,7 @@ from felicific._statistics.stream import Rows
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import find_groups
 from felicific._tables.memory import as_objects, distinct, encode
-from felicific._typing import Array, Codes, Floats, Table, Truths
+from felicific._typing import Codes, Floats, Table, Truths
 from felicific.exceptions import DataError, GroupError, HappinessError
 
 
@@ -183,7 +183,7 @@ def _on_engine(
             "one) and score=.",
         )
     columns.names_only()
-    classes = _classes_on(engine, policy, columns, asked)
+    classes = decided_classes(engine, policy, columns, asked)
     problem = asked.problem(classes, labelled=columns.y is not None, policy=policy)
     if not any(part.looks_at_y for part in problem.happiness):
         columns = replace(columns, y=None)  # nobody looks at it
@@ -192,14 +192,3 @@ def _on_engine(
     if fresh:
         _refuse_idle(problem, np.any([part.moved for part in parts], axis=0))
     return _joined(parts, problem, columns.attributes)
-
-
-def _classes_on(engine: Engine, policy: Policy | None, columns: Columns, asked: Asked) -> Array:
-    """The decisions that there are: as they are named, else those of the policy, or those that were taken."""
-    classes = asked.classes if policy is None else policy.classes.tolist()
-    if classes is None:
-        y, weight = columns.y, columns.weight
-        taken = np.array(distinct_labels(engine, str(columns.decided), weight, "the decisions"))
-        labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
-        classes = find_classes(taken, labels, None, asked.decisions)
-    return classes_on(engine, columns, classes)

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._tables.codes import Coded, Entries, code_text, missing_text
+from felicific._tables.codes import Coded, Entries, code_text
 from felicific._typing import Codes
 from felicific.exceptions import DataError
 
@@ -482,12 +482,6 @@ def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
 
 def missing_rows(table: Table, name: Hashable, purpose: str) -> Codes:
     """Rows in which a column is missing."""
-    if is_frame(table) and not is_mapping(table) and is_quick(table):
-        check_columns(table, [name], purpose)
-        column = table[name]
-        missing = null_rows(column.to_numpy()) if _is_plain(column) else missing_text(column)
-        if missing is not None:
-            return missing
     return null_rows(take_entries(table, name, purpose))
 
 

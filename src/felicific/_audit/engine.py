@@ -44,10 +44,11 @@ _quiet = np.errstate(all="ignore")
 
 
 @dataclass(frozen=True)
-class _Clusters:
-    """What some people add to clusters: an entry where a cluster meets a group; sums of shape (entries, columns).
+class _Entries:
+    """What some people add to what they are counted by: an entry where a cluster, or an amount, meets a group.
 
-    A cluster and group may have several entries until they are :meth:`added`; after which there were ``least``.
+    Sums are of shape (entries, columns): of amounts the weight and that of its square. One may have several entries
+    until they are :meth:`added`; after which there were ``least``.
     """
 
     names: Array
@@ -56,15 +57,15 @@ class _Clusters:
     total: Floats
     least: int = 0
 
-    def moved(self, place: Codes, shift: Floats) -> _Clusters:
+    def moved(self, place: Codes, shift: Floats) -> _Entries:
         """The same with other numbers for the groups, relative to another origin."""
         return replace(self, group=place[self.group], total=self.total + shift * self.size)
 
-    def __add__(self, other: _Clusters) -> _Clusters:
+    def __add__(self, other: _Entries) -> _Entries:
         names = [self.names, other.names]
         if self.names.dtype != other.names.dtype:
             names = [np.array([*part.tolist(), None], dtype=object)[:-1] for part in names]
-        both = _Clusters(
+        both = _Entries(
             np.concatenate(names),
             np.concatenate([self.group, other.group]),
             np.concatenate([self.size, other.size]),
@@ -74,13 +75,22 @@ class _Clusters:
         # Now and then, so that every entry is sorted a few times and not once for every batch.
         return both.added() if len(both.group) > 2 * both.least + 100_000 else both
 
-    def of_group(self, z: int) -> _Clusters:
+    def not_too_many(self) -> _Entries:
+        """The same, unless these are amounts that are too many to count each."""
+        if self.least > MOST_AMOUNTS and len(np.unique(self.names)) > MOST_AMOUNTS:
+            raise DataError(
+                f"There are more than {MOST_AMOUNTS:,} different amounts, and distributional parity counts each.",
+                "Round the amounts, to a thousandth of their range, say: no more can be told apart.",
+            )
+        return self
+
+    def of_group(self, z: int) -> _Entries:
         """The entries of one group, alone."""
         rows = self.group == z
         alone = np.zeros(int(rows.sum()), dtype=np.intp)
-        return _Clusters(self.names[rows], alone, self.size[rows], self.total[rows])
+        return _Entries(self.names[rows], alone, self.size[rows], self.total[rows])
 
-    def added(self) -> _Clusters:
+    def added(self) -> _Entries:
         """With one entry for every cluster and group that meet."""
         names, place = distinct_clusters(self.names)
         n_groups = int(self.group.max(initial=0)) + 1
@@ -90,62 +100,9 @@ class _Clusters:
             sums = [np.bincount(entry, column, minlength=len(pairs)) for column in array.T]
             return np.stack(sums, axis=1)
 
-        return _Clusters(
+        return _Entries(
             names[pairs // n_groups], pairs % n_groups, add(self.size), add(self.total), len(pairs)
         )
-
-
-@dataclass(frozen=True)
-class _Amounts:
-    """Which amounts some people get: an entry where one meets a group, with its weight and that of its square.
-
-    An amount and group may have several entries until they are :meth:`added`; after which there were ``least``.
-    """
-
-    amounts: Floats
-    group: Codes
-    weight: Floats
-    squares: Floats
-    least: int = 0
-
-    def moved(self, place: Codes) -> _Amounts:
-        """The same with other numbers for the groups."""
-        return replace(self, group=place[self.group])
-
-    def __add__(self, other: _Amounts) -> _Amounts:
-        names = ("amounts", "group", "weight", "squares")
-        joined: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names
-        }
-        both = _Amounts(least=max(self.least, other.least), **joined)
-        # Now and then, so that every entry is sorted a few times and not once for every batch.
-        return both.added() if len(both.group) > 2 * both.least + 100_000 else both
-
-    def added(self) -> _Amounts:
-        """With one entry for every amount and group that meet."""
-        distinct, place = np.unique(self.amounts, return_inverse=True)
-        n_groups = int(self.group.max(initial=0)) + 1
-        pairs, entry = np.unique(place * n_groups + self.group, return_inverse=True)
-        if len(distinct) > MOST_AMOUNTS:
-            raise DataError(
-                f"There are more than {MOST_AMOUNTS:,} different amounts, and distributional parity counts each.",
-                "Round the amounts, to a thousandth of their range, say: no more can be told apart.",
-            )
-
-        def add(array: Floats) -> Floats:
-            return np.bincount(entry, array, minlength=len(pairs)).astype(np.float64)
-
-        group, amounts = pairs % n_groups, distinct[pairs // n_groups]
-        return _Amounts(amounts, group, add(self.weight), add(self.squares), len(pairs))
-
-    def distributions(self, n_groups: int, squares: Floats | None) -> Distributions:
-        """Distributions of so many groups, with the sums of squares by which people do not count alike."""
-        distinct, place = np.unique(self.amounts, return_inverse=True)
-        counts = np.bincount(
-            self.group * len(distinct) + place, self.weight, minlength=n_groups * len(distinct)
-        )
-        mass = counts.reshape(n_groups, len(distinct)).astype(np.float64)
-        return Distributions(distinct, mass, effective(mass.sum(axis=1), squares))
 
 
 @dataclass(frozen=True)
@@ -168,8 +125,8 @@ class _Part:
     least: Floats | None
     whole: bool
     idle: frozenset[str]
-    clusters: _Clusters | None = None
-    amounts: _Amounts | None = None
+    clusters: _Entries | None = None
+    amounts: _Entries | None = None
 
     @_quiet
     def __add__(self, other: _Part) -> _Part:
@@ -201,7 +158,9 @@ class _Part:
             whole=a.whole and b.whole,
             clusters=None if a.clusters is None or b.clusters is None else a.clusters + b.clusters,
             idle=a.idle & b.idle,
-            amounts=None if a.amounts is None or b.amounts is None else a.amounts + b.amounts,
+            amounts=None
+            if a.amounts is None or b.amounts is None
+            else (a.amounts + b.amounts).not_too_many(),
         )
 
     def _aligned(self, groups: tuple[Any, ...], origin: Floats) -> _Part:
@@ -216,7 +175,7 @@ class _Part:
         shift = self.origin - origin
         largest = self.largest + np.where(self.weight.any(axis=0), np.abs(shift), 0.0)
         clusters = None if self.clusters is None else self.clusters.moved(place, shift)
-        amounts = None if self.amounts is None else self.amounts.moved(place)
+        amounts = None if self.amounts is None else self.amounts.moved(place, np.zeros(1))
         moved = replace(
             self,
             mean=self.mean + shift,
@@ -289,13 +248,16 @@ def _distributions(sums: _Part, sampling: bool, j: int) -> Distributions | None:
     """The amounts of every group, where they are counted; column ``j``, the loss, counts everybody."""
     if sums.amounts is None:
         return None
-    counted, g, squares = sums.amounts.added(), len(sums.groups), None
+    counted, g, squares = sums.amounts.added().not_too_many(), len(sums.groups), None
     if sums.clusters is not None:
         clusters = sums.clusters.added()
         squares = np.bincount(clusters.group, clusters.size[:, j] ** 2, minlength=g).astype(np.float64)
     elif sampling:
-        squares = np.bincount(counted.group, counted.squares, minlength=g).astype(np.float64)
-    return counted.distributions(g, squares)
+        squares = np.bincount(counted.group, counted.total[:, 0], minlength=g).astype(np.float64)
+    amounts, place = np.unique(counted.names, return_inverse=True)
+    held = np.bincount(counted.group * len(amounts) + place, counted.size[:, 0], minlength=g * len(amounts))
+    mass = held.reshape(g, len(amounts)).astype(np.float64)
+    return Distributions(amounts, mass, effective(mass.sum(axis=1), squares))
 
 
 @_quiet
@@ -392,7 +354,8 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
     sums = [_summed(way, persons_of(way, problem, part=True), powers, rows) for way in ways]
     if getattr(problem, "parity", ""):
         assert people.amounts is not None, "amounts are decided"
-        counted = _Amounts(people.amounts, people.codes, people.weights, people.weights**2).added()
+        weight = people.weights[:, None]
+        counted = _Entries(people.amounts, people.codes, weight, weight**2).added()
         sums[0] = replace(sums[0], amounts=counted)
     return sums
 
@@ -464,9 +427,7 @@ def _summed(people: People, persons: EachPerson, powers: tuple[int, ...], rows: 
         moments |= {"second": add(square), "third": add(square * away)}
         for name, moment in moments.items():
             sums[name][:, j] = moment
-    clusters = (
-        None if people.cluster is None else _Clusters(people.cluster, people.codes, size, total).added()
-    )
+    clusters = None if people.cluster is None else _Entries(people.cluster, people.codes, size, total).added()
     largest, lost = persons.largest
     return _Part(
         groups=people.groups,

@@ -260,6 +260,33 @@ def test_only_the_columns_that_are_used_are_read(table, tmp_path):
     assert_same(aggregate(as_lazy(table), **ask), aggregate(as_pandas(table), **ask))
 
 
+def by_total(decision, x):
+    """What somebody gets if all of these rows have loans of less, and else by another column too."""
+    few = x["loan"] if (x["id"] < 10_500).all() else x["loan"] + 0 * x["income"]
+    return decision * few
+
+
+@pytest.mark.parametrize("policy", ["score", "label"])
+def test_a_column_that_a_function_looks_at_late_is_read(lay, table, monkeypatch, policy):
+    """What the first rows do not tell is found where it is looked at: the table is read again, with that column."""
+    monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 500)
+    ask = asked(happiness={"late": by_total}, policy=policy)
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
+
+
+def test_functions_are_tried_on_few_rows_and_get_what_they_looked_at(lay, table):
+    """A function is asked once more than by rows, of the first of them, and sees the names of all columns."""
+    seen = []
+
+    def happiness(decision, x):
+        seen.append((len(x), "school" in x, "nothing" in x))
+        return decision * x["loan"]
+
+    aggregate(lay(table), **asked(happiness=happiness))
+    assert {rows for rows, *_ in seen[:3]} == {100}
+    assert {tuple(told) for _, *told in seen} == {(True, False)}
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Bad input
 

@@ -5,7 +5,7 @@ For every person i of a batch, every decision d and every measure j
 .. math:: c(d; i), \qquad \eta_j(d; i), \qquad a_j(i) \in \{0, 1\}
 
 the loss, the happiness and who is counted, each one finite number, within the bounds that were stated, and not so large
-that sums of it overflow. Aggregates, individual policies, audits and the queries of engines all ask here.
+that sums of it overflow. Aggregates, individual policies and audits all ask here.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ def aggregate(
     ----------
     table : dataframe, dict of arrays, array, or path
         The people, as a happiness function will see them. A lazy table (Polars LazyFrame, DuckDB relation, Dask or
-        PySpark dataframe, Arrow dataset) or the path, folder or pattern of Parquet files is summed by its own
-        engine; the other arguments then name columns.
+        PySpark dataframe, Arrow dataset) or the path, folder or pattern of Parquet files is read by its own
+        engine, some rows at a time; the other arguments then name columns.
     score : column, {class: column}, list of columns, or array of shape (n, K) or (n,)
         The model's probabilities. A list is in the order of the sorted classes; with two classes the score of the
         second alone will do.

@@ -12,12 +12,12 @@ import numpy as np
 
 from felicific._audit.audit import Asked, by_decisions, by_policy, decided_classes
 from felicific._audit.decided import checked_columns
-from felicific._audit.persons import expected_value, fractions_among
+from felicific._audit.persons import persons_of
 from felicific._people.columns import Columns
 from felicific._people.lazy import LazyPeople
 from felicific._people.missing import missing_first
 from felicific._people.people import People
-from felicific._people.worth import differs, idle, worth_of
+from felicific._people.worth import idle
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.missing_labels import SAY
 from felicific._problem.problem import Problem
@@ -122,24 +122,17 @@ def _part(problem: Problem, policy: Policy | None, people: People) -> _Part:
             "Some weights are not 1, and a monitor counts everybody once.",
             "Leave sample_weight= out, or give every row as often as it counts.",
         )
-    probabilities, n, j = people.probabilities, len(people), len(problem.happiness)
-    assert probabilities is not None, "something was decided on these people"
-    values, inside, moved = np.zeros((n, j)), np.ones((n, j), dtype=bool), np.zeros(j, dtype=bool)
-    for part, batch in people.batches(4):
-        worth = worth_of(problem, batch)
-        for c in range(j):
-            each, counted = worth.values(c)
-            moved[c] |= differs(each)
-            values[part, c] = expected_value(each, probabilities[part], 0.0)
-            if counted is not None:
-                inside[part, c] = counted
-    made, counted, share = fractions_among(values, inside, np.zeros(j), problem.measures)
-    if share is not None:
+    persons = persons_of(people, problem, part=True)
+    if persons.share is not None:
         raise HappinessError(
             "Who is counted is decided at random: `among` looks at the decision, and the decisions are probabilities.",
             "Monitor the decisions that were really taken.",
         )
-    return _Part(people.groups, people.codes, made, inside if counted is None else counted, moved)
+    inside = np.ones(persons.values.shape, dtype=bool) if persons.inside is None else persons.inside
+    moved = np.array([str(one.name) not in persons.idle for one in problem.happiness])
+    return _Part(
+        people.groups, people.codes, np.where(inside, persons.values + persons.origin, 0.0), inside, moved
+    )
 
 
 def _listed(problem: Problem, policy: Policy | None, people: People) -> list[_Part]:

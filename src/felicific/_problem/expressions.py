@@ -518,7 +518,10 @@ def _tidy(values: Any) -> Any:
             "The expression looks at a date or a duration.",
             "Make it a number first, or write a Python function.",
         )
-    plain = [None if is_null(value) else value for value in vector.tolist()]
+    plain = vector.tolist()
+    if {*map(type, plain)} == {str}:
+        return vector if vector.dtype == object else vector.astype(object)
+    plain = [None if is_null(value) else value for value in plain]
     if any(isinstance(value, str) for value in plain):
         return np.array(plain, dtype=object)
     try:

@@ -15,6 +15,7 @@ import pytest
 from helpers import by, solved
 
 from felicific import Happiness, Individual, aggregate, audit, solve
+from felicific._people.used_columns import TRIED
 from felicific._policy.cells import CellPolicy
 from felicific._problem.happiness import Measure
 from felicific._program.aggregates import Outcome
@@ -334,14 +335,12 @@ class Deadly:
 class Slow:
     """A happiness that takes its time over some rows, having noted in a folder that it has begun with them."""
 
-    def __init__(self, folder, seconds, rows=False):
-        self.folder, self.seconds, self.rows = str(folder), seconds, rows
+    def __init__(self, folder, seconds):
+        self.folder, self.seconds = str(folder), seconds
 
     def __call__(self, decision, x):
-        marker = np.asarray(x["marker"]) if self.rows else x["marker"]
-        if (
-            isinstance(marker, np.ndarray) and marker.dtype.kind == "f"
-        ):  # not while it is read as an expression
+        marker = np.asarray(x["marker"])
+        if len(marker) > TRIED:  # not while it is tried
             open(os.path.join(self.folder, f"{marker[0]:.0f}"), "w").close()
             time.sleep(self.seconds)
         return decision * x["loan"] + 0 * marker

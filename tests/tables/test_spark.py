@@ -307,8 +307,8 @@ def test_ctrl_c_cancels_the_jobs(lay, spark, table, tmp_path, terminal, monkeypa
     laid, folder = lay(table | {"marker": np.arange(1500.0)}), tmp_path / "begun"
     folder.mkdir()
     monkeypatch.setattr("felicific._tables.progress.INTERVAL", 0.1)
-    with interrupting(folder), pytest.raises(KeyboardInterrupt), pytest.warns(BatchWarning):
-        aggregate(laid, **asked(happiness=Happiness(Slow(folder, seconds=20.0, rows=True), name="slow")))
+    with interrupting(folder), pytest.raises(KeyboardInterrupt):
+        aggregate(laid, **asked(happiness=Happiness(Slow(folder, seconds=20.0), name="slow")))
     assert any(
         re.fullmatch(r"felicific: Spark is summing, \d+ of \d+ tasks, \d+ s", line) for line in terminal.lines
     )

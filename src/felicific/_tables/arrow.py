@@ -43,8 +43,8 @@ class ArrowEngine(BatchEngine):
 
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
         """As Arrow tables."""
-        batches = self.table.to_batches(columns=list(names), batch_size=self.batch_rows)
-        yield from gathered(batches, names, self.batch_rows)
+        rows = self.rows_at_once(names)
+        yield from gathered(self.table.to_batches(columns=list(names), batch_size=rows), names, rows)
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """As a relation of DuckDB."""

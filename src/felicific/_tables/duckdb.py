@@ -96,8 +96,8 @@ class DuckEngine(BatchEngine):
         """As Arrow tables."""
         has_pandas()  # see _head
         indices = [self.names.index(name) for name in names]
-        with self._renamed(indices).to_arrow_reader(self.batch_rows) as reader:
-            yield from gathered(reader, names, self.batch_rows)
+        with self._renamed(indices).to_arrow_reader(self.rows_at_once(names)) as reader:
+            yield from gathered(reader, names, self.rows_at_once(names))
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """By an expression where there is one; else the rows flow through Python, as often as they are read."""

@@ -206,8 +206,13 @@ class Engine(ABC):
 class BatchEngine(Engine):
     """An engine whose rows come into this process, batch after batch."""
 
-    #: Rows per batch that is brought into memory.
+    #: Rows per batch that is brought into memory, and its values at most: wide tables have fewer rows in one.
     batch_rows: ClassVar[int] = 2**19
+    batch_values: ClassVar[int] = 2**24
+
+    def rows_at_once(self, names: Sequence[Hashable]) -> int:
+        """How many rows a batch of these columns has."""
+        return max(1, min(self.batch_rows, self.batch_values // max(len(names), 1)))
 
     @abstractmethod
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:

@@ -34,7 +34,7 @@ class PolarsEngine(BatchEngine):
         marked = pl.concat([chosen, pl.LazyFrame({"end": [True]})], how="diagonal")
         ended = False
         for batch in marked.collect_batches(
-            chunk_size=self.batch_rows, maintain_order=True, engine="streaming"
+            chunk_size=self.rows_at_once(names), maintain_order=True, engine="streaming"
         ):
             ended = bool(batch["end"][-1])
             rows = batch.head(len(batch) - ended).drop("end")

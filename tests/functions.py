@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from helpers import by, solved
 
-from felicific import Happiness, Individual, aggregate, audit, lookup, solve
+from felicific import Happiness, Individual, aggregate, audit, solve
+from felicific._people.used_columns import TRIED
 from felicific._policy.cells import CellPolicy
 from felicific._problem.happiness import Measure
 from felicific._program.aggregates import Outcome
@@ -25,7 +26,7 @@ VECTORS = json.loads((Path(__file__).parent / "lottery_vectors.json").read_text(
 
 SALTS = sorted({vector["salt"] for vector in VECTORS["uniforms"]})
 
-#: One more for every way of saying a thing. All work on pandas, Polars, arrays and, as columns, on every engine.
+#: One more for every way of saying a thing. All work on pandas, Polars and arrays.
 EVERYDAY = {
     "times": lambda decision, x: decision * x["loan"],
     "right": lambda decision, x, y: (y == decision) * x["loan"],
@@ -44,15 +45,18 @@ EVERYDAY = {
     "select": lambda decision, x: np.select([x["hours"] < 20, x["hours"] < 60], [1.0, 2.0], 3.0) * decision,
     "isin": lambda decision, x: decision * np.isin(x["region"], [1, 3]),
     "absolute": lambda decision, x: np.abs(x["loan"] - 2e4 * decision),
-    "lookup": lambda decision, x: decision * lookup(x["school"], {"Master": 0.5, "Doctorate": 1.0}, 0.25),
+    "text": lambda decision, x: decision * np.select([x["school"] == "Master"], [0.5], 0.25),
     "group": lambda decision, x, group: np.where(group == "b", 1.5, 1.0) * decision * x["loan"],
     "offset": lambda decision, x: 1e9 + decision * x["loan"],
     "constant": lambda decision, x: 2.5 * decision,
     "member": lambda decision, x: decision * x["member"] + np.where(x["member"], 2, 1),
     "floor": lambda decision, x: decision * np.floor(x["loan"] / 1000) - np.ceil(x["income"] / 1000),
+    "branch": lambda decision, x: [decision * v if v > 2e4 else 0.0 for v in x["loan"]],
+    "rounded": lambda decision, x: np.round(decision * np.asarray(x["loan"]) / 1000),
+    "real remainder": lambda decision, x: decision * (np.asarray(x["loan"]) % 0.7),
 }
 
-#: With methods of pandas' columns, which columns of engines have too.
+#: With methods of pandas' columns, which the arrays of engines have too.
 METHODS = {
     "isin": lambda decision, x: decision * x["school"].isin({"Master", "Doctorate"}),
     "between": lambda decision, x: decision * x["hours"].between(20, 60),
@@ -61,12 +65,10 @@ METHODS = {
     "upper": lambda decision, x: decision * x["loan"].clip(upper=2e4) + x["loan"].clip(1e4),
 }
 
-#: Functions that cannot be expressions of columns; on batches they mean what they mean in pandas.
+#: Functions that want the library's own rows, and no arrays.
 BATCHWISE = {
-    "branch": lambda decision, x: [decision * v if v > 2e4 else 0.0 for v in x["loan"]],
-    "rounded": lambda decision, x: np.round(decision * np.asarray(x["loan"]) / 1000),
-    "real remainder": lambda decision, x: decision * (np.asarray(x["loan"]) % 0.7),
-    "array": lambda decision, x: decision * np.log1p(np.asarray(x["loan"])),
+    "own": lambda decision, x: decision * x["loan"].to_numpy(),
+    "several": lambda decision, x: decision * np.log1p(x[["loan", "hours"]].to_numpy()[:, 0]),
 }
 
 
@@ -333,14 +335,12 @@ class Deadly:
 class Slow:
     """A happiness that takes its time over some rows, having noted in a folder that it has begun with them."""
 
-    def __init__(self, folder, seconds, rows=False):
-        self.folder, self.seconds, self.rows = str(folder), seconds, rows
+    def __init__(self, folder, seconds):
+        self.folder, self.seconds = str(folder), seconds
 
     def __call__(self, decision, x):
-        marker = np.asarray(x["marker"]) if self.rows else x["marker"]
-        if (
-            isinstance(marker, np.ndarray) and marker.dtype.kind == "f"
-        ):  # not while it is read as an expression
+        marker = np.asarray(x["marker"])
+        if len(marker) > TRIED:  # not while it is tried
             open(os.path.join(self.folder, f"{marker[0]:.0f}"), "w").close()
             time.sleep(self.seconds)
         return decision * x["loan"] + 0 * marker

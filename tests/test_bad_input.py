@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from felicific import Budget, FairClassifier, Floor, Happiness, aggregate, lookup, solve
+from felicific import Budget, FairClassifier, Floor, Happiness, aggregate, solve
 from felicific.exceptions import (
     AggregatesError,
     ConstraintError,
@@ -521,12 +521,6 @@ def test_unknown_decisions(fit, refuses):
     """A list that holds some classes, and something else, is no list of classes: the error rate has no use there."""
     with refuses(DataError, "not every decision is one", remedy="cost matrix"):
         fit(decisions=[0, "yes"], happiness="equal_opportunity")
-
-
-def test_lookup_without_a_number(refuses):
-    """A value that lookup has no number for is named with its row."""
-    with refuses(HappinessError, "'c'", "row 2", remedy="default"):
-        lookup(np.array(["a", "b", "c"]), {"a": 1, "b": 2})
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ import felicific
 ROOMS: Mapping[str, tuple[str, ...]] = {
     "Repair decisions": ("FairClassifier", "FairRegressor", "solve", "frontier", "alternatives", "Policy"),
     "Measure decisions": ("audit", "compare", "monitor"),
-    "Say what makes people happy": ("Happiness", "lookup"),
+    "Say what makes people happy": ("Happiness",),
     "Say what must hold": ("Gap", "Ratio", "Floor", "Budget", "WorseOff", "Exploration", "MissingLabels"),
     "Say what a policy sees": ("Score", "Individual"),
     "Add up people": ("aggregate",),

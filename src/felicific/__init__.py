@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from felicific._sklearn.classifier import FairClassifier
     from felicific._sklearn.regressor import FairRegressor
     from felicific._statistics.sample_size import sample_size
-    from felicific._tables.column import lookup
     from felicific.exceptions import FelicificError
 
 __version__ = "1.0.0.dev0"
@@ -53,7 +52,6 @@ __all__ = [
     "compare",
     "frontier",
     "load",
-    "lookup",
     "monitor",
     "sample_size",
     "solve",
@@ -78,7 +76,6 @@ _HOME = {
     "_sklearn.classifier": ["FairClassifier"],
     "_sklearn.regressor": ["FairRegressor"],
     "_statistics.sample_size": ["sample_size"],
-    "_tables.column": ["lookup"],
     "exceptions": ["FelicificError"],
 }
 

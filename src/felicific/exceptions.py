@@ -154,7 +154,7 @@ class FittedRowsWarning(UserWarning):
 
 
 class BatchWarning(UserWarning):
-    """A function is no expression of columns, so it runs on batches of rows: right, but slower."""
+    """A function does not work on arrays, so it gets whole rows of a table that is not in memory: right, but slower."""
 
 
 class ClusterWarning(UserWarning):

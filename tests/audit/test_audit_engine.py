@@ -114,8 +114,8 @@ def test_without_labels(table, lay):
 
 
 def test_other_functions_run_on_batches(table, lay):
-    """A function that is no expression is audited too, with a notice."""
-    odd = Happiness(lambda decision, x: [decision * v for v in x["loan"]], name="odd")
+    """A function that wants the library's own rows is audited too, with a notice."""
+    odd = Happiness(lambda decision, x: decision * x["loan"].to_numpy(), name="odd")
     with pytest.warns(BatchWarning, match="'odd'"):
         found = audit("decided", lay(table), "y", sensitive_features="z", happiness=odd)
     expected = audit(table["decided"], as_pandas(table), table["y"], sensitive_features="z", happiness=odd)

@@ -1,5 +1,7 @@
 """Decisions as a column of any table, and as SQL: the very decisions of Python, draws included."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import duckdb
@@ -18,7 +20,7 @@ from functions import (
     write_parquet,
 )
 
-from felicific import Policy, Score, aggregate, frontier, lookup, solve
+from felicific import Policy, Score, aggregate, frontier, solve
 from felicific._people.columns import Columns
 from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual
@@ -153,7 +155,7 @@ def test_predicted_labels_are_enough_for_a_label_policy(lay):
 def individual(table):
     functions = {
         "funding": lambda decision, x: decision * x["loan"] / 1e4,
-        "school": lambda decision, x: decision * lookup(x["school"], {"Master": 1.0}, 0.0),
+        "school": lambda decision, x: decision * (x["school"] == "Master"),
     }
     score = np.column_stack([table[f"p{k}"] for k in range(3)])
     problem = Problem.of(np.arange(3), functions, gap=0.1)
@@ -513,3 +515,24 @@ def test_columns_that_are_computed_ahead_are_nobody_elses():
     assert set(found) == {*table, "decision", "proba_0", "proba_1", "proba_2"}
     assert found["share 1"] == table["share 1"].tolist()
     assert found["decision"] == policy.decide(score, table["z"], table["id"]).tolist()
+
+
+LEFT_AT_EXIT = """
+import duckdb
+from felicific import aggregate, solve
+people = duckdb.sql("SELECT range id, range % 2 y, range / 90.0 p, chr((97 + range % 3)::INT) g FROM range(90)")
+asked = {"score": "p", "sensitive_features": "g"}
+policy = solve(aggregate(people, y="y", happiness="decision", **asked), gap=0.9)
+if not SQL:
+    type(policy).sql_writer = lambda policy: None
+decided = policy.apply(people, key="id", **asked)
+assert len(decided.limit(3).fetchall()) == 3
+"""
+
+
+@pytest.mark.parametrize("sql", [True, False])
+def test_duckdb_says_nothing_of_leaks_when_python_ends(sql):
+    """A relation that is left when Python ends, by SQL or by a stream of ours, is let go of in silence."""
+    text = LEFT_AT_EXIT.replace("SQL", str(sql))
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", text], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

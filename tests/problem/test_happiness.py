@@ -1,4 +1,4 @@
-"""Happiness: arguments by name, measures, criteria, lookup; the same numbers on every table in memory."""
+"""Happiness: arguments by name, measures, criteria; the same numbers on every table in memory."""
 
 import functools
 import math
@@ -10,11 +10,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import examples
 
-from felicific import Happiness, aggregate, lookup
+from felicific import Happiness, aggregate
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import resolve_happiness, with_counted
 from felicific.exceptions import DataError, HappinessError
@@ -435,7 +432,6 @@ EVERYDAY = {
     "condition": lambda decision, x: np.where(x["loan"] > 2000, decision, -1.0),
     "correct": lambda decision, x, y: (y == decision) * numbers(x["loan"]),
     "group": lambda decision, x, group: (group == "F") * decision + numbers(x["years"]),
-    "lookup": lambda decision, x: decision * lookup(x["education"], {"Master": 0.01, "Doctorate": 0.02}, 0.0),
     "comparison": lambda decision, x: x["loan"] > 2000,
     "ufunc": lambda decision, x: np.log(x["loan"]) * decision,
     "member": lambda decision, x: np.isin(numbers(x["education"]), ["Master", "None"]) * decision,
@@ -583,38 +579,6 @@ def test_a_missing_column_is_named_with_its_nearest():
     """A misspelt column is an error with the nearest name."""
     with pytest.raises(DataError, match=r"'aproved'.*Did you mean 'approved'"):
         compute("statistical_parity", y="aproved")
-
-
-# ---------------------------------------------------------------------------------------------------------
-# lookup
-
-
-@examples
-@given(st.lists(st.sampled_from("abc"), min_size=1), st.floats(-10, 10))
-def test_lookup_replaces_every_value_by_its_number(values, default):
-    """Lookup is the dictionary's ``get``, value by value, on every container."""
-    numbers_of = {"a": 1, "b": -2.5}
-    wanted = [float(numbers_of.get(value, default)) for value in values]
-    for column in (
-        values,
-        np.array(values),
-        np.array(values, object),
-        pd.Series(values),
-        pl.Series(values),
-        pa.array(values),
-    ):
-        found = lookup(column, numbers_of, default)
-        assert found.dtype == np.float64
-        assert found.tolist() == wanted
-
-
-def test_lookup_without_a_default_names_the_unknown_value():
-    """Without a default an unknown value is an error that names it and its row; with 0.0 as default it is 0."""
-    with pytest.raises(HappinessError, match=r"'z'.*row 1"):
-        lookup(["a", "z"], {"a": 1.0})
-    assert lookup(["a", "z"], {"a": 1.0}, 0.0).tolist() == [1.0, 0.0]
-    assert lookup([1, 2, 1], {1: 0.5, 2: 0.25}).tolist() == [0.5, 0.25, 0.5]
-    assert lookup(np.array([True, False]), {True: 1, False: 0}).tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(

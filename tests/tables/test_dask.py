@@ -98,8 +98,8 @@ def test_parquet_is_read_partition_by_partition(cluster, table, tmp_path):
 
 def test_other_functions_run_on_partitions_with_a_notice(cluster, table):
     """A function that is no expression of columns runs on the partitions all the same."""
-    ask = asked(happiness=Happiness(BATCHWISE["array"], name="array"))
-    with pytest.warns(BatchWarning, match="'array'"):
+    ask = asked(happiness=Happiness(BATCHWISE["own"], name="own"))
+    with pytest.warns(BatchWarning, match="'own'"):
         found = aggregate(lay(table), **ask)
     assert_same(found, aggregate(as_pandas(table), **ask))
 

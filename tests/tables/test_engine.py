@@ -25,7 +25,7 @@ from functions import (
 )
 from helpers import name_of
 
-from felicific import Happiness, Score, aggregate, audit, lookup, solve
+from felicific import Happiness, Score, aggregate, audit, solve
 from felicific._program.signals import Label, ScoreCells, SoftLabel
 from felicific._tables.engine import find_engine
 from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
@@ -160,7 +160,12 @@ def loss_of_x(decision, x, y):
         {"loss": loss_of_x},
         {"loss": lambda decision, y: abs(decision - y)},
         {"predicted": "region", "happiness": "overall_accuracy"},
-        {"predicted": "region", "score": None, "policy": "label", "happiness": "decision * loan"},
+        {
+            "predicted": "region",
+            "score": None,
+            "policy": "label",
+            "happiness": lambda decision, x: decision * x["loan"],
+        },
         {"sensitive_features": ["z", "sex"]},
         {"sensitive_features": "region", "happiness": lambda decision, group: decision * group},
         {"sensitive_features": "member"},
@@ -213,20 +218,18 @@ def test_narrow_labels_do_not_wrap(lay, table):
 
 @pytest.mark.parametrize("name", BATCHWISE)
 def test_other_functions_run_on_batches_with_a_notice(lay, name, table):
-    """A function that is no expression of columns runs batch by batch, says so, and gives the same."""
+    """A function that does not work on arrays gets the library's own rows, says so, and gives the same."""
     ask = asked(happiness=[Happiness(BATCHWISE[name], name=name), "overall_accuracy"])
     expected = aggregate(as_pandas(table), **ask)
-    with pytest.warns(BatchWarning, match=f"The happiness '{name}' cannot be written as an expression"):
+    with pytest.warns(BatchWarning, match=f"The happiness '{name}' does not work on arrays"):
         found = aggregate(lay(table), **ask)
     assert_same(found, expected)
 
 
 def test_an_expression_beside_another_function_runs_on_batches_too(lay, table):
     """What Polars itself cannot calculate works there all the same."""
-    ask = asked(
-        happiness=[Happiness(BATCHWISE["array"], name="array"), Happiness(EVERYDAY["both"], name="both")]
-    )
-    with pytest.warns(BatchWarning, match="'array'"):
+    ask = asked(happiness=[Happiness(BATCHWISE["own"], name="own"), Happiness(EVERYDAY["both"], name="both")])
+    with pytest.warns(BatchWarning, match="'own'"):
         found = aggregate(lay(table), **ask)
     assert_same(found, aggregate(as_pandas(table), **ask))
 
@@ -255,6 +258,33 @@ def test_only_the_columns_that_are_used_are_read(table, tmp_path):
     table = table | {"broken": np.full(len(table["y"]), np.nan)}
     ask = asked(happiness=EVERYDAY["times"])
     assert_same(aggregate(as_lazy(table), **ask), aggregate(as_pandas(table), **ask))
+
+
+def by_total(decision, x):
+    """What somebody gets if all of these rows have loans of less, and else by another column too."""
+    few = x["loan"] if (x["id"] < 10_500).all() else x["loan"] + 0 * x["income"]
+    return decision * few
+
+
+@pytest.mark.parametrize("policy", ["score", "label"])
+def test_a_column_that_a_function_looks_at_late_is_read(lay, table, monkeypatch, policy):
+    """What the first rows do not tell is found where it is looked at: the table is read again, with that column."""
+    monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 500)
+    ask = asked(happiness={"late": by_total}, policy=policy)
+    assert_same(aggregate(lay(table), **ask), aggregate(as_pandas(table), **ask))
+
+
+def test_functions_are_tried_on_few_rows_and_get_what_they_looked_at(lay, table):
+    """A function is asked once more than by rows, of the first of them, and sees the names of all columns."""
+    seen = []
+
+    def happiness(decision, x):
+        seen.append((len(x), "school" in x, "nothing" in x))
+        return decision * x["loan"]
+
+    aggregate(lay(table), **asked(happiness=happiness))
+    assert {rows for rows, *_ in seen[:3]} == {100}
+    assert {tuple(told) for _, *told in seen} == {(True, False)}
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -365,14 +395,6 @@ def test_a_sum_that_overflows_is_refused(lay, table, refuses):
         )
 
 
-def test_lookup_without_a_number_names_the_value(lay, table, refuses):
-    """A value that lookup does not know is named, with its row."""
-    broken = changed(table, "school", 1200, "Kindergarten")
-    known = {"Master": 1.0, "Doctorate": 2.0, "High School": 0.0}
-    with refuses(HappinessError, "Kindergarten", remedy="default"):
-        aggregate(lay(broken), **asked(happiness=lambda decision, x: decision * lookup(x["school"], known)))
-
-
 def test_an_unseen_group_is_named(lay, table, refuses, monkeypatch):
     """A group outside of groups= is an error that names it, its row of the whole table and the known ones."""
     monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 500)
@@ -452,7 +474,7 @@ def test_groups_of_large_and_decimal_numbers(lay, table, column):
         ({"y": np.zeros(3000)}, DataError, ["y is a ndarray"]),
         ({"sensitive_features": np.zeros(3000)}, GroupError, ["not named"]),
         ({"happiness": lambda decision, x: decision * x["laon"]}, DataError, ["'laon'", "'loan'"]),
-        ({"happiness": lambda decision, x: decision * x["sex"]}, HappinessError, ["'sex'", "text"]),
+        ({"happiness": lambda decision, x: decision * x["sex"]}, HappinessError, ["text", "real numbers"]),
         ({"happiness": lambda decision, x: x["sex"]}, HappinessError, ["text", "real numbers"]),
         ({"happiness": lambda decision, x: None}, HappinessError, ["None"]),
         ({"score": None}, DataError, ["neither probabilities nor predictions"]),
@@ -623,7 +645,7 @@ def test_parquet_is_read_by_whatever_is_installed(monkeypatch, table, tmp_path, 
     path = write_parquet(table, tmp_path / "people.parquet")
     for module in missing:
         monkeypatch.setitem(sys.modules, module, None)
-    numbers = {name: EVERYDAY[name] for name in ("times", "narrow", "limits", "lookup", "both")}
+    numbers = {name: EVERYDAY[name] for name in ("times", "narrow", "limits", "text", "both")}
     ask = asked(happiness=measures(numbers))
     found = aggregate(path, **ask)
     monkeypatch.undo()
@@ -638,7 +660,7 @@ def test_labels_of_signals():
 def test_batches_that_end_early_are_an_error(monkeypatch, refuses, table):
     """Ctrl-C ends Polars' batches in another thread as if there were no more rows: no sum of the rest is returned."""
     monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 700)
-    ask = asked(happiness=Happiness(BATCHWISE["array"], name="array"))
+    ask = asked(happiness=Happiness(BATCHWISE["own"], name="own"))
     whole = pl.LazyFrame.collect_batches
     with pytest.warns(BatchWarning):
         assert_same(aggregate(as_lazy(table), **ask), aggregate(as_pandas(table), **ask))

@@ -85,6 +85,10 @@ ARROW = {
     "bool": pa.bool_(),
 }
 
+#: Names that would be a pattern, a quote, a path, a keyword, a column of ours or nothing, were they part of a query.
+HOSTILE = ["^.*$", 'a"b', "x.y", "select", "Ä b", "c0", "`q`", "it's", "#1", "group"]
+ROLES = ("g", "h", "y", "d", "w", "id", "p0", "p1")
+
 #: Types of classes; and of numbers that happiness looks at.
 CLASSES = ("int8", "uint8", "int64", "uint64", "bool", "string", "dictionary", "float64", "decimal")
 NUMBERS = {
@@ -153,6 +157,8 @@ class Case:
         if calculates and (strange or self.types["y"] not in ("int8", "uint8", "bool", "float64", "int64")):
             self.happiness = "statistical_parity"
         self.policy = ("score", "label", "soft-label")[rng.integers(3)]
+        names = rng.permutation(HOSTILE)[: len(ROLES)].tolist() if rng.random() < 0.3 else ROLES
+        self.called = dict(zip(ROLES, names, strict=True))
         self.table = self._table()
 
     def __repr__(self):
@@ -208,25 +214,25 @@ class Case:
             "p0": pa.array(first.tolist(), type=arrow_type(self.types["p"])),
             "p1": pa.array(second.tolist(), type=arrow_type(self.types["p"])),
         }
-        return pa.table(columns)
+        return pa.table({self.called.get(name, name): column for name, column in columns.items()})
 
     @property
     def group(self):
-        return ["g", "h"] if self.several else "g"
+        return [self.called["g"], self.called["h"]] if self.several else self.called["g"]
 
     @property
     def named(self):
         """What stands for the classes in ``score``."""
         values = [float(v) if isinstance(v, Decimal) else v for v in self.classes]
-        return dict(zip(values, ["p0", "p1"], strict=True))
+        return dict(zip(values, [self.called["p0"], self.called["p1"]], strict=True))
 
     def audited(self, table):
         """Means, gaps and loss of what was decided."""
-        weight = {"sample_weight": "w"} if self.weighted else {}
+        weight = {"sample_weight": self.called["w"]} if self.weighted else {}
         found = audit(
-            "d",
+            self.called["d"],
             table,
-            "y",
+            self.called["y"],
             happiness=self.happiness,
             sensitive_features=self.group,
             decisions=list(self.named),
@@ -237,12 +243,12 @@ class Case:
             for part in found.measures
             for group, interval in part.means.items()
         }
-        return means | {"loss": found.loss.estimate}
+        return means | {"loss": None if found.loss is None else found.loss.estimate}
 
     def asked(self, **changes):
-        weight = {"sample_weight": "w"} if self.weighted else {}
+        weight = {"sample_weight": self.called["w"]} if self.weighted else {}
         return {
-            "score": self.named, "y": "y", "sensitive_features": self.group, "happiness": self.happiness,
+            "score": self.named, "y": self.called["y"], "sensitive_features": self.group, "happiness": self.happiness,
             "policy": self.policy, **weight,
         } | changes  # fmt: skip
 
@@ -273,17 +279,15 @@ class Case:
 
     def applied(self, policy, table):
         """What a policy decides on each person, by key."""
-        decided = policy.apply(
-            table, score=self.named, sensitive_features=self.group, key="id", column="decision"
-        )
-        return _decisions(decided)
+        roles = {"score": self.named, "sensitive_features": self.group, "key": self.called["id"]}
+        return _decisions(policy.apply(table, **roles, column="decision"), self.called["id"])
 
     def in_sql(self, policy, table):
         """The same by the exported expression, in DuckDB."""
-        text = policy.to_sql("duckdb", score=self.named, sensitive_features=self.group, key="id")
+        text = policy.to_sql("duckdb", score=self.named, sensitive_features=self.group, key=self.called["id"])
         connection = duckdb.connect()
         connection.register("people", table)
-        return _decisions(connection.sql(f"SELECT *, {text} AS decision FROM people"))
+        return _decisions(connection.sql(f"SELECT *, {text} AS decision FROM people"), self.called["id"])
 
     def retyped(self):
         """The table with its groups in another type, as a column of another system may have them."""
@@ -295,7 +299,7 @@ class Case:
         }
         kind = list(changed)[self.rng.integers(len(changed))]
         table = self.table
-        for name in ("g", "h"):
+        for name in (self.called["g"], self.called["h"]):
             values = [None if v is None else changed[kind](v) for v in table[name].to_pylist()]
             if kind == "int64":
                 values = [None if v is None else int(v) for v in values]
@@ -320,7 +324,7 @@ def _truth_of(value):
     return value in (1, "1", "01", "t", "True")
 
 
-def _decisions(table):
+def _decisions(table, key):
     if hasattr(table, "collect"):
         table = table.collect()
     if hasattr(table, "to_arrow_table"):
@@ -331,7 +335,7 @@ def _decisions(table):
         table = table.to_arrow()
     ids, decided = (
         table[name].to_pylist() if hasattr(table[name], "to_pylist") else table[name].tolist()
-        for name in ("id", "decision")
+        for name in (key, "decision")
     )
     return dict(zip(ids, decided, strict=True))
 

@@ -156,7 +156,7 @@ ENGINES = {
 def test_batches_tell_the_rows_so_far(terminal, monkeypatch, table, tmp_path, engine):
     """Batch by batch the line counts rows; it changes nothing about the result."""
     monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 500)
-    ask = asked(happiness=Happiness(BATCHWISE["branch"], name="branch"))
+    ask = asked(happiness=Happiness(BATCHWISE["own"], name="own"))
     with pytest.warns(BatchWarning):
         found = aggregate(ENGINES[engine](table, tmp_path), **ask)
     assert any("1,200 rows summed" in line for line in terminal.lines)

@@ -17,8 +17,7 @@ from felicific._problem.amounts import AmountsProblem, asks_for_parity, is_loss_
 from felicific._problem.happiness import written
 from felicific._problem.unions import compared_groups
 from felicific._statistics.distributions import Distributions
-from felicific._tables.column import NUMERIC
-from felicific._tables.engine import BatchPlace, Engine
+from felicific._tables.engine import NUMERIC, BatchPlace, Engine
 from felicific._tables.memory import null_rows, take_column
 from felicific._typing import Array, Codes, Table
 from felicific.exceptions import DataError

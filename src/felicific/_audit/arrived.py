@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.audit import Asked, by_decisions, by_policy
-from felicific._audit.decided import checked_columns, find_classes
-from felicific._audit.persons import expected_value, fractions_among
+from felicific._audit.audit import Asked, by_decisions, by_policy, decided_classes
+from felicific._audit.decided import checked_columns
+from felicific._audit.persons import persons_of
 from felicific._people.columns import Columns
-from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
+from felicific._people.lazy import LazyPeople
 from felicific._people.missing import missing_first
 from felicific._people.people import People
-from felicific._people.worth import differs, idle, worth_of
+from felicific._people.worth import idle
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.missing_labels import SAY
 from felicific._problem.problem import Problem
@@ -25,7 +25,7 @@ from felicific._statistics.stream import Rows
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import find_groups
 from felicific._tables.memory import as_objects, distinct, encode
-from felicific._typing import Array, Codes, Floats, Table, Truths
+from felicific._typing import Codes, Floats, Table, Truths
 from felicific.exceptions import DataError, GroupError, HappinessError
 
 
@@ -122,24 +122,17 @@ def _part(problem: Problem, policy: Policy | None, people: People) -> _Part:
             "Some weights are not 1, and a monitor counts everybody once.",
             "Leave sample_weight= out, or give every row as often as it counts.",
         )
-    probabilities, n, j = people.probabilities, len(people), len(problem.happiness)
-    assert probabilities is not None, "something was decided on these people"
-    values, inside, moved = np.zeros((n, j)), np.ones((n, j), dtype=bool), np.zeros(j, dtype=bool)
-    for part, batch in people.batches(4):
-        worth = worth_of(problem, batch)
-        for c in range(j):
-            each, counted = worth.values(c)
-            moved[c] |= differs(each)
-            values[part, c] = expected_value(each, probabilities[part], 0.0)
-            if counted is not None:
-                inside[part, c] = counted
-    made, counted, share = fractions_among(values, inside, np.zeros(j), problem.measures)
-    if share is not None:
+    persons = persons_of(people, problem, part=True)
+    if persons.share is not None:
         raise HappinessError(
             "Who is counted is decided at random: `among` looks at the decision, and the decisions are probabilities.",
             "Monitor the decisions that were really taken.",
         )
-    return _Part(people.groups, people.codes, made, inside if counted is None else counted, moved)
+    inside = np.ones(persons.values.shape, dtype=bool) if persons.inside is None else persons.inside
+    moved = np.array([str(one.name) not in persons.idle for one in problem.happiness])
+    return _Part(
+        people.groups, people.codes, np.where(inside, persons.values + persons.origin, 0.0), inside, moved
+    )
 
 
 def _listed(problem: Problem, policy: Policy | None, people: People) -> list[_Part]:
@@ -183,25 +176,12 @@ def _on_engine(
             "one) and score=.",
         )
     columns.names_only()
-    classes = _classes_on(engine, policy, columns, asked)
+    classes = decided_classes(engine, policy, columns, asked)
     problem = asked.problem(classes, labelled=columns.y is not None, policy=policy)
     if not any(part.looks_at_y for part in problem.happiness):
         columns = replace(columns, y=None)  # nobody looks at it
-    people = LazyPeople.of(engine, columns, problem)
-    if policy is not None:
-        people = replace(people, columns=people.columns.for_groups(policy.groups))
+    people = LazyPeople.of(engine, columns, problem, policy=policy)
     parts = people.fold(partial(_listed, problem, policy), list.__add__)
     if fresh:
         _refuse_idle(problem, np.any([part.moved for part in parts], axis=0))
     return _joined(parts, problem, columns.attributes)
-
-
-def _classes_on(engine: Engine, policy: Policy | None, columns: Columns, asked: Asked) -> Array:
-    """The decisions that there are: as they are named, else those of the policy, or those that were taken."""
-    classes = asked.classes if policy is None else policy.classes.tolist()
-    if classes is None:
-        y, weight = columns.y, columns.weight
-        taken = np.array(distinct_labels(engine, str(columns.decided), weight, "the decisions"))
-        labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
-        classes = find_classes(taken, labels, None, asked.decisions)
-    return classes_on(engine, columns, classes)

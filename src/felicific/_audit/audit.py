@@ -63,6 +63,7 @@ from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import attributes_of, groups_of_present
 from felicific._tables.memory import (
+    as_objects,
     column_names,
     count_rows,
     null_rows,
@@ -458,23 +459,14 @@ def _on_engine(
             "one) and score=.",
         )
     columns.names_only()
-    classes, y, weight = asked.classes, columns.y, columns.weight
+    y = columns.y
     if policy is None and _amounts_on(engine, columns, asked):
         return _amounts_on_engine(engine, columns, asked)
-    if policy is not None:
-        classes = policy.classes.tolist()
-    elif classes is None:
-        taken = np.array(distinct_labels(engine, str(columns.decided), weight, "the decisions"))
-        labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
-        classes = find_classes(taken, labels, None, asked.decisions)
-    known = classes_on(engine, columns, classes)
+    known = decided_classes(engine, policy, columns, asked)
     problem = asked.problem(known, labelled=columns.y is not None, policy=policy)
 
     def summed(columns: Columns, problem: Problem) -> tuple[Persons, Floats | None]:
-        people = LazyPeople.of(engine, columns, problem)
-        if policy is not None:
-            people = replace(people, columns=people.columns.for_groups(policy.groups))
-        return sum_persons(people, policy)
+        return sum_persons(LazyPeople.of(engine, columns, problem, policy=policy), policy)
 
     try:
         persons, means = summed(columns, problem)
@@ -485,6 +477,17 @@ def _on_engine(
         problem = asked.problem(known, labelled=False, policy=policy)
         persons, means = summed(replace(columns, y=None), problem)
     return persons, problem, means
+
+
+def decided_classes(engine: Engine, policy: Policy | None, columns: Columns, asked: Asked) -> Array:
+    """The decisions that there are: as they are named, else those of the policy, or those that were taken."""
+    classes = asked.classes if policy is None else policy.classes.tolist()
+    if classes is None:
+        y, weight = columns.y, columns.weight
+        taken = as_objects(distinct_labels(engine, str(columns.decided), weight, "the decisions"))
+        labels = None if y is None else as_objects(distinct_labels(engine, y, weight, "y"))
+        classes = find_classes(taken, labels, None, asked.decisions)
+    return classes_on(engine, columns, classes)
 
 
 def _amounts_on(engine: Engine, columns: Columns, asked: Asked) -> bool:

@@ -16,7 +16,6 @@ weight and the weighted sum of every cluster and group are kept.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
@@ -24,22 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import (
-    SummedPersons,
-    check_persons,
-    expected_value,
-    idle_among,
-    least_of,
-    rates_of,
-)
+from felicific._audit.persons import EachPerson, SummedPersons, check_persons, persons_of, rates_of
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.weights import are_sampling, distinct_clusters
-from felicific._people.worth import Worth, typical, worth_of
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
-from felicific._program.aggregates import NOBODY
 from felicific._statistics.distributions import Distributions, effective
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
@@ -55,10 +44,11 @@ _quiet = np.errstate(all="ignore")
 
 
 @dataclass(frozen=True)
-class _Clusters:
-    """What some people add to clusters: an entry where a cluster meets a group; sums of shape (entries, columns).
+class _Entries:
+    """What some people add to what they are counted by: an entry where a cluster, or an amount, meets a group.
 
-    A cluster and group may have several entries until they are :meth:`added`; after which there were ``least``.
+    Sums are of shape (entries, columns): of amounts the weight and that of its square. One may have several entries
+    until they are :meth:`added`; after which there were ``least``.
     """
 
     names: Array
@@ -67,15 +57,15 @@ class _Clusters:
     total: Floats
     least: int = 0
 
-    def moved(self, place: Codes, shift: Floats) -> _Clusters:
+    def moved(self, place: Codes, shift: Floats) -> _Entries:
         """The same with other numbers for the groups, relative to another origin."""
         return replace(self, group=place[self.group], total=self.total + shift * self.size)
 
-    def __add__(self, other: _Clusters) -> _Clusters:
+    def __add__(self, other: _Entries) -> _Entries:
         names = [self.names, other.names]
         if self.names.dtype != other.names.dtype:
             names = [np.array([*part.tolist(), None], dtype=object)[:-1] for part in names]
-        both = _Clusters(
+        both = _Entries(
             np.concatenate(names),
             np.concatenate([self.group, other.group]),
             np.concatenate([self.size, other.size]),
@@ -85,13 +75,22 @@ class _Clusters:
         # Now and then, so that every entry is sorted a few times and not once for every batch.
         return both.added() if len(both.group) > 2 * both.least + 100_000 else both
 
-    def of_group(self, z: int) -> _Clusters:
+    def not_too_many(self) -> _Entries:
+        """The same, unless these are amounts that are too many to count each."""
+        if self.least > MOST_AMOUNTS and len(np.unique(self.names)) > MOST_AMOUNTS:
+            raise DataError(
+                f"There are more than {MOST_AMOUNTS:,} different amounts, and distributional parity counts each.",
+                "Round the amounts, to a thousandth of their range, say: no more can be told apart.",
+            )
+        return self
+
+    def of_group(self, z: int) -> _Entries:
         """The entries of one group, alone."""
         rows = self.group == z
         alone = np.zeros(int(rows.sum()), dtype=np.intp)
-        return _Clusters(self.names[rows], alone, self.size[rows], self.total[rows])
+        return _Entries(self.names[rows], alone, self.size[rows], self.total[rows])
 
-    def added(self) -> _Clusters:
+    def added(self) -> _Entries:
         """With one entry for every cluster and group that meet."""
         names, place = distinct_clusters(self.names)
         n_groups = int(self.group.max(initial=0)) + 1
@@ -101,62 +100,9 @@ class _Clusters:
             sums = [np.bincount(entry, column, minlength=len(pairs)) for column in array.T]
             return np.stack(sums, axis=1)
 
-        return _Clusters(
+        return _Entries(
             names[pairs // n_groups], pairs % n_groups, add(self.size), add(self.total), len(pairs)
         )
-
-
-@dataclass(frozen=True)
-class _Amounts:
-    """Which amounts some people get: an entry where one meets a group, with its weight and that of its square.
-
-    An amount and group may have several entries until they are :meth:`added`; after which there were ``least``.
-    """
-
-    amounts: Floats
-    group: Codes
-    weight: Floats
-    squares: Floats
-    least: int = 0
-
-    def moved(self, place: Codes) -> _Amounts:
-        """The same with other numbers for the groups."""
-        return replace(self, group=place[self.group])
-
-    def __add__(self, other: _Amounts) -> _Amounts:
-        names = ("amounts", "group", "weight", "squares")
-        joined: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names
-        }
-        both = _Amounts(least=max(self.least, other.least), **joined)
-        # Now and then, so that every entry is sorted a few times and not once for every batch.
-        return both.added() if len(both.group) > 2 * both.least + 100_000 else both
-
-    def added(self) -> _Amounts:
-        """With one entry for every amount and group that meet."""
-        distinct, place = np.unique(self.amounts, return_inverse=True)
-        n_groups = int(self.group.max(initial=0)) + 1
-        pairs, entry = np.unique(place * n_groups + self.group, return_inverse=True)
-        if len(distinct) > MOST_AMOUNTS:
-            raise DataError(
-                f"There are more than {MOST_AMOUNTS:,} different amounts, and distributional parity counts each.",
-                "Round the amounts, to a thousandth of their range, say: no more can be told apart.",
-            )
-
-        def add(array: Floats) -> Floats:
-            return np.bincount(entry, array, minlength=len(pairs)).astype(np.float64)
-
-        group, amounts = pairs % n_groups, distinct[pairs // n_groups]
-        return _Amounts(amounts, group, add(self.weight), add(self.squares), len(pairs))
-
-    def distributions(self, n_groups: int, squares: Floats | None) -> Distributions:
-        """Distributions of so many groups, with the sums of squares by which people do not count alike."""
-        distinct, place = np.unique(self.amounts, return_inverse=True)
-        counts = np.bincount(
-            self.group * len(distinct) + place, self.weight, minlength=n_groups * len(distinct)
-        )
-        mass = counts.reshape(n_groups, len(distinct)).astype(np.float64)
-        return Distributions(distinct, mass, effective(mass.sum(axis=1), squares))
 
 
 @dataclass(frozen=True)
@@ -176,11 +122,11 @@ class _Part:
     second: Floats
     third: Floats
     largest: Floats
-    least: Floats
+    least: Floats | None
     whole: bool
-    moved: Truths
-    clusters: _Clusters | None = None
-    amounts: _Amounts | None = None
+    idle: frozenset[str]
+    clusters: _Entries | None = None
+    amounts: _Entries | None = None
 
     @_quiet
     def __add__(self, other: _Part) -> _Part:
@@ -208,11 +154,13 @@ class _Part:
             + apart**3 * product * (a.weight - b.weight) / held
             + 3.0 * apart * (a.weight * b.second - b.weight * a.second) / held,
             largest=np.maximum(a.largest, b.largest),
-            least=np.minimum(a.least, b.least),
+            least=None if a.least is None or b.least is None else np.minimum(a.least, b.least),
             whole=a.whole and b.whole,
             clusters=None if a.clusters is None or b.clusters is None else a.clusters + b.clusters,
-            moved=a.moved | b.moved,
-            amounts=None if a.amounts is None or b.amounts is None else a.amounts + b.amounts,
+            idle=a.idle & b.idle,
+            amounts=None
+            if a.amounts is None or b.amounts is None
+            else (a.amounts + b.amounts).not_too_many(),
         )
 
     def _aligned(self, groups: tuple[Any, ...], origin: Floats) -> _Part:
@@ -227,7 +175,7 @@ class _Part:
         shift = self.origin - origin
         largest = self.largest + np.where(self.weight.any(axis=0), np.abs(shift), 0.0)
         clusters = None if self.clusters is None else self.clusters.moved(place, shift)
-        amounts = None if self.amounts is None else self.amounts.moved(place)
+        amounts = None if self.amounts is None else self.amounts.moved(place, np.zeros(1))
         moved = replace(
             self,
             mean=self.mean + shift,
@@ -248,16 +196,9 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
     By the column ``columns.decided``; or by a policy, a lottery counting by its probabilities. Where it is known, also
     the group means of the baseline, or without the policy.
     """
-    problem, plan = people.problem, people.plan
-    if policy is not None and policy.sees_x:
-        seen = policy.columns_seen(people.engine, people.columns.group)
-        reason = (
-            plan.reason if seen is not None else "The policy cannot be written as expressions of columns."
-        )
-        used = tuple(dict.fromkeys([*plan.used, *(seen or ())]))
-        people = replace(people, plan=replace(plan, used=used, reason=reason))
+    problem = people.problem
     x = problem.looks_at_x or (policy is not None and policy.sees_x) or callable(people.columns.group)
-    parts: list[_Part] = people.fold(partial(_parts_of, problem, policy, alike=not x), _added, x=x)
+    parts: list[_Part] = people.fold(partial(_parts_of, problem, policy, alike=not x), _added)
     sums = parts[0]
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
@@ -290,9 +231,9 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         counted=sums.weight[:, :j],
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
         join=join,
-        idle=idle_among(problem, sums.moved[:j]),
+        idle=tuple(str(one.name) for one in problem.happiness if str(one.name) in sums.idle),
         attributes=tuple(columns.group_names),
-        least=sums.least[:j],
+        least=sums.least,
         randomized=drawn,
         distributions=_distributions(sums, sampling, j),
     )
@@ -307,13 +248,16 @@ def _distributions(sums: _Part, sampling: bool, j: int) -> Distributions | None:
     """The amounts of every group, where they are counted; column ``j``, the loss, counts everybody."""
     if sums.amounts is None:
         return None
-    counted, g, squares = sums.amounts.added(), len(sums.groups), None
+    counted, g, squares = sums.amounts.added().not_too_many(), len(sums.groups), None
     if sums.clusters is not None:
         clusters = sums.clusters.added()
         squares = np.bincount(clusters.group, clusters.size[:, j] ** 2, minlength=g).astype(np.float64)
     elif sampling:
-        squares = np.bincount(counted.group, counted.squares, minlength=g).astype(np.float64)
-    return counted.distributions(g, squares)
+        squares = np.bincount(counted.group, counted.total[:, 0], minlength=g).astype(np.float64)
+    amounts, place = np.unique(counted.names, return_inverse=True)
+    held = np.bincount(counted.group * len(amounts) + place, counted.size[:, 0], minlength=g * len(amounts))
+    mass = held.reshape(g, len(amounts)).astype(np.float64)
+    return Distributions(amounts, mass, effective(mass.sum(axis=1), squares))
 
 
 @_quiet
@@ -390,46 +334,36 @@ def _sample_of_unions(
 
 
 def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike: bool = False) -> list[_Part]:
-    """Sum up some people, batch by batch: what is decided, and what the baseline does where it is known.
+    """Sum up some people: what is decided, and what the baseline does where it is known.
 
     Where nobody looks at x, many are ``alike``, and one of them stands for all.
     """
     people = people if policy is None else policy.reading(people)
-    times = None
-    if alike and policy is not None and policy.sums_suffice and people.weight is None:
-        people, times = _one_of_each(problem, policy, people)
-    ways = [(people, people.probabilities if policy is None else policy.probabilities_of(people))]
-    if people.amounts_baseline is not None:
-        ways.append((people.as_baseline, people.probabilities))
-    elif people.knows_baseline and (policy is not None or people.baseline is not None):
-        ways.append((people, np.asarray(np.eye(len(problem.decisions))[people.decisions_baseline()])))
-    weight = people.weights
     # Fractions of which a lottery decides who is counted are means of people who count unequally.
     unequal = policy is not None and policy.is_randomized and any(h.over for h in problem.happiness)
     powers = (1, 2, 3) if (unequal or people.weight_kind == "sampling") and people.cluster is None else (1,)
-    width = len(powers) * (len(problem.happiness) + 1)
-    sums = [_nobody(people.groups, width, people.cluster) for _ in ways]
-    for parts in zip(*(some.batches() for some in dict.fromkeys(some for some, _ in ways)), strict=True):
-        part = parts[0][0]
-        worths = [worth_of(problem, batch) for _, batch in parts]
-        cluster = None if people.cluster is None else people.cluster[part]
-        for i, (_, probabilities) in enumerate(ways):
-            assert probabilities is not None, "something is decided on these people"
-            values = _values(worths[min(i, len(worths) - 1)], probabilities[part])
-            values = [replace(value, power=power) for power in powers for value in values]
-            often = None if times is None else times[part]
-            sums[i] += _summed(people.groups, people.codes[part], weight[part], values, cluster, often)
+    rows = np.bincount(people.codes, minlength=len(people.groups)).astype(np.float64)
+    if alike and policy is not None and policy.sums_suffice and people.weight is None and not unequal:
+        people = _one_of_each(policy, people)
+    ways = [people if policy is None else replace(people, probabilities=policy.probabilities_of(people))]
+    if people.amounts_baseline is not None:
+        ways.append(people.as_baseline)
+    elif people.knows_baseline and (policy is not None or people.baseline is not None):
+        certain = np.eye(len(problem.decisions))[people.decisions_baseline()]
+        ways.append(replace(people, probabilities=np.asarray(certain)))
+    sums = [_summed(way, persons_of(way, problem, part=True), powers, rows) for way in ways]
     if getattr(problem, "parity", ""):
         assert people.amounts is not None, "amounts are decided"
-        counted = _Amounts(people.amounts, people.codes, weight, weight**2).added()
+        weight = people.weights[:, None]
+        counted = _Entries(people.amounts, people.codes, weight, weight**2).added()
         sums[0] = replace(sums[0], amounts=counted)
     return sums
 
 
-def _one_of_each(problem: Problem, policy: Policy, people: People) -> tuple[People, Floats | None]:
-    """One person of each group, signal, label and baseline, and how many there are; all where that is more."""
+def _one_of_each(policy: Policy, people: People) -> People:
+    """One person of each group, signal, label and baseline, with their number as weight; all where that is more."""
     if people.cluster is not None or people.missing is not None:
-        return people, None
+        return people
     known, share = policy.places(people), None
     if known is None:
         people = people.with_scores
@@ -445,103 +379,65 @@ def _one_of_each(problem: Problem, policy: Policy, people: People) -> tuple[Peop
         width = int(part.max(initial=0)) + 1
         key, size = key * width + part, size * width
     if share is not None or size > len(people):
-        return people, None
+        return people
     first = np.zeros(size, dtype=np.intp)
     first[key[::-1]] = np.arange(len(people))[::-1]
     counts = np.bincount(key, minlength=size)
     held = np.flatnonzero(counts)
-    return people.take(first[held]), counts[held].astype(np.float64)
+    return replace(people.take(first[held]), weight=counts[held].astype(np.float64))
 
 
 def _added(some: list[_Part], others: list[_Part]) -> list[_Part]:
     return [one + other for one, other in zip(some, others, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Value:
-    """Of one measure, or the loss: values relative to a typical one, who is counted (None: all), whether it moves.
-
-    ``least`` is the least that any decision is worth, ``power`` that of the weights by which they are summed up. Who is
-    counted by a fraction may be a probability.
-    """
-
-    away: Floats
-    origin: float
-    counted: Truths | Floats | None = None
-    moves: bool = True
-    least: float = math.inf
-    power: int = 1
-
-
-def _values(worth: Worth, probabilities: Floats) -> list[_Value]:
-    """What every person may expect of what is decided: of every measure, then the loss."""
-
-    def valued(numbers: Floats, counted: Truths | None, moves: bool) -> _Value:
-        origin = typical(numbers, counted) or 0.0
-        least = least_of(numbers, counted)
-        return _Value(expected_value(numbers, probabilities, origin), origin, counted, moves, least)
-
-    def fraction(j: int, k: int) -> _Value:
-        numbers = worth.values(j)[0]
-        counted = expected_value(worth.values(k)[0], probabilities, 0.0)
-        counted = np.where(counted > NOBODY, counted, 0.0)
-        mean = expected_value(numbers, probabilities, 0.0) / np.where(counted > 0, counted, 1.0)
-        return _Value(np.where(counted > 0, mean, 0.0), 0.0, counted, worth.moves(j, numbers))
-
-    def measure(j: int) -> _Value:
-        numbers, counted = worth.values(j)
-        return valued(numbers, counted, worth.moves(j, numbers))
-
-    over = dict(fractions_of(worth.problem.measures))
-    values = [fraction(j, over[j]) if j in over else measure(j) for j in range(len(worth.problem.happiness))]
-    return [
-        *values,
-        valued(worth.cost, None, True) if worth.knows_cost else _Value(np.zeros(len(probabilities)), 0.0),
-    ]
-
-
-def _nobody(groups: tuple[Any, ...], n: int, cluster: Array | None) -> _Part:
-    names = ("weight", "squares", "mean", "second", "third")
-    empty: dict[str, Any] = {name: np.zeros((len(groups), n)) for name in names}
-    empty |= {name: np.zeros(len(groups)) for name in ("rows", "total")}
-    clusters = None
-    if cluster is not None:
-        clusters = _Clusters(cluster[:0], np.zeros(0, dtype=np.intp), np.zeros((0, n)), np.zeros((0, n)))
-    empty |= {"origin": np.zeros(n), "largest": np.zeros(n), "moved": np.zeros(n, dtype=bool)}
-    empty["least"] = np.full(n, np.inf)
-    return _Part(groups=groups, whole=True, clusters=clusters, **empty)
-
-
 @_quiet
-def _summed(
-    groups: tuple[Any, ...],
-    codes: Codes,
-    weight: Floats,
-    values: list[_Value],
-    cluster: Array | None,
-    times: Floats | None = None,
-) -> _Part:
-    """Sums of one batch around the mean of each group; each person there so many ``times``."""
-    part = _nobody(groups, len(values), None)
-    g, (size, total) = len(groups), np.zeros((2, len(codes) if cluster is not None else 0, len(values)))
+def _summed(people: People, persons: EachPerson, powers: tuple[int, ...], rows: Floats) -> _Part:
+    """Sums of some people around the mean of each group: of every measure, then the loss, for every power."""
+    g, n, weight = len(people.groups), len(people), people.weights
+    values = [*persons.values.T, np.zeros(n) if persons.losses is None else persons.losses]
+    counted: list[Floats | Truths | None] = [None] * len(values)
+    for name in ("inside", "share"):
+        part = getattr(persons, name)
+        if part is not None:
+            counted = [
+                part[:, j] if one is None else one * part[:, j] for j, one in enumerate(counted[:-1])
+            ] + [None]
+    columns = [(power, *pair) for power in powers for pair in zip(values, counted, strict=True)]
+    names = ("weight", "squares", "mean", "second", "third")
+    sums: dict[str, Any] = {name: np.zeros((g, len(columns))) for name in names}
+    size, total = np.zeros((2, n if people.cluster is not None else 0, len(columns)))
 
     def add(numbers: Floats) -> Floats:
-        numbers = numbers if times is None else numbers * times
-        return np.bincount(codes, numbers, minlength=g).astype(np.float64)
+        return np.bincount(people.codes, numbers, minlength=g).astype(np.float64)
 
-    for j, value in enumerate(values):
-        w = weight**value.power if value.power > 1 else weight
-        w = w if value.counted is None else w * value.counted**value.power
-        away = np.where(w > 0, value.away, 0.0)
-        part.origin[j], part.largest[j] = value.origin, np.abs(away).max(initial=0.0)
-        part.moved[j], part.least[j] = value.moves, value.least
-        part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
-        if cluster is not None:
-            size[:, j], total[:, j] = w, w * away
-        part.mean[:, j] = add(w * away) / np.where(part.weight[:, j] > 0, part.weight[:, j], 1.0)
-        away = away - part.mean[:, j][codes]
-        part.second[:, j], part.third[:, j] = add(w * away**2), add(w * away**3)
-    whole = bool((weight == np.rint(weight)).all())
-    clusters = None if cluster is None else _Clusters(cluster, codes, size, total).added()
-    rows = add(np.ones(len(codes)))
-    return replace(part, rows=rows, total=add(weight), whole=whole, clusters=clusters)
+    everyone = add(weight)
+    for j, (power, value, who) in enumerate(columns):
+        w: Any = 1.0  # where all count alike, as they mostly do
+        if people.weight is not None or who is not None:
+            w = (weight if who is None else weight * who) ** power
+        alike = np.ndim(w) == 0
+        mass, weighed = everyone if alike else add(w), value if alike else w * value
+        if people.cluster is not None:
+            size[:, j], total[:, j] = w, weighed
+        mean = add(weighed) / np.where(mass > 0, mass, 1.0)
+        away = value - mean[people.codes]
+        square = away * away if alike else w * away * away
+        moments = {"weight": mass, "squares": everyone if alike else add(w * w), "mean": mean}
+        moments |= {"second": add(square), "third": add(square * away)}
+        for name, moment in moments.items():
+            sums[name][:, j] = moment
+    clusters = None if people.cluster is None else _Entries(people.cluster, people.codes, size, total).added()
+    largest, lost = persons.largest
+    return _Part(
+        groups=people.groups,
+        origin=np.tile(np.append(persons.origin, 0.0), len(powers)),
+        rows=rows,
+        total=everyone,
+        largest=np.tile(np.append(largest, lost), len(powers)),
+        least=persons.least,
+        whole=bool((weight == np.rint(weight)).all()),
+        idle=frozenset(persons.idle),
+        clusters=clusters,
+        **sums,
+    )

@@ -490,12 +490,13 @@ def _at_end(persons: EachPerson, end: float) -> EachPerson:
     return replace(persons, values=values, inside=inside, losses=losses, ends=None)
 
 
-def persons_of(people: People, problem: Problem) -> EachPerson:
+def persons_of(people: People, problem: Problem, *, part: bool = False) -> EachPerson:
     """What the probabilities of the decisions about some people do to each of them, batch by batch.
 
-    Where labels are missing, people say how likely each label is.
+    Where labels are missing, people say how likely each label is. Of a ``part`` of a table nothing is said, or refused,
+    that can be told of all of it only.
     """
-    probabilities, sampling = people.probabilities, people.sampling
+    probabilities, sampling = people.probabilities, not part and people.sampling
     assert probabilities is not None, "something was decided on these people"
     n, j = len(people), len(problem.happiness)
     unlabelled = lacks_labels(people)
@@ -505,26 +506,26 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
     some = any(h.among is not None and not h.over for h in problem.happiness)
     inside = np.ones((j, n), dtype=bool).T if some else None
     losses = np.zeros(n) if people.knows_labels or not problem.loss.looks_at_y else None
-    memory = _Memory(len(problem.happiness), len(people.groups))
-    for part, batch in people.batches(4):  # nothing is summed by cell here, so more fit into the cache
+    memory = _Memory(len(problem.happiness), len(people.groups), part)
+    for rows, batch in people.batches(4):  # nothing is summed by cell here, so more fit into the cache
         worth, q, who = (
             worth_of(problem, batch),
-            probabilities[part],
-            (people.codes[part], people.weights[part]),
+            probabilities[rows],
+            (people.codes[rows], people.weights[rows]),
         )
         for c in range(j):
             if c in looking:
                 continue
-            values[part, c], counted = memory.happiness_of(c, worth, q, *who)
+            values[rows, c], counted = memory.happiness_of(c, worth, q, *who)
             if counted is not None and inside is not None:
-                inside[part, c] = counted
+                inside[rows, c] = counted
         if losses is not None and not (unlabelled and problem.loss.looks_at_y):
-            losses[part] = np.einsum("id,di->i", q, worth.cost)
+            losses[rows] = np.einsum("id,di->i", q, worth.cost)
             memory.reach_of(j, worth.cost, *who)
     debiased = _debiased(people, problem, looking, inside, memory) if unlabelled else None
     checksum = memory.checksum
     truths = people.labels if people.amounts is None else people.y
-    for array in (people.codes, truths, people.weight, people.cluster_codes):
+    for array in () if part else (people.codes, truths, people.weight, people.cluster_codes):
         checksum = checksum if array is None else _checksum(array, checksum)
     origin = np.array([known or 0.0 for known in memory.origin])
     values, inside, share = fractions_among(values, inside, origin, problem.measures)
@@ -536,13 +537,15 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         loss_rate=is_loss_rate(problem, drawn=people.drawn, debiased=debiased),
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
-        cluster=people.cluster_codes,
+        cluster=None if part else people.cluster_codes,
         codes=people.codes,
         values=values,
         inside=inside,
         losses=losses,
         weight=people.weight,
-        reach=memory.reach if people.amounts is None else reach_of_amounts(people, values, inside, losses),
+        reach=memory.reach
+        if part or people.amounts is None
+        else reach_of_amounts(people, values, inside, losses),
         checksum=checksum,
         idle=idle_among(problem, memory.moved),
         attributes=people.attributes,
@@ -554,7 +557,8 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         amounts=people.amounts,
     )
     persons = revalued(persons)
-    check_persons(persons)
+    if not part:
+        check_persons(persons)
     return persons
 
 
@@ -714,7 +718,8 @@ def _checksum(array: Array, before: int) -> int:
 class _Memory:
     """The part of :func:`persons_of` that remembers: origins, a checksum, how much decisions can change."""
 
-    def __init__(self, n_measures: int, n_groups: int) -> None:
+    def __init__(self, n_measures: int, n_groups: int, part: bool = False) -> None:
+        self.part = part
         self.origin: list[float | None] = [None] * n_measures
         self.moved = np.zeros(n_measures, dtype=bool)
         self.least = np.full(n_measures, np.inf)
@@ -722,7 +727,9 @@ class _Memory:
         self._squares, self._mass = (np.zeros((n_measures + 1, n_groups)) for _ in range(2))
 
     def reach_of(self, j: int, values: Floats, codes: Codes, weight: Floats) -> None:
-        """Add how far apart values of shape (D, n) leave every person, by group."""
+        """Add how far apart values of shape (D, n) leave every person, by group; not of a part of a table."""
+        if self.part:
+            return
         far, g = np.ptp(values, axis=0), self._mass.shape[1]
         with np.errstate(over="ignore"):  # numbers as large as that are refused by name in the end
             self._squares[j] += np.bincount(codes, weight * far**2, minlength=g)
@@ -749,7 +756,8 @@ class _Memory:
         values, counted = worth.values(j)
         self.reach_of(j, values, codes, weight if counted is None else weight * counted)
         amounts = worth.batch.amounts is not None
-        self.checksum = _checksum(worth.of_one_amount(j) if amounts else values, self.checksum)
+        if not self.part:
+            self.checksum = _checksum(worth.of_one_amount(j) if amounts else values, self.checksum)
         self.moved[j] = self.moved[j] or worth.moves(j, values)
         self.least[j] = min(self.least[j], least_of(values, counted))
         if self.origin[j] is None:

@@ -16,6 +16,7 @@ from felicific._problem.problem import as_classes
 from felicific._tables.codes import Entries
 from felicific._tables.groups import attributes_of, groups_of_present
 from felicific._tables.memory import (
+    EXACT,
     as_entries,
     as_objects,
     as_vector,
@@ -284,7 +285,7 @@ def without_missing(labels: Entries | None, weight: Floats | None) -> Entries | 
         return labels
     held = np.delete(np.asarray(labels), lost)
     held = as_objects(held.tolist()) if held.dtype.kind == "O" else held
-    whole = held.dtype.kind == "f" and bool((held == np.rint(held)).all())
+    whole = held.dtype.kind == "f" and bool(((held == np.rint(held)) & (np.abs(held) <= EXACT)).all())
     return held.astype(np.int64) if whole else held
 
 

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from felicific._people.checks import check_weights
-from felicific._people.columns import Columns, no_classes
+from felicific._people.columns import Columns, no_classes, without_missing
 from felicific._people.missing import Missing, missing_values
 from felicific._people.people import People
-from felicific._people.plan import Plan
+from felicific._people.used_columns import used_columns
 from felicific._problem.problem import Problem, as_classes
-from felicific._tables.column import NUMERIC
-from felicific._tables.engine import BatchPlace, Combine, Engine, QueryEngine, as_list
+from felicific._tables.engine import NUMERIC, BatchPlace, Combine, Engine, own_rows
 from felicific._tables.groups import groups_of_present
-from felicific._tables.memory import Values, count_rows, distinct, is_null, take_column
+from felicific._tables.memory import (
+    UnreadColumn,
+    as_objects,
+    column_arrays,
+    count_rows,
+    distinct,
+    take_column,
+    take_entries,
+)
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError, EngineError, FelicificError
+
+if TYPE_CHECKING:
+    from felicific._policy.policy import Policy
 
 #: What is asked of some people; answers of several parts are combined.
 Step = Callable[[People], Any]
@@ -40,81 +52,73 @@ class LazyPeople:
         What is asked.
     groups : tuple, or None
         All groups there are; None for those that occur.
-    plan : Plan
-        Every function as expressions of columns, or the reason why one of them cannot be.
+    used : tuple of str, or None
+        Columns that functions look at, as arrays; None where one wants the library's own rows.
     """
 
     engine: Engine
     columns: Columns
     problem: Problem
     groups: tuple[Any, ...] | None
-    plan: Plan = field(repr=False)
+    used: tuple[str, ...] | None
 
     @classmethod
     def of(
-        cls, engine: Engine, columns: Columns, problem: Problem, groups: Sequence[Any] | None = None
+        cls,
+        engine: Engine,
+        columns: Columns,
+        problem: Problem,
+        groups: Sequence[Any] | None = None,
+        policy: Policy | None = None,
     ) -> LazyPeople:
-        """Check the names, and try to write every function as expressions; a notice says when one cannot be."""
+        """Check the names, and find out what functions look at, those of a policy too that decides on the people."""
         columns = columns.names_only().for_classes(problem.labels.tolist())
+        columns = columns if policy is None else columns.for_groups(policy.groups)
         for name, purpose in columns.named.items():
             check_kind(engine, name, purpose)
         known = None if groups is None else tuple(np.array([*groups, None], dtype=object)[:-1].tolist())
-        plan = Plan.build(engine, columns, problem)
-        plan.notice()
-        return cls(engine, columns, problem, known, plan)
+        used = used_columns(engine, columns, problem, warn=True)
+        if policy is not None and policy.sees_x and used is not None:
+            seen = policy.columns_seen(engine, columns.group)
+            used = None if seen is None else tuple(dict.fromkeys([*used, *seen]))
+        return cls(engine, columns, problem, known, used)
 
-    def fold(self, step: Step, combine: Combine[Any], *, x: bool = True) -> Any:
-        """Apply ``step`` to some people at a time and combine; what is missing is told for the whole table.
-
-        Without ``x`` nobody looks at more of them than the roles say, and their rows have no columns.
-
-        Functions that could be expressions get arrays, so that they mean the same as on every engine; the others get
-        the library's own rows, with every column.
-        """
-        plan, engine = self.plan, self.engine
-        reader = Reader(self.columns, self.problem, self.groups, plan.used, plan.reason is None, x)
-        names = plan.used if plan.reason is None else engine.names
+    def fold(self, step: Step, combine: Combine[Any]) -> Any:
+        """Apply ``step`` to some people at a time and combine; what is missing is told for the whole table."""
+        engine = self.engine
+        reader = Reader(self.columns, self.problem, self.groups, self.used, tuple(engine.names))
         try:
-            result = engine.fold(partial(_on_rows, reader, step), combine, list(names))
+            result = engine.fold(partial(_on_rows, reader, step), combine, self._read)
+        except UnreadColumn as error:
+            assert self.used is not None, "of the library's own rows all columns are read"
+            return replace(self, used=(*self.used, error.name)).fold(step, combine)
         except FelicificError as error:
             if not isinstance(error, EngineError):
                 self._refuse_missing()
             raise
         if result is None and self.groups is None:
             raise no_rows(self.columns.weight)
-        return step(self._nobody()) if result is None else result
+        return step(reader.read(engine.head(0), BatchPlace())) if result is None else result
+
+    @property
+    def _read(self) -> list[str]:
+        """The columns that are read."""
+        return self.engine.names if self.used is None else _distinct(self.columns.named, self.used)
 
     def _refuse_missing(self) -> None:
         """Raise, with the count over the whole table, if a used column is missing somewhere."""
         named, weight = self.columns.named, self.columns.weight
-        needed = self.columns.complete(self.plan.used, labels=self.problem.looks_at_y)
+        used = _distinct(named, self.used or ())
+        needed = self.columns.complete(used, labels=self.problem.looks_at_y)
         work = partial(missing_values, named, weight, needed, by_group=True)
-        missing = self.engine.fold(work, Missing.__add__, list(self.plan.used))
+        missing = self.engine.fold(work, Missing.__add__, used)
         if missing is not None:
             missing.refuse()
 
-    def _nobody(self) -> People:
-        """No rows at all."""
-        none, columns = np.empty(0, dtype=object), self.columns
-        n_labels = len(self.problem.labels)
-        return People.of(
-            dict.fromkeys(columns.named, none),
-            self.problem,
-            group=none,
-            y=None if columns.y is None else none,
-            score=None if columns.score is None else np.empty((0, n_labels)),
-            predicted=None if columns.predicted is None else none,
-            baseline=None if columns.baseline is None else none,
-            decided=None if columns.decided is None else none,
-            weight_kind=columns.weight_kind,
-            attributes=columns.attributes,
-            cluster=None if columns.cluster is None else none,
-            group_proba=None if columns.group_proba is None else np.empty((0, len(columns.group_proba))),
-            groups=self.groups,
-            first_row=0,
-            missing=columns.missing_labels,
-            label_proba=np.empty(0) if columns.label_proba else None,
-        )
+
+def _distinct(*names: Iterable[str]) -> list[str]:
+    """Names, each of them once."""
+    return list(dict.fromkeys(chain(*names)))
 
 
 @dataclass(frozen=True)
@@ -124,28 +128,33 @@ class Reader:
     columns: Columns
     problem: Problem
     groups: tuple[Any, ...] | None
-    used: tuple[str, ...]
-    arrays: bool
-    x: bool = True
+    used: tuple[str, ...] | None
+    names: tuple[str, ...]
 
     def read(self, table: Table, place: BatchPlace) -> People:
         """Some rows as people."""
         columns, named = self.columns, self.columns.named
-        if self.arrays and self.x:
-            table = {name: take_column(table, name, named.get(name, "the happiness")) for name in self.used}
-            table |= {name: _floats(table[name]) for name in self.used if name not in named}
-            table = {name: column.view(Values) for name, column in table.items()}
-        needed = columns.complete(self.used, labels=self.problem.looks_at_y)
+        if self.used is None:
+            x = grouped = table = own_rows(table)
+        else:
+            read = _distinct(named, self.used)
+            # Once, whoever looks at them: text by its codes.
+            table = {name: take_entries(table, name, named.get(name, "the happiness")) for name in read}
+            grouped = table
+            x = column_arrays(table, self.used, self.names, whole=named)
+            if callable(columns.group):
+                grouped = column_arrays(table, self.used, self.names, "the groups", whole=self.used)
+        needed = columns.complete(_distinct(named, self.used or ()), labels=self.problem.looks_at_y)
         missing_values(named, columns.weight, needed, table, place).refuse()
         weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
-        group = groups_of_present(table, columns.group, weight, True, fresh=True)
         score, y = None, columns.entries(table, "y")
         if columns.score is not None:
-            score = np.column_stack([take_column(table, name, "score") for name in columns.score])
+            shares = [take_column(table, name, "score") for name in columns.score]
+            score = shares[0] if len(shares) == 1 else np.column_stack(shares)
         return People.of(
-            table if self.x else np.empty((count_rows(table), 0)),
+            x,
             self.problem,
-            group=group,
+            group=groups_of_present(grouped, columns.group, weight, True, fresh=True),
             y=y,
             score=score,
             predicted=columns.entries(table, "predicted"),
@@ -166,12 +175,6 @@ class Reader:
 
 def _on_rows(reader: Reader, step: Step, table: Table, place: BatchPlace) -> Any:
     return step(reader.read(table, place))
-
-
-def _floats(column: Array) -> Array:
-    """Whole numbers as floats where those are exact: arithmetic does not wrap then, as in queries."""
-    exact = column.dtype.kind in "iu" and -(2**53) <= column.min(initial=0) <= column.max(initial=0) <= 2**53
-    return column.astype(np.float64) if exact else column
 
 
 def no_rows(weight: Any = None) -> DataError:
@@ -224,28 +227,18 @@ def distinct_labels(engine: Engine, y: str, weight: str | None, purpose: str) ->
     names = [y] if weight is None else [y, weight]
     if weight is not None:
         check_kind(engine, weight, "sample_weight")
-    if isinstance(engine, QueryEngine):
-        column = engine.key(y, "y").expr.alias("y")
-        frame = engine.frame()
-        if weight is not None:
-            frame = frame.filter(engine.column(weight, "sample_weight").astype(float).expr != 0.0)
-        try:
-            held = set(as_list(engine.collect(frame.select(column).unique()), "y"))
-        except Exception as error:
-            raise engine.failure(error) from error
-    else:
-        held = engine.fold(partial(_labels, y, weight), set.union, names) or set()
-    known = [value for value in held if not is_null(value)]
-    if not known:
+    held: set[Any] = engine.fold(partial(_labels, y, weight), operator.or_, names) or set()
+    if not held:
         present = "" if weight is None else f" and a positive weight in {weight!r}"
         raise DataError(
             f"No row of the table has a value in {y!r}{present}.", "Pass at least one row of every group."
         )
-    return distinct(np.array([*known, None], dtype=object)[:-1])
+    return distinct(as_objects([*held]))
 
 
 def _labels(y: str, weight: str | None, table: Table, place: BatchPlace) -> set[Any]:
-    labels = take_column(table, y, "y")
-    if weight is not None:
-        labels = labels[take_column(table, weight, "sample_weight") != 0]
-    return set(np.unique(labels).tolist() if labels.dtype.kind != "O" else labels.tolist())
+    """The labels of some rows."""
+    weights = None if weight is None else take_column(table, weight, "sample_weight")
+    labels = without_missing(take_entries(table, y, "y"), weights)
+    assert labels is not None, "there are labels"
+    return set(distinct(labels))

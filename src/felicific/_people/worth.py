@@ -5,7 +5,7 @@ For every person i of a batch, every decision d and every measure j
 .. math:: c(d; i), \qquad \eta_j(d; i), \qquad a_j(i) \in \{0, 1\}
 
 the loss, the happiness and who is counted, each one finite number, within the bounds that were stated, and not so large
-that sums of it overflow. Aggregates, individual policies, audits and the queries of engines all ask here.
+that sums of it overflow. Aggregates, individual policies and audits all ask here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from felicific._problem.expressions import Expression
 from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
 from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
-from felicific._tables.memory import ArrayRows, slice_rows, take_rows
+from felicific._tables.memory import ArrayRows, UnreadColumn, slice_rows, take_rows
 from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError, FelicificError, HappinessError
 
@@ -528,6 +528,8 @@ def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) ->
             return function(**arguments | {"x": ArrayRows(arguments["x"])})
     try:
         return function(**arguments)
+    except UnreadColumn:
+        raise  # the table is read again, with that column
     except FelicificError as error:
         if isinstance(function, Expression):
             raise  # its errors point at the part that is wrong
@@ -548,16 +550,19 @@ def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) ->
 def _as_numbers(array: Array, case: str) -> Floats:
     if array.dtype.kind in "biuf":
         return array.astype(np.float64, copy=False)
+    text = array.dtype.kind == "U"
     if array.dtype.kind == "O":
         try:
             # A missing value of a nullable column becomes NaN, and is then reported with its row.
             plain = [
                 np.nan if type(value).__name__ == "NAType" else value for value in array.ravel().tolist()
             ]
-            if not any(isinstance(value, str | complex) for value in plain):
+            text = any(isinstance(value, str) for value in plain)
+            if not text and not any(isinstance(value, complex) for value in plain):
                 return np.array(plain, dtype=np.float64).reshape(array.shape)
         except (TypeError, ValueError):
             pass
     raise HappinessError(
-        f"{case} returned {array.dtype} values, not real numbers.", "Return one finite real number per row."
+        f"{case} returned {'text' if text else f'{array.dtype} values'}, not real numbers.",
+        "Return one finite real number per row.",
     )

@@ -14,12 +14,14 @@ import numpy as np
 
 from felicific._tables.memory import (
     Array,
+    ColumnArrays,
     Table,
     Values,
     cast_whole,
     column_names,
     is_frame,
     largest_whole,
+    on_columns,
     take_column,
 )
 from felicific._typing import Floats
@@ -84,6 +86,8 @@ def _floated(value: Any) -> Any:
 def _exact(value: Any) -> Any:
     """Whole numbers as those of Python; of a table a dict of arrays."""
     if is_frame(value):
+        if isinstance(value, ColumnArrays):
+            return on_columns(value, _exact)
         return {name: _exact(take_column(value, name, "x").view(Values)) for name in column_names(value)}
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         return value.astype(object).view(Exact)

@@ -165,8 +165,8 @@ class _PolicyDecisions(Decisions):
     def sees_x(self) -> bool:
         return self.policy.sees_x
 
-    def decide(self, rows: Table, group: Codes | None = None) -> Array:
-        known = self._looked_up(rows, group)
+    def decide(self, rows: Table) -> Array:
+        known = self._looked_up(rows)
         return self.taken(self.probabilities(rows), rows) if known is None else known
 
     def taken(self, probabilities: Floats, rows: Table) -> Array:
@@ -187,7 +187,7 @@ class _PolicyDecisions(Decisions):
     def _lookup(self) -> Lookup | None:
         return self.policy.lookup()
 
-    def _looked_up(self, rows: Table, group: Codes | None) -> Array | None:
+    def _looked_up(self, rows: Table) -> Array | None:
         """The decisions by the table of the policy; None where there is none, or a number is wrong."""
         policy, names = self.policy, self.roles.score
         if names is None or count_rows(rows) < LEAST or self._lookup is None:
@@ -195,8 +195,7 @@ class _PolicyDecisions(Decisions):
         scores = [take_column(rows, name, "score") for name in names]
         if any(column.dtype.kind not in "biuf" for column in scores):
             return None
-        if policy.sees_group and group is None:
-            group = encode_groups(self._groups(rows), policy.groups)
+        group = encode_groups(self._groups(rows), policy.groups) if policy.sees_group else None
         return self._lookup.decide(scores, group, partial(self._numbers, rows))
 
     def _numbers(self, rows: Table, some: Codes) -> Floats:
@@ -221,12 +220,6 @@ class _PolicyDecisions(Decisions):
         """The groups of rows in memory."""
         named = list(self.roles.group)
         return resolve_groups(rows, named, columns_only=True, remedy=UNDECIDED)
-
-    def groups_of(self, engine: Engine) -> tuple[str, tuple[str, ...]] | None:
-        named = self.roles.group
-        if len(named) != 1 or self._lookup is None or kinds_alike(self.policy.groups) != ("text",):
-            return None
-        return named[0], self.policy.groups
 
     def ahead(self, dialect: Dialect, place: Callable[[str], str]) -> tuple[str, ...]:
         score = [dialect.as_real(place(name)) for name in self.roles.score or ()]
@@ -268,7 +261,7 @@ class _PolicyOdds(_PolicyDecisions):
     def classes(self) -> Array:
         return np.array([0.0, 1.0])  # the column holds numbers
 
-    def decide(self, rows: Table, group: Codes | None = None) -> Array:
+    def decide(self, rows: Table) -> Array:
         return np.ascontiguousarray(self.probabilities(rows)[:, self.position])
 
     def sql(

@@ -24,7 +24,7 @@ from felicific._tables.memory import (
     refuse_missing_columns,
     take_column,
 )
-from felicific._typing import Array, Codes, Table
+from felicific._typing import Array, Table
 from felicific.exceptions import DataError, GroupError
 
 if TYPE_CHECKING:
@@ -108,22 +108,15 @@ class _Amounts(Decisions):
     def sees_x(self) -> bool:
         return False
 
-    def decide(self, rows: Table, group: Codes | None = None) -> Array:
+    def decide(self, rows: Table) -> Array:
         policy, roles = self.policy, self.roles
         prediction = as_amounts(take_column(rows, roles.prediction, "prediction"), "prediction")
-        if not policy.sees_group:
-            group = np.zeros(count_rows(rows), dtype=np.intp)
-        elif group is None:
+        group = np.zeros(count_rows(rows), dtype=np.intp)
+        if policy.sees_group:
             named = resolve_groups(rows, list(roles.group), columns_only=True, remedy=UNDECIDED)
             group = encode_groups(named, policy.groups)
         keys = checked_keys(rows, str(roles.key)) if policy.is_randomized else None
         return policy.given(prediction, np.asarray(group, dtype=np.intp), keys)
-
-    def groups_of(self, engine: Engine) -> tuple[str, tuple[str, ...]] | None:
-        named = self.roles.group
-        if len(named) != 1 or kinds_alike(self.policy.groups) != ("text",):
-            return None
-        return named[0], self.policy.groups
 
     def sql(
         self, engine: Engine, dialect: Dialect, place: Callable[[str], str], ahead: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from felicific._documents import check_shape, read_number, read_numbers, read_wh
 from felicific._people.checks import check_group_proba, check_proba
 from felicific._people.columns import Columns
 from felicific._people.people import People, joint_of
-from felicific._people.plan import columns_seen
+from felicific._people.used_columns import used_columns
 from felicific._policy.calibration import Calibration
 from felicific._policy.controls_individual import WeightControls
 from felicific._policy.explain_individual import grounds_of_individual
@@ -141,7 +141,7 @@ class IndividualPolicy(Policy):
 
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
         """Columns that its functions look at."""
-        return columns_seen(engine, Columns(group=group), self.problem)
+        return used_columns(engine, Columns(group=group), self.problem)
 
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
         return np.asarray(self.follow([self], self.look(scores, group, x, group_proba))[0])

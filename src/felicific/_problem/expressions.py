@@ -416,8 +416,7 @@ def _is_list(node: ast.expr) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Walking: values are Python scalars, NumPy vectors (float64 with NaN, or object with text), or the lazy columns of
-# an engine, which speak NumPy
+# Walking: values are Python scalars, or NumPy vectors (float64 with NaN, or object with text)
 
 
 @dataclass(frozen=True)
@@ -474,12 +473,11 @@ class _Walk:
         return float(value) if isinstance(value, _NUMBERS) else value
 
     def truth(self, node: ast.expr) -> Any:
-        """1, 0 or NaN per row; True or False per row of a lazy column."""
+        """1, 0 or NaN per row."""
         negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
         if negated or isinstance(node, ast.Compare | ast.BoolOp):
             return self.value(node)
-        number = self.number(node)
-        return _compared(operator.ne, number if _is_here(number) else number * 1.0, 0.0)
+        return _compared(operator.ne, self.number(node), 0.0)
 
     def comparison(self, node: ast.Compare) -> Any:
         tests = []
@@ -494,7 +492,7 @@ class _Walk:
 
     def compared(self, left: ast.expr, sign: Callable[[Any, Any], Any], right: ast.expr) -> Any:
         a, b = (node.value if _is_text(node) else self.value(node) for node in (left, right))  # type: ignore[attr-defined]
-        if _is_here(a) and _is_here(b) and _holds_text(a) != _holds_text(b):
+        if _holds_text(a) != _holds_text(b):
             text, number = (left, right) if _holds_text(a) else (right, left)
             raise _wrong(
                 self.text,
@@ -503,14 +501,14 @@ class _Walk:
                 "Compare text with text: write the value in quotes, or leave them out.",
             )
         ordered = sign not in (operator.eq, operator.ne)
-        if ordered and all(_holds_text(c) or getattr(c, "kind", "") == "text" for c in (a, b)):
+        if ordered and _holds_text(a) and _holds_text(b):
             raise _wrong(self.text, _between(self.text, left, right), "Text has no order:", TEXT)
         return _compared(sign, a, b)
 
 
 def _tidy(values: Any) -> Any:
-    """A scalar or an engine's column as it is; a vector as float64 with NaN, or as objects with text."""
-    if isinstance(values, str | bool | int | float) or not _is_here(values):
+    """A scalar as it is; a vector as float64 with NaN, or as objects with text."""
+    if np.ndim(values) == 0:
         return values
     vector = as_vector(values, "column")
     if vector.dtype.kind in "biuf":
@@ -520,7 +518,10 @@ def _tidy(values: Any) -> Any:
             "The expression looks at a date or a duration.",
             "Make it a number first, or write a Python function.",
         )
-    plain = [None if is_null(value) else value for value in vector.tolist()]
+    plain = vector.tolist()
+    if {*map(type, plain)} == {str}:
+        return vector if vector.dtype == object else vector.astype(object)
+    plain = [None if is_null(value) else value for value in plain]
     if any(isinstance(value, str) for value in plain):
         return np.array(plain, dtype=object)
     try:
@@ -529,11 +530,6 @@ def _tidy(values: Any) -> Any:
         raise ExpressionError(
             f"The expression looks at values such as {plain[0]!r}.", "It can look at numbers and text only."
         ) from error
-
-
-def _is_here(value: Any) -> bool:
-    """Whether a value is in memory, as opposed to a lazy column of an engine."""
-    return isinstance(value, (str, np.ndarray, *_NUMBERS))
 
 
 def _holds_text(value: Any) -> bool:
@@ -548,8 +544,6 @@ def _scalar(operation: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
 
 
 def _compared(sign: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-    if not (_is_here(left) and _is_here(right)):
-        return sign(left, right)
     truth = sign(left, right)
     if isinstance(truth, bool | np.bool_):
         return float(truth)
@@ -564,25 +558,23 @@ def _missing(value: Any) -> Any:
 
 
 def _negation(truth: Any) -> Any:
-    return 1.0 - truth if _is_here(truth) else ~truth
+    return 1.0 - truth
 
 
 def _both(left: Any, right: Any) -> Any:
     """And: what is false on one side is false, whatever the other side is."""
-    return _joined(left, right, 0.0, operator.and_)
+    return _joined(left, right, 0.0)
 
 
 def _either(left: Any, right: Any) -> Any:
     """Or: what is true on one side is true, whatever the other side is."""
-    return _joined(left, right, 1.0, operator.or_)
+    return _joined(left, right, 1.0)
 
 
-def _joined(left: Any, right: Any, decisive: float, lazily: Callable[[Any, Any], Any]) -> Any:
+def _joined(left: Any, right: Any, decisive: float) -> Any:
     for one, other in ((left, right), (right, left)):
         if isinstance(one, float):
             return one if one == decisive else other
-    if not (_is_here(left) and _is_here(right)):
-        return lazily(left, right)
     unclear = np.where(np.isnan(left) | np.isnan(right), math.nan, 1.0 - decisive)
     return np.where((left == decisive) | (right == decisive), decisive, unclear)
 
@@ -590,6 +582,4 @@ def _joined(left: Any, right: Any, decisive: float, lazily: Callable[[Any, Any],
 def _choice(test: Any, yes: Any, no: Any) -> Any:
     if isinstance(test, float):
         return yes if test else no
-    if not _is_here(test):
-        return np.where(test, yes, no)
     return np.where(np.isnan(test), math.nan, np.where(test == 1.0, yes, no))

@@ -403,12 +403,11 @@ class Loses:
         raise AssertionError("who loses is told by the worth of every decision")
 
     def lost(self, values: Sequence[Any], inside: Sequence[Any], now: Sequence[Any]) -> list[Any]:
-        """Who gets less by each decision, as 1 and 0: of arrays, or of columns of an engine.
+        """Who gets less by each decision, as 1 and 0.
 
         ``values[j][d]`` is what decision d is worth, ``inside[j]`` who is counted (None: everybody), ``now[d]`` on
         whom the baseline decides d. What is no number stays none.
         """
-        # Pair by pair, so that expressions of an engine grow with the pairs and do not nest.
         lost: list[Any] = [False] * len(now)
         for worth, counted in zip(values, inside, strict=True):
             for t, d in permutations(range(len(now)), 2):

@@ -230,24 +230,6 @@ class Signal(ABC):
 
     # On an engine
 
-    def spreads(self, n_classes: int) -> int:
-        """How many signals a person has: one, or with its probability every one of them."""
-        return 1
-
-    def key(self, n_classes: int, top: Any) -> Any:
-        """Whole number by which an engine tells people of different signals apart, as a narwhals expression.
-
-        It may look at the columns s0, s1, ... (probabilities), best (the largest of them) and own (the model's label);
-        ``top`` is the expression of the most probable label.
-        """
-        import narwhals as nw
-
-        return nw.col("own")
-
-    def of_key(self, key: Codes, n_classes: int) -> list[Codes]:
-        """Signals of people with these keys, one array for each signal that a person has."""
-        return [key]
-
     def sql_run(self, run: int, n_classes: int, terms: SqlTerms) -> str:
         """Condition of one of the runs, for people of none before it; empty when they all are of it."""
         return terms.labelled(run)
@@ -299,20 +281,6 @@ class SoftLabel(_Unordered):
             for first, _ in stretches
         ]
 
-    def spreads(self, n_classes: int) -> int:
-        """Every label."""
-        return n_classes
-
-    def key(self, n_classes: int, top: Any) -> Any:
-        """Everybody has every label."""
-        import narwhals as nw
-
-        return nw.lit(0, dtype=nw.Int64)
-
-    def of_key(self, key: Codes, n_classes: int) -> list[Codes]:
-        """One label after the other."""
-        return [np.full(len(key), s) for s in range(n_classes)]
-
 
 @dataclass(frozen=True)
 class Label(_Unordered):
@@ -349,16 +317,6 @@ class _Scored(Signal):
     def climbs(self, n_classes: int) -> bool:
         """Along the score of two classes."""
         return self.monotone and n_classes == 2
-
-    def key(self, n_classes: int, top: Any) -> Any:
-        """The fine bin, with the very operations of :func:`fine_bins`."""
-        import narwhals as nw
-
-        if n_classes == 2:
-            above = nw.when(nw.col("s1") > self.boundary).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
-            return ((nw.col("s1") * float(FINE)).ceil() + above).cast(nw.Int64)
-        fine = fine_per_class(n_classes)
-        return top * (fine + 1) + (nw.col("best") * float(fine)).ceil().cast(nw.Int64)
 
     def log_policies(self, n_classes: int) -> float:
         """How many maps bins of a score could have led to, their cuts included.
@@ -631,10 +589,6 @@ class ScoreCells(_Scored):
                     at = np.searchsorted(firsts, np.arange(len(run)), side="right") - 1
                     place[z, run.start : run.stop] = run.start + np.array(firsts)[at.clip(min=0)]
         return place
-
-    def of_key(self, key: Codes, n_classes: int) -> list[Codes]:
-        """The cell of a fine bin."""
-        return [np.searchsorted(np.array(self.cuts, dtype=np.intp), key, side="right")]
 
     def sql_run(self, run: int, n_classes: int, terms: SqlTerms) -> str:
         """The model's label, of more than two classes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -11,19 +12,21 @@ import numpy as np
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
-from felicific._people.lazy import LazyPeople
+from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People, changes
 from felicific._people.weights import WeightKind
+from felicific._people.worth import refuse_overflow
 from felicific._problem.decisions import predicts_amounts
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem, problem_of
 from felicific._problem.rows import Requirement
 from felicific._program.aggregates import Aggregates
-from felicific._program.query import sum_lazily
 from felicific._program.signal_names import SignalLike, resolve_signal
 from felicific._program.signals import Signal
-from felicific._program.summing import checked, sum_whole
+from felicific._program.sum_names import SUMS
+from felicific._program.summing import checked, sum_people, sum_whole
+from felicific._tables.groups import find_groups, refuse_identifiers
 from felicific._typing import LossLike, Table
 
 
@@ -34,7 +37,51 @@ def compute_aggregates(
     if not isinstance(people, LazyPeople):
         return sum_whole(people, problem, signal, whole=whole)
     look = partial(people.fold, partial(changes, problem), np.maximum)
-    return checked(sum_lazily(people, signal), problem, look, whole=whole)
+    return checked(_sum_lazily(people, signal), problem, look, whole=whole)
+
+
+def _sum_lazily(people: LazyPeople, signal: Signal) -> Aggregates:
+    """Sum up batches of rows with the code for tables in memory."""
+    aggregates: Aggregates = people.fold(partial(_sum_some, people.problem, signal), add_groups)
+    if not aggregates.rows.sum() and people.groups is None:
+        raise no_rows(people.columns.weight)
+    if people.groups is None:
+        refuse_identifiers(aggregates.groups, int(aggregates.rows.sum()), aggregates.total)
+    refuse_overflow(people.problem, aggregates.value, aggregates.loss)
+    return aggregates
+
+
+def _sum_some(problem: Problem, signal: Signal, people: People) -> Aggregates:
+    return sum_people(people, problem, signal)
+
+
+def add_groups(left: Aggregates, right: Aggregates) -> Aggregates:
+    """Add aggregates of parts of one table, either of which may lack some groups."""
+    if left.groups == right.groups:
+        return left + right
+    groups = find_groups(np.array([*{*left.groups, *right.groups}, None], dtype=object)[:-1])
+    return _regrouped(left, groups) + _regrouped(right, groups)
+
+
+def _regrouped(aggregates: Aggregates, groups: tuple[Any, ...]) -> Aggregates:
+    """The same aggregates with rows of zeros for the groups it lacks."""
+    place = [groups.index(group) for group in aggregates.groups]
+
+    def spread(array: Any) -> Any:
+        wide = np.zeros((len(groups), *array.shape[1:]), dtype=array.dtype)
+        wide[place] = array
+        return wide
+
+    sums = [name for name in (*SUMS, "rows") if getattr(aggregates, name) is not None]
+    others = aggregates.unlabelled
+    if others is not None:
+        others = others.mapped(lambda part: _regrouped(part, groups), spread)
+    return replace(
+        aggregates,
+        groups=groups,
+        unlabelled=others,
+        **{name: spread(getattr(aggregates, name)) for name in sums},
+    )
 
 
 def aggregate(
@@ -63,8 +110,8 @@ def aggregate(
     ----------
     table : dataframe, dict of arrays, array, or path
         The people, as a happiness function will see them. A lazy table (Polars LazyFrame, DuckDB relation, Dask or
-        PySpark dataframe, Arrow dataset) or the path, folder or pattern of Parquet files is summed by its own
-        engine; the other arguments then name columns.
+        PySpark dataframe, Arrow dataset) or the path, folder or pattern of Parquet files is read by its own
+        engine, some rows at a time; the other arguments then name columns.
     score : column, {class: column}, list of columns, or array of shape (n, K) or (n,)
         The model's probabilities. A list is in the order of the sorted classes; with two classes the score of the
         second alone will do.

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 from felicific._tables.duckdb import DuckEngine, connect
-from felicific._tables.engine import BatchEngine, Decisions, Engine, in_memory
+from felicific._tables.engine import BatchEngine, Decisions, Engine, arrow_rows, gathered
 from felicific._tables.parquet import (
     arrow_largest,
     arrow_schemas,
@@ -32,14 +32,19 @@ class ArrowEngine(BatchEngine):
     def _schema(self) -> tuple[list[Any], list[Any]]:
         import narwhals as nw
 
+        names = list(self.table.schema.names)
+        if len(set(names)) < len(names):
+            return names, []  # refused by name
         frame = nw.from_native(self.table.schema.empty_table(), eager_only=True)
         return list(frame.columns), list(frame.schema.values())
 
+    def _head(self, count: int) -> Table:
+        return arrow_rows(self.table.head(count, fragment_readahead=0), self.names)
+
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
-        """As pandas dataframes where pandas is installed, else as Arrow tables."""
-        for batch in self.table.to_batches(columns=list(names), batch_size=self.batch_rows):
-            if batch.num_rows:
-                yield in_memory(batch, names)
+        """As Arrow tables."""
+        rows = self.rows_at_once(names)
+        yield from gathered(self.table.to_batches(columns=list(names), batch_size=rows), names, rows)
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """As a relation of DuckDB."""

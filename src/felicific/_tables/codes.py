@@ -122,23 +122,6 @@ def code_text(column: Any, least: int = FEW_ROWS) -> Coded | None:
     return reader(column)
 
 
-def missing_text(column: Any) -> Codes | None:
-    """Rows in which a column of text of pandas or Polars says nothing, without reading it; None for any other."""
-    library = type(column).__module__.split(".")[0]
-    if library == "polars":
-        import polars as pl
-
-        if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
-            return None
-        return np.flatnonzero(column.is_null().to_numpy()) if column.null_count() else NO_ROWS
-    if library == "pandas" and getattr(column.dtype, "name", "") in ("str", "string", "category"):
-        return np.flatnonzero(column.isna().to_numpy())
-    return None
-
-
-NO_ROWS = np.empty(0, dtype=np.intp)
-
-
 def _of_numpy(column: Any) -> Coded | None:
     """NumPy's own text, where it says few things; objects that are all text, if pandas is there anyway."""
     if not isinstance(column, np.ndarray) or not len(column):

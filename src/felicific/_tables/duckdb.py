@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import glob
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from felicific._tables.dialect import DIALECTS
-from felicific._tables.engine import BatchEngine, Decisions, Engine, QueryEngine, has_pandas, in_memory
+from felicific._tables.engine import (
+    BatchEngine,
+    Decisions,
+    Engine,
+    arrow_rows,
+    gathered,
+    has_pandas,
+    rows_for,
+)
 from felicific._tables.parquet import (
     arrow_largest,
     arrow_schemas,
@@ -34,7 +43,7 @@ _PARQUET = {"float16": "FLOAT", "float32": "FLOAT", "float64": "DOUBLE", "text":
 }
 
 
-class DuckEngine(QueryEngine, BatchEngine):
+class DuckEngine(BatchEngine):
     """A DuckDB relation, and its connection if it is known."""
 
     label = "DuckDB"
@@ -76,24 +85,19 @@ class DuckEngine(QueryEngine, BatchEngine):
         # Columns by position: no name of the user's is ever part of a query's text.
         return self.table.project(", ".join(f"#{i + 1} AS c{i}" for i in indices))
 
-    def frame(self) -> Any:
-        """Rename by position."""
-        import narwhals as nw
-
-        return nw.from_native(self._renamed(range(len(self.names))))
-
-    def collect(self, frame: Any) -> Any:
-        """Collect as an Arrow table."""
-        import narwhals as nw
-
-        return nw.from_native(self.wait_for(partial(_arrow_table, frame.to_native())), eager_only=True)
+    def _head(self, count: int) -> Table:
+        # PyArrow loads pandas when a column becomes an array, in a place where Ctrl-C would be lost; so it is loaded
+        # here.
+        has_pandas()
+        first = self._renamed(range(len(self.names))).limit(count)
+        return arrow_rows(self.wait_for(first.to_arrow_table), self.names)
 
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
-        """As pandas dataframes where pandas is installed, else as Arrow tables."""
+        """As Arrow tables."""
+        has_pandas()  # see _head
         indices = [self.names.index(name) for name in names]
-        with self._renamed(indices).to_arrow_reader(self.batch_rows) as reader:
-            for batch in reader:
-                yield in_memory(batch, names)
+        with self._renamed(indices).to_arrow_reader(self.rows_at_once(names)) as reader:
+            yield from gathered(reader, names, self.rows_at_once(names))
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """By an expression where there is one; else the rows flow through Python, as often as they are read."""
@@ -107,7 +111,7 @@ class DuckEngine(QueryEngine, BatchEngine):
         )
         if text is None:
             # Python code cannot be a part of somebody else's relation.
-            return connect().from_arrow(_DecidedStream(self, decisions, column))
+            return connect().from_arrow(_decided_stream(self, decisions, column))
         decided = duckdb.SQLExpression(f"CAST({text} AS {_TYPES[decisions.kind]})").alias(column)
         if not ahead:
             return self.table.select(duckdb.StarExpression(), decided)
@@ -127,37 +131,43 @@ def _further(names: Sequence[str], count: int) -> list[str]:
     return [f"share {start + i}" for i in range(count)]
 
 
-def _arrow_table(relation: Any) -> Any:
-    # PyArrow loads pandas when a column becomes an array, in a place where Ctrl-C would be lost; so it is loaded here.
-    has_pandas()
-    return relation.to_arrow_table()
+class _Stream:
+    """What DuckDB reads Arrow from, a stream of its own for every reader.
+
+    DuckDB does not let go of it when Python ends, and prints that whatever it refers to was leaked. So it then refers
+    to nothing, and has no method, which would refer to all that its module does.
+    """
+
+    __arrow_c_stream__ = property(attrgetter("open"))
 
 
-@dataclass(frozen=True)
-class _DecidedStream:
-    """A relation with one more column, as Arrow: every reader gets a stream of its own."""
+def _decided_stream(engine: DuckEngine, decisions: Decisions, column: str) -> _Stream:
+    """A relation with one more column."""
+    stream = _Stream()
+    vars(stream)["open"] = partial(_opened, engine, decisions, column)
+    weakref.finalize(stream, vars(stream).clear)
+    return stream
 
-    engine: DuckEngine
-    decisions: Decisions
-    column: str
 
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
+def _opened(engine: DuckEngine, decisions: Decisions, column: str, requested_schema: Any = None) -> Any:
+    import pyarrow as pa
 
-        before = self.engine.table.limit(0).to_arrow_table().schema
-        kinds = {"bool": pa.bool_(), "whole": pa.int64(), "unsigned": pa.uint64(), "real": pa.float64()}
-        schema = before.append(pa.field(self.column, kinds.get(self.decisions.kind, pa.string())))
-        reader = pa.RecordBatchReader.from_batches(schema, self._batches(schema))
-        return reader.__arrow_c_stream__(requested_schema)
+    before = engine.table.limit(0).to_arrow_table().schema
+    kinds = {"bool": pa.bool_(), "whole": pa.int64(), "unsigned": pa.uint64(), "real": pa.float64()}
+    schema = before.append(pa.field(column, kinds.get(decisions.kind, pa.string())))
+    reader = pa.RecordBatchReader.from_batches(schema, _decided(engine, decisions, schema))
+    return reader.__arrow_c_stream__(requested_schema)
 
-    def _batches(self, schema: Any) -> Iterator[Any]:
-        import pyarrow as pa
 
-        with self.engine.table.to_arrow_reader() as reader:
-            for batch in reader:
-                decided = self.decisions.decide_batch(in_memory(batch, self.engine.names))
-                column = pa.array(decided.tolist(), type=schema.field(self.column).type)
-                yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
+def _decided(engine: DuckEngine, decisions: Decisions, schema: Any) -> Iterator[Any]:
+    import pyarrow as pa
+
+    names, seen = engine.names, decisions.columns(engine)
+    with engine.table.to_arrow_reader() as reader:
+        for batch in reader:
+            decided = decisions.decide_batch(rows_for(decisions, seen, arrow_rows(batch, names), names))
+            column = pa.array(decided.tolist(), type=schema.field(len(schema) - 1).type)
+            yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
 
 
 def connect(path: str = ":memory:", *, read_only: bool = False) -> Any:

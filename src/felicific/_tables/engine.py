@@ -1,8 +1,7 @@
-"""Engines: tables that are not in memory, and the three things that are asked of them.
+"""Engines: tables that are not in memory, and the two things that are asked of them.
 
 *Folds*: a function of some rows as an ordinary table in memory, applied to batch after batch (or partition by
-partition, where the workers are), its results combined. *Queries*: a narwhals lazy frame whose columns are called c0,
-c1, ... in the order of the table, so that no name of the user's ever reaches a query. *Decisions*: one more column.
+partition, where the workers are), its results combined. *Decisions*: one more column.
 
 What is particular to an engine stands in its own file, which nothing imports before there is such a table.
 """
@@ -12,7 +11,7 @@ from __future__ import annotations
 import glob
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -20,13 +19,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
-import numpy as np
-
-from felicific._tables.column import Column
 from felicific._tables.dialect import Dialect, kind_of
-from felicific._tables.memory import count_rows, in_utc, refuse_missing_columns, take_column
+from felicific._tables.memory import (
+    UnreadColumn,
+    column_arrays,
+    count_rows,
+    refuse_missing_columns,
+    take_column,
+)
 from felicific._tables.progress import attend, progress_line
-from felicific._typing import Array, Codes, Floats, Table
+from felicific._typing import Array, Table
 from felicific.exceptions import DataError, EngineError, FelicificError
 
 T = TypeVar("T")
@@ -54,18 +56,17 @@ Combine: TypeAlias = Callable[[T, T], T]
 class Decisions(ABC):
     """What is decided on the rows of a table, as an engine must know it to add the decisions as a column."""
 
+    #: What the columns are to them; its ``names`` are all that have a role.
+    roles: Any
+
     @property
     @abstractmethod
     def classes(self) -> Array:
         """The decisions that there are; their type is that of the column."""
 
     @abstractmethod
-    def decide(self, rows: Table, group: Codes | None = None) -> Array:
-        """Decide on rows in memory; positions of their ``group`` may be known, see :meth:`groups_of`."""
-
-    def groups_of(self, engine: Engine) -> tuple[str, tuple[str, ...]] | None:
-        """The one column of text that holds the group, and all groups there are; None where it is not so simple."""
-        return None
+    def decide(self, rows: Table) -> Array:
+        """Decide on rows in memory."""
 
     @abstractmethod
     def sql(
@@ -95,10 +96,10 @@ class Decisions(ABC):
         """What the column holds: "bool", "whole", "unsigned" (whole numbers beyond 63 bits), "real" or "text"."""
         return kind_of(self.classes.tolist())
 
-    def decide_batch(self, rows: Table, group: Codes | None = None) -> Array:
+    def decide_batch(self, rows: Table) -> Array:
         """Decide on some rows; engines make an exception of their own out of the text of what is raised."""
         try:
-            return self.decide(rows, group)
+            return self.decide(rows)
         except FelicificError as error:
             counted = f" (rows are counted within a batch of {count_rows(rows)})."
             raise ValueError(f"{error.problem.rstrip('.')}{counted} {error.remedy}") from error
@@ -152,22 +153,22 @@ class Engine(ABC):
         refuse_missing_columns(self.names, [name], purpose)
         return self.names.index(name)
 
-    def column(self, name: Hashable, purpose: str) -> Column:
-        """One column as an expression of columns called c0, c1, ..."""
-        i = self.index(name, purpose)
-        return _base(f"c{i}", self.dtypes[i], repr(name))
-
-    def key(self, name: Hashable, purpose: str) -> Column:
-        """One column to tell people apart by. Large whole numbers stay as they are: two could be one float."""
-        import narwhals as nw
-
-        column, i = self.column(name, purpose), self.index(name, purpose)
-        large = column.kind == "whole" and column.floating
-        return Column(nw.col(f"c{i}"), "whole", column.name) if large else column
-
     def kind(self, name: Hashable, purpose: str) -> str:
-        """What the column holds."""
-        return self.column(name, purpose).kind
+        """What a column holds; see :func:`kind_of_type`."""
+        return kind_of_type(self.dtypes[self.index(name, purpose)])
+
+    def head(self, count: int) -> Table:
+        """The first rows, with all columns, as a table in memory."""
+        try:
+            return self._head(count)
+        except FelicificError:
+            raise
+        except Exception as error:
+            raise self.failure(error) from error
+
+    @abstractmethod
+    def _head(self, count: int) -> Table:
+        """The first rows, in the engine's own way."""
 
     @abstractmethod
     def fold(self, step: Step[T], combine: Combine[T], names: Sequence[Hashable]) -> T | None:
@@ -202,23 +203,16 @@ class Engine(ABC):
         return str(error)
 
 
-class QueryEngine(Engine):
-    """An engine that computes expressions of columns."""
-
-    @abstractmethod
-    def frame(self) -> Any:
-        """All columns as a narwhals lazy frame, called c0, c1, ..."""
-
-    @abstractmethod
-    def collect(self, frame: Any) -> Any:
-        """Run a query whose result is small; a narwhals dataframe."""
-
-
 class BatchEngine(Engine):
     """An engine whose rows come into this process, batch after batch."""
 
-    #: Rows per batch that is brought into memory.
-    batch_rows: ClassVar[int] = 131_072
+    #: Rows per batch that is brought into memory, and its values at most: wide tables have fewer rows in one.
+    batch_rows: ClassVar[int] = 2**19
+    batch_values: ClassVar[int] = 2**24
+
+    def rows_at_once(self, names: Sequence[Hashable]) -> int:
+        """How many rows a batch of these columns has."""
+        return max(1, min(self.batch_rows, self.batch_values // max(len(names), 1)))
 
     @abstractmethod
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
@@ -252,45 +246,75 @@ class BatchEngine(Engine):
                 yield table
 
 
-def _base(name: str, dtype: Any, called: str) -> Column:
-    """A column of the frame in the type that expressions expect: narrow numbers would overflow."""
+#: Kinds of columns that hold numbers.
+NUMERIC = ("bool", "whole", "real")
+
+
+def kind_of_type(dtype: Any) -> str:
+    """What a column of a type holds: "bool", "whole", "real", "text" or "other"."""
     import narwhals as nw
 
-    expr = nw.col(name)
     if dtype == nw.Boolean:
-        return Column(expr, "bool", called)
+        return "bool"
     if dtype.is_integer():
-        if dtype in (nw.UInt64, nw.Int128, nw.UInt128):
-            return Column(expr.cast(nw.Float64), "whole", called, floating=True)
-        return Column(expr if dtype == nw.Int64 else expr.cast(nw.Int64), "whole", called)
+        return "whole"
     if dtype.is_numeric():
-        return Column(expr if dtype == nw.Float64 else expr.cast(nw.Float64), "real", called, floating=True)
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return Column(expr if dtype == nw.String else expr.cast(nw.String), "text", called)
-    return Column(expr, "other", called)
+        return "real"
+    return "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else "other"
 
 
 # ---------------------------------------------------------------------------------------------------------
 # What several engines share: rows that come as Arrow, and errors that travel back from workers
 
 
-def in_memory(batch: Any, names: Sequence[Hashable]) -> Table:
-    """An Arrow batch under the user's names: in pandas, which most people write for, or in Arrow."""
+def arrow_rows(rows: Any, names: Sequence[Hashable]) -> Table:
+    """Arrow rows as a table under the user's names."""
     import pyarrow as pa
 
-    table = pa.Table.from_batches([batch]).rename_columns([str(name) for name in names])
+    table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+    table = table.rename_columns([str(name) for name in names])
     for i, field in enumerate(table.schema):
-        # pandas would hold Python objects; of whole ones, such as DuckDB's sums, every digit may count.
+        # As Python objects they would be slow; of whole ones, such as DuckDB's sums, every digit may count.
         if pa.types.is_decimal(field.type) and field.type.scale:
             table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
-    if not has_pandas():
+    return table
+
+
+def gathered(batches: Iterable[Any], names: Sequence[Hashable], least: int) -> Iterator[Table]:
+    """Arrow batches as tables of so many rows or more; the last may have fewer."""
+    import pyarrow as pa
+
+    some: list[Any] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(part.num_rows for part in some) >= least:
+            yield arrow_rows(pa.Table.from_batches(some), names)
+            some = []
+    if any(part.num_rows for part in some):
+        yield arrow_rows(pa.Table.from_batches(some), names)
+
+
+def own_rows(table: Table) -> Table:
+    """Rows in the library that functions which do not work on arrays are written for: Arrow's become pandas'."""
+    if type(table).__module__.split(".")[0] != "pyarrow" or not has_pandas():
         return table
+    import pyarrow as pa
+
     frame = table.to_pandas()
     for field in table.schema:
         gaps = field.type in (pa.int64(), pa.uint64()) and table[field.name].null_count
         if gaps or pa.types.is_decimal(field.type):  # of gaps pandas would make floats
             frame[field.name] = take_column(table, field.name, "x")
     return frame
+
+
+def rows_for(decisions: Decisions, seen: Sequence[str] | None, table: Table, names: Sequence[Any]) -> Table:
+    """Rows as decisions want them that look at the columns ``seen``; see :meth:`Decisions.columns`."""
+    if seen is None:
+        return own_rows(table)
+    return (
+        column_arrays(table, seen, names, "the policy", decisions.roles.names) if decisions.sees_x else table
+    )
 
 
 def has_pandas() -> bool:
@@ -302,21 +326,9 @@ def has_pandas() -> bool:
     return True
 
 
-def as_list(frame: Any, name: str) -> list[Any]:
-    """A column of a small result as Python values; times of a zone as those of UTC, as NumPy has them."""
-    return [in_utc(value) for value in frame.get_column(name).to_list()]
-
-
-def as_floats(frame: Any, name: str) -> Floats:
-    """A column of a small result as 64-bit floats; null is NaN."""
-    import narwhals as nw
-
-    return np.asarray(frame.get_column(name).cast(nw.Float64).to_numpy(), dtype=np.float64)
-
-
 def in_partition(error: FelicificError, partition: int | None) -> FelicificError:
     """The same error, saying which partition it arose in."""
-    if "partition" in error.problem:
+    if "partition" in error.problem or isinstance(error, UnreadColumn):
         return error
     return type(error)(f"{error.problem.rstrip('.')} (in partition {partition}).", error.remedy)
 

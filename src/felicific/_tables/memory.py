@@ -10,7 +10,7 @@ import difflib
 import importlib
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import islice, repeat
@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._tables.codes import Coded, Entries, code_text, missing_text
+from felicific._tables.codes import Coded, Entries, code_text
 from felicific._typing import Codes
 from felicific.exceptions import DataError
 
@@ -101,7 +101,7 @@ class ArrayRows:
 
 
 class Values(np.ndarray):
-    """An array with those methods of a pandas column that columns of engines have too."""
+    """An array with some methods of a pandas column: what functions get of a table that is not in memory."""
 
     def isin(self, values: Iterable[Any]) -> Array:
         """Whether each value is one of these."""
@@ -124,8 +124,71 @@ class Values(np.ndarray):
         return super().clip(*limits, **named)
 
 
+class UnreadColumn(DataError):  # noqa: N818  # nobody sees it where the table can be read again
+    """A function looks at a column that it did not look at when it was tried."""
+
+    def __init__(self, name: Any) -> None:
+        super().__init__(
+            f"A function looks at the column {name!r} in some rows, and not in the first ones.",
+            "Let it look at the same columns in all rows, as np.where does.",
+        )
+        self.name = name
+
+    def __reduce__(self) -> tuple[type, tuple[Any]]:
+        """A worker sends it on."""
+        return type(self), (self.name,)
+
+
+class ColumnArrays(Mapping[Any, Array]):
+    """Columns of some rows as arrays: what functions get as ``x`` of a table that is not in memory.
+
+    Parameters
+    ----------
+    arrays : dict of name to array
+        The columns that were read.
+    rows : int
+        How many rows there are, also where no column was read.
+    names : sequence
+        All columns of the table.
+    purpose : str
+        Who looks at them, for messages.
+    """
+
+    def __init__(
+        self, arrays: dict[Any, Array], rows: int, names: Sequence[Any], purpose: str = "the happiness"
+    ) -> None:
+        self.arrays, self.rows, self.names, self.purpose = arrays, rows, names, purpose
+        self.used: list[Any] = []
+
+    def __getitem__(self, name: Any) -> Array:
+        if name not in self.arrays:
+            refuse_missing_columns(list(self.names), [name], self.purpose)
+            raise UnreadColumn(name)
+        self.used.append(name)
+        return self.arrays[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return self.rows
+
+
+def on_columns(table: Table, change: Callable[[Any], Any], rows: int | None = None) -> Table:
+    """A mapping of columns with each of them changed; it then has so many rows, by default as many as before."""
+    changed = {name: change(column) for name, column in table.items()}
+    if not isinstance(table, ColumnArrays):
+        return changed
+    return ColumnArrays(changed, table.rows if rows is None else rows, table.names, table.purpose)
+
+
 def count_rows(table: Table) -> int:
     """Count the rows."""
+    if isinstance(table, ColumnArrays):
+        return table.rows
     if is_mapping(table):
         lengths = {str(name): len(column) for name, column in table.items()}
         if len(set(lengths.values())) > 1:
@@ -146,14 +209,41 @@ def count_rows(table: Table) -> int:
 def slice_rows(table: Table, start: int, stop: int) -> Table:
     """Rows ``start`` to ``stop``, in the same library as the table."""
     if is_mapping(table):
-        return {name: column[start:stop] for name, column in table.items()}
+        n = len(range(*slice(start, stop).indices(count_rows(table))))
+        return on_columns(table, lambda column: column[start:stop], n)
     if is_frame(table):
         return table.iloc[start:stop] if hasattr(table, "iloc") else _eager(table)[start:stop].to_native()
     return table[start:stop]
 
 
+def column_arrays(
+    table: Table,
+    used: Sequence[Any],
+    names: Sequence[Any],
+    purpose: str = "the happiness",
+    whole: Iterable[Any] = (),
+) -> ColumnArrays:
+    """Some columns of a table as arrays of 64-bit numbers, or of what else they hold; there are others, by ``names``.
+
+    Whole numbers become floats where those are exact, so that arithmetic does not wrap, but for the columns ``whole``.
+    """
+    arrays: dict[Any, Array] = {}
+    for name in used:
+        column = np.asarray(take_entries(table, name, purpose))
+        column = column.astype(object) if column.dtype.kind in "UT" else column  # text of every library alike
+        wide = _wide(column)
+        column = column if wide is None else column.astype(wide)
+        small = (
+            column.dtype.kind in "iu" and -EXACT <= column.min(initial=0) <= column.max(initial=0) <= EXACT
+        )
+        arrays[name] = (column.astype(np.float64) if small and name not in whole else column).view(Values)
+    return ColumnArrays(arrays, count_rows(table), names, purpose)
+
+
 def widener(table: Table) -> Callable[[Table], Table]:
     """How to make narrow numbers 64-bit ones, in rows of this table, so that arithmetic neither wraps nor rounds."""
+    if isinstance(table, ColumnArrays):
+        return _as_it_is  # see column_arrays
     if is_mapping(table):
         narrow = {name: wide for name, column in table.items() if (wide := _wide(column)) is not None}
         if not narrow:
@@ -231,9 +321,16 @@ def cast_whole(table: Table) -> Table:
     if isinstance(table, np.ndarray):
         return table.astype(np.float64) if table.dtype.kind in "iu" else table
     if is_mapping(table):
-        return {name: cast_whole(column) for name, column in table.items()}
+        return on_columns(table, cast_whole)
     if is_arrow(table):  # which refuses to round
         return {name: cast_whole(take_column(table, name, "x")) for name in column_names(table)}
+    if hasattr(table, "iloc"):  # so do pandas' columns of Arrow
+        changed = table.copy(deep=False)
+        for name in _whole_names(_eager(table)):
+            column = take_column(table, name, "x")
+            plain = [math.nan if is_null(value) else value for value in column.tolist()]
+            changed[name] = np.array(plain, dtype=np.float64)
+        return changed
     import narwhals as nw
 
     frame = _eager(table)
@@ -280,7 +377,7 @@ def _wide(column: Any) -> type | None:
 def take_rows(table: Table, positions: NDArray[np.intp]) -> Table:
     """Pick rows by position, in the same library as the table."""
     if is_mapping(table):
-        return {name: np.asarray(column)[positions] for name, column in table.items()}
+        return on_columns(table, lambda column: np.asanyarray(column)[positions], len(positions))
     if is_frame(table):
         return table.iloc[positions] if hasattr(table, "iloc") else _eager(table)[positions].to_native()
     return table[positions]
@@ -396,7 +493,8 @@ def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
     if is_frame(table):
         check_columns(table, [name], purpose)
         quick = is_mapping(table) or is_quick(table)
-        coded = code_text(table[name] if quick else _eager(table).get_column(name).to_native())
+        column = table[name] if quick else _eager(table).get_column(name).to_native()
+        coded = column if isinstance(column, Coded) else code_text(column)
         if coded is not None:
             return coded
     return take_column(table, name, purpose)
@@ -404,12 +502,6 @@ def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
 
 def missing_rows(table: Table, name: Hashable, purpose: str) -> Codes:
     """Rows in which a column is missing."""
-    if is_frame(table) and not is_mapping(table) and is_quick(table):
-        check_columns(table, [name], purpose)
-        column = table[name]
-        missing = null_rows(column.to_numpy()) if _is_plain(column) else missing_text(column)
-        if missing is not None:
-            return missing
     return null_rows(take_entries(table, name, purpose))
 
 

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from felicific._tables.engine import BatchEngine, Decisions, Engine, QueryEngine
-from felicific._tables.memory import Values, take_column
+from felicific._tables.engine import BatchEngine, Decisions, Engine, rows_for
 from felicific._tables.parquet import common_types, digits_of, holder, stretches
 from felicific._typing import Table
 from felicific.exceptions import EngineError
@@ -16,29 +15,14 @@ from felicific.exceptions import EngineError
 _TYPES = {"bool": "Boolean", "whole": "Int64", "unsigned": "UInt64", "real": "Float64", "text": "String"}
 
 
-#: Up to so many groups are compared one after the other.
-FEW = 16
-
-
-class PolarsEngine(QueryEngine, BatchEngine):
+class PolarsEngine(BatchEngine):
     """A Polars LazyFrame, by its streaming engine."""
 
     label = "Polars"
 
-    def frame(self) -> Any:
-        """Rename by position: a name such as ``^.*$`` would be a pattern."""
-        import narwhals as nw
-        import polars as pl
-
-        return nw.from_native(self.table.select(pl.nth(i).alias(f"c{i}") for i in range(len(self.names))))
-
-    def collect(self, frame: Any) -> Any:
-        """Collect in bounded memory."""
-        import narwhals as nw
-
+    def _head(self, count: int) -> Table:
         # Polars hears of Ctrl-C itself; in this thread it would raise KeyboardInterrupt twice.
-        result = self.wait_for(partial(frame.to_native().collect, engine="streaming"))
-        return nw.from_native(result, eager_only=True)
+        return self.wait_for(partial(self.table.head(count).collect, engine="streaming"))
 
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
         """As Polars dataframes."""
@@ -50,7 +34,7 @@ class PolarsEngine(QueryEngine, BatchEngine):
         marked = pl.concat([chosen, pl.LazyFrame({"end": [True]})], how="diagonal")
         ended = False
         for batch in marked.collect_batches(
-            chunk_size=self.batch_rows, maintain_order=True, engine="streaming"
+            chunk_size=self.rows_at_once(names), maintain_order=True, engine="streaming"
         ):
             ended = bool(batch["end"][-1])
             rows = batch.head(len(batch) - ended).drop("end")
@@ -68,44 +52,30 @@ class PolarsEngine(QueryEngine, BatchEngine):
         import polars as pl
 
         seen = decisions.columns(self)
-        # Functions that can be expressions of columns get arrays, as when the policy was fitted; others a dataframe.
+        # Functions that work on arrays get these, as when the policy was fitted; others a dataframe.
         chosen = self.names if seen is None else seen
         names = [name for name in self.names if name in chosen]
         fields = [pl.nth(self.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
         dtype = _TYPES[decisions.kind]
-        arrays = seen is not None and decisions.sees_x
-        fields += self._codes(decisions)
-        decide = partial(_decide_struct, decisions, tuple(names), dtype, arrays)
+        decide = partial(_decide_struct, decisions, tuple(names), seen, tuple(self.names), dtype)
         decided = pl.struct(fields).map_batches(decide, return_dtype=getattr(pl, dtype), is_elementwise=True)
         return self.table.with_columns(decided.alias(column))
 
-    def _codes(self, decisions: Decisions) -> list[Any]:
-        """The position of the group as one more field, where Polars can tell; null where it is none of them."""
-        import polars as pl
 
-        pair = decisions.groups_of(self)
-        if pair is None or self.table.collect_schema()[pair[0]] != pl.String:
-            return []
-        column, groups = pl.nth(self.names.index(pair[0])), pair[1]
-        if len(groups) > FEW:
-            return [column.cast(pl.Enum(groups), strict=False).to_physical().alias("group")]
-        codes: Any = pl
-        for position, name in enumerate(groups):
-            codes = codes.when(column == pl.lit(name)).then(pl.lit(position, dtype=pl.UInt8))
-        return [codes.alias("group")]
-
-
-def _decide_struct(decisions: Decisions, names: tuple[str, ...], dtype: str, arrays: bool, rows: Any) -> Any:
+def _decide_struct(
+    decisions: Decisions,
+    names: tuple[str, ...],
+    seen: tuple[str, ...] | None,
+    every: tuple[str, ...],
+    dtype: str,
+    rows: Any,
+) -> Any:
     """A series of decisions about a series of rows."""
     import polars as pl
 
     table: Table = rows.struct.unnest()
-    codes = table.drop_in_place("group") if table.width > len(names) else None
-    group = None if codes is None or codes.null_count() else codes.to_numpy()
     table.columns = list(names)
-    if arrays:
-        table = {name: take_column(table, name, "the policy").view(Values) for name in names}
-    decided = decisions.decide_batch(table, group)
+    decided = decisions.decide_batch(rows_for(decisions, seen, table, every))
     plain = decided.dtype.kind in "biuf"
     return pl.Series(decided if plain else decided.tolist(), dtype=getattr(pl, dtype))
 

@@ -16,12 +16,13 @@ from felicific._tables.engine import (
     BatchPlace,
     Combine,
     Decisions,
-    QueryEngine,
+    Engine,
     Step,
+    arrow_rows,
     combine_all,
-    in_memory,
     on_worker,
     or_raise,
+    rows_for,
 )
 from felicific._tables.progress import attend
 from felicific._typing import Table
@@ -39,7 +40,7 @@ _TYPES = {
 }
 
 
-class SparkEngine(QueryEngine):
+class SparkEngine(Engine):
     """A PySpark dataframe."""
 
     label = "Spark"
@@ -69,17 +70,8 @@ class SparkEngine(QueryEngine):
         renamed = self.table.toDF(*(f"c{i}" for i in range(len(names))))
         return names, list(nw.from_native(renamed).collect_schema().values())
 
-    def frame(self) -> Any:
-        """Rename by position: a dot or a backtick in a name would be part of a query."""
-        import narwhals as nw
-
-        return nw.from_native(self._renamed())
-
-    def collect(self, frame: Any) -> Any:
-        """Collect as an Arrow table."""
-        import narwhals as nw
-
-        return nw.from_native(self.wait_for(frame.to_native().toArrow), eager_only=True)
+    def _head(self, count: int) -> Table:
+        return arrow_rows(self.wait_for(self._renamed().limit(count).toArrow), self.names)
 
     def fold(self, step: Step[T], combine: Combine[T], names: Sequence[Hashable]) -> T | None:
         """Apply ``step`` on the workers, to the batches of a partition in turn."""
@@ -116,7 +108,7 @@ class SparkEngine(QueryEngine):
         from pyspark.sql.types import StructField, StructType, _parse_datatype_string
 
         schema = StructType([*renamed.schema.fields, StructField("decided", _parse_datatype_string(kind))])
-        decided = renamed.mapInArrow(_Deciding(decisions, tuple(self.names)), schema)
+        decided = renamed.mapInArrow(_Deciding(decisions, decisions.columns(self), tuple(self.names)), schema)
         return decided.toDF(*self.names, column)
 
     def wait_for(self, work: Callable[[], T]) -> T:
@@ -168,7 +160,7 @@ class _Work(Generic[T]):
         total: Any = None  # a result, or an error of ours
         start = 0
         for batch in batches:
-            result = on_worker(self.step, in_memory(batch, self.names), BatchPlace(start, partition))
+            result = on_worker(self.step, arrow_rows(batch, self.names), BatchPlace(start, partition))
             total = result if total is None else combine_all(self.combine, [total, result])
             start += batch.num_rows
         if total is not None:
@@ -180,6 +172,7 @@ class _Deciding:
     """What a worker does with batches of people who are decided on."""
 
     decisions: Decisions
+    seen: tuple[str, ...] | None
     names: tuple[str, ...]
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -187,7 +180,8 @@ class _Deciding:
         import pyarrow as pa
 
         for batch in batches:
-            decided = self.decisions.decide_batch(in_memory(batch, self.names))
+            rows = rows_for(self.decisions, self.seen, arrow_rows(batch, self.names), self.names)
+            decided = self.decisions.decide_batch(rows)
             yield batch.append_column("decided", pa.array(decided.tolist()))
 
 

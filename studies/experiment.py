@@ -17,7 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from felicific import Budget, Happiness, Policy, aggregate, frontier, solve
+from felicific import Budget, Gap, Happiness, Policy, aggregate, frontier, solve
 from felicific.datasets import Dataset
 
 Floats = NDArray[np.float64]
@@ -131,15 +131,15 @@ def fit_lines(people: People, policy: str) -> dict[str, Line]:
         return -ahead(decision, x, group)
 
     whole, ends = sums(), [sums(loss=ahead), sums(loss=behind)]
-    own = frontier(whole, gap={people.happiness.name: 1.0}, change_cost=0)
+    own = frontier(whole, constraints=[Gap(people.happiness.name, 1.0, min_people=0)], change_cost=0)
     found = {OWN: Line(own.tau, own.policies, own.policies)}
     for method, criterion in CRITERIA.items():
-        line = frontier(whole, gap={criterion: 1.0}, change_cost=0)
+        line = frontier(whole, constraints=[Gap(criterion, 1.0, min_people=0)], change_cost=0)
         places = [
-            {"gap": {criterion: eps}, "constraints": [Budget("overall_accuracy", at_least=1 - loss)]}
+            [Gap(criterion, eps, min_people=0), Budget("overall_accuracy", at_least=1 - loss)]
             for eps, loss in zip(line.tau.tolist(), line.loss.tolist(), strict=True)
         ]
-        low, high = ([solve(end, change_cost=0, **place) for place in places] for end in ends)
+        low, high = ([solve(end, constraints=place, change_cost=0) for place in places] for end in ends)
         found[method] = Line(line.tau, low, high)
     return found
 

@@ -60,9 +60,9 @@ def test_light_solve(asked, solver):
 import sys
 import numpy as np
 from felicific import aggregate, solve
-table = {{"g": np.array([0, 0, 1, 1]), "y": np.array([0, 1, 0, 1]), "p": np.array([0, 1, 1, 1])}}
-m = aggregate(table, predicted="p", y="y", sensitive_features="g", happiness={asked!r})
-policy = solve(m, random_state=0)
+table = {{"g": np.repeat([0, 1], 60), "y": np.tile([0, 1], 60), "p": np.tile([0, 1, 1, 1, 1], 24)}}
+m = aggregate(table, predicted="p", y="y", sensitive_features="g", happiness={asked!r}, policy="label")
+policy = solve(m, gap=0.1, random_state=0)
 type(policy).from_json(policy.to_json()).decide(table["p"], table["g"], table["g"])
 print(*sys.modules)
 """

@@ -414,8 +414,10 @@ def test_what_is_asked_of_columns_has_to_make_sense(people, table, saved, tmp_pa
     policy = solved(rows, y="y", happiness="decision * loan", gap=3.0, **told)
     with pytest.raises(DataError, match="by lottery, and there is no key"):
         save_model(policy, tmp_path / "model", **told)
+    scores = {"score": table["p"].to_numpy()}  # of an array no name is remembered
+    nameless = solved(rows, y="y", happiness="decision * loan", gap=3.0, **told | scores)
     with pytest.raises(DataError, match="score="):
-        save_model(policy, tmp_path / "model", sensitive_features="sex", key="id")
+        save_model(nameless, tmp_path / "model", sensitive_features="sex", key="id")
     with pytest.raises(DataError, match=r"Leave score=.*log fair\.policy_"):
         save_model(saved[0], tmp_path / "model", score="p")
     with pytest.raises(DataError, match="names no column"):

@@ -44,7 +44,7 @@ SETTINGS = {
     **{
         f"{type(one).__name__} {policy}": {**CASH, "constraints": [one], "policy": policy}
         for one in (
-            Gap("cash", 3.0),
+            Gap("cash", 3.0, min_people=10),  # of other people than gap=, and so beside it
             Ratio("cash", 0.5),
             Floor("cash", 1.0),
             Budget("cash", 40.0),

@@ -197,8 +197,8 @@ def test_policies_that_cannot_be_audited(table, lay, policies, refuses):
     """Missing scores, scores without a policy, unknown groups and impossible scores are clear errors."""
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[0]}
     for people_of in (lay, as_pandas):
-        with refuses(DataError, "decides by probabilities", remedy="score="):
-            audit(policies["score"], people_of(table), "y", **ask)
+        with refuses(DataError, "no column 'p0', needed for score"):
+            audit(policies["score"], people_of({"y": table["y"], "z": table["z"]}), "y", **ask)
         with refuses(DataError, "a Policy decides by"):
             audit("decided", people_of(table), "y", score=PROBA, **ask)
         with refuses(DataError, "'nope'"):

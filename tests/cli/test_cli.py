@@ -1107,7 +1107,7 @@ OWN_MEANING = {
         "--with-proba",
         "--policy",
     },  # an argument there: the file of the policy
-    "audit": {"--confidence", "--label"},
+    "audit": {"--confidence", "--group-name", "--label"},  # groups that are compared
     "compare": {"--confidence"},
     "demo": {"--seed"},
     "explain": {"--group", "--happiness", "--policy"},  # as of apply

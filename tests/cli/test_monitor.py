@@ -87,7 +87,6 @@ def test_the_same_rows_twice_are_refused(weeks, command_line):
             "--happiness",
         ),
         (f"{ASKED} --confidence 0.99", "--confidence"),
-        (f"{ASKED} --missing-group unknown", "--missing-group"),
     ],
 )
 def test_a_state_of_another_monitor_is_refused(weeks, command_line, other, option):

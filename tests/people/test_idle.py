@@ -191,7 +191,7 @@ def test_a_site_may_be_idle_and_all_of_them_not(refuses, tmp_path):
     for idle in (here, here + here, load(tmp_path / "here.json"), here.merged(3)):
         for door in (solve, frontier):
             with refuses(HappinessError, "No decision changes the happiness", "[0, 1]"):
-                door(idle)
+                door(idle, gap={"happiness": 1.0})
     with refuses(HappinessError, "No decision changes"):
         aggregate(parts[0], **asked | {"groups": None})
 

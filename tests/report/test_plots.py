@@ -281,7 +281,7 @@ def test_charts_say_what_they_need(tmp_path):
     """Without the extra, every way to a chart ends in one line that says what to install."""
     code = (
         "from felicific import aggregate, audit, frontier\n"
-        "people = {'sex': ['f', 'm'] * 8, 'score': [.2, .7, .6, .4] * 4, 'y': [0, 1, 1, 0] * 4}\n"
+        "people = {'sex': ['f', 'm'] * 40, 'score': [.2, .7, .6, .4] * 20, 'y': [0, 1, 1, 0] * 20}\n"
         "sums = aggregate(people, score='score', y='y', sensitive_features='sex', happiness='decision')\n"
         "line = frontier(sums)\n"
         "found = audit('y', people, 'y', sensitive_features='sex', happiness='decision')\n"

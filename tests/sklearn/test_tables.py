@@ -309,7 +309,7 @@ def test_probabilities_are_audited_with_a_word():
     Decisions, classifiers and policies need no word.
     """
     fair, rows = fitted()
-    asked = {"happiness": "decision", "sensitive_features": "group", "classes": [0, 1]}
+    asked = {"happiness": "decision", "sensitive_features": "group", "decisions": [0, 1]}
     model = fair.estimator_
     scores = model.predict_proba(rows[["score", "wealth"]])
     found = audit(scores, rows, PEOPLE.y, **asked)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import felicific
 from felicific._tables import codes
 from felicific._tables.codes import Coded, code_text
-from felicific._tables.groups import name_groups, resolve_groups, without_null
+from felicific._tables.groups import name_groups, resolve_groups
 from felicific._tables.memory import (
     as_vector,
     distinct,
@@ -145,14 +145,6 @@ def test_combinations_by_codes_are_those_of_values(rows):
     assert not isinstance(slow, Coded)
     assert fast.tolist() == slow.tolist()
     assert distinct(fast) == distinct(slow)
-
-
-def test_a_missing_code_gets_the_name_that_was_given():
-    """Who has no group is named, and the others keep theirs."""
-    coded = code_text(pl.Series(["a", None, "b"]), least=0)
-    named = without_null(coded, "unknown")
-    assert named.tolist() == ["a", "unknown", "b"]
-    assert distinct(named) == ["a", "b", "unknown"]
 
 
 def people(n=3000):

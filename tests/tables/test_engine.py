@@ -160,7 +160,7 @@ def loss_of_x(decision, x, y):
         {"loss": loss_of_x},
         {"loss": lambda decision, y: abs(decision - y)},
         {"predicted": "region", "happiness": "overall_accuracy"},
-        {"predicted": "region", "score": None, "happiness": lambda decision, x: decision * x["loan"]},
+        {"predicted": "region", "score": None, "policy": "label", "happiness": "decision * loan"},
         {"sensitive_features": ["z", "sex"]},
         {"sensitive_features": "region", "happiness": lambda decision, group: decision * group},
         {"sensitive_features": "member"},
@@ -291,6 +291,8 @@ def test_missing_values_are_counted_and_named(lay, table, name, value, dtype, re
     )
     weighed = broken | {"w": broken["w"] + 1}
     words, remedy = [repr(name), "4 of 3000 rows", "rows 4, 17, 1999"], "Fill it in"
+    if name in ask["sensitive_features"]:
+        remedy = "Fill it with a name, and leave that name out of groups="
     if name == "y":  # how many of which group have none
         group = np.char.add(np.char.add(table["z"].astype(str), " & "), table["sex"].astype(str))
         gone = group[[4, 17, 1999, 2500]]
@@ -510,7 +512,7 @@ def test_missing_values_in_memory_are_counted_and_named(lay_in_memory, table, na
 def test_labels_of_different_types_are_refused(lay, table, refuses):
     """Text and numbers are not one set of classes."""
     mixed = table | {"other": np.array(["0", "1", "2"], dtype=object)[table["y"]]}
-    with refuses(DataError, "decisions", "labels", remedy="classes="):
+    with refuses(DataError, "decisions", "labels", remedy="decisions=["):
         audit("other", lay(mixed), "y", happiness=EVERYDAY["times"], sensitive_features="z")
 
 
@@ -858,7 +860,7 @@ def test_small_unsigned_numbers_beside_large_ones_do_not_wrap(tmp_path):
     u[0] = 2**63
     table = {"g": np.tile(["a", "b"], n // 2), "d": np.tile([0, 1, 1, 0], n // 4), "u": u}
     happiness = Happiness(lambda decision, x: -x["u"] * decision, name="less")
-    asked = {"happiness": happiness, "sensitive_features": "g", "classes": [0, 1]}
+    asked = {"happiness": happiness, "sensitive_features": "g", "decisions": [0, 1]}
     expected = {z: -float((u.astype(float) * table["d"])[table["g"] == z].mean()) for z in "ab"}
     halves = tmp_path / "halves"
     halves.mkdir()

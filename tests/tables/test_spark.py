@@ -195,9 +195,7 @@ def test_decisions_are_a_lazy_column(lay, spark, table, signal):
         ).collect()
 
 
-@pytest.mark.parametrize(
-    "name", ["edges", "hostile groups", "several columns", "text", "truth", "missing groups", "predicted"]
-)
+@pytest.mark.parametrize("name", ["edges", "hostile groups", "several columns", "text", "truth", "predicted"])
 def test_what_is_written_for_databricks_decides_the_same(lay, spark, name):
     """Databricks runs Spark: its text decides on everybody as Python does, and raises for those it may not."""
     found = find(name)

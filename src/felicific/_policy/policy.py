@@ -834,7 +834,7 @@ class Policy(Displayed, ABC):
         Examples
         --------
         >>> from felicific import aggregate, solve
-        >>> people = {"score": [0.2, 0.7, 0.6, 0.4], "sex": ["f", "m"] * 2, "repaid": [0, 1, 1, 0]}
+        >>> people = {"score": [0.2, 0.7, 0.6, 0.4] * 15, "sex": ["f", "m"] * 30, "repaid": [0, 1, 1, 0] * 15}
         >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
         >>> policy = solve(sums, gap=0.0, random_state=0)
         >>> text = policy.to_sql("postgres", score="score", sensitive_features="sex", key="id")

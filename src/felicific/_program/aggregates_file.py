@@ -81,6 +81,7 @@ def _read_frame(content: dict[str, Any]) -> dict[str, Any]:
 def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str, int]) -> CellSums:
     """The sums of the cells that the document names."""
     cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
+    check_size(len(cells), 1, sizes["d"], sizes["j"])
     place = cells[:, 0] * shape[1] + cells[:, 1]
     if len(np.unique(place)) < len(cells) or (cells >= shape).any():
         raise refused("a bin occurs twice, or is none")

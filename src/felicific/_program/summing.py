@@ -50,8 +50,7 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Aggregates:
     with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
         sums = _Sums(problem, people, signal)
         sums.count()
-        if problem.looks_at_x:
-            sums.add_rows()
+        sums.add_rows()
     return sums.aggregates()
 
 
@@ -230,6 +229,9 @@ class _Sums:
         n = len(self.held)
         check_size(n, 1, d, j)
         self.origin: list[float | None] = [None] * j
+        self.by_row = {j for j, one in enumerate(problem.happiness) if "x" in one.asks}
+        self.cost_by_row = "x" in problem.loss.asks
+        self.everybody: set[int] = set()
         # Cells come last, side by side in memory, because they are what is added up.
         self.mass, self.loss = np.zeros(n), np.zeros((d, n))
         self.value, self.among = np.zeros((d, j, n)), np.zeros((j, n))
@@ -297,14 +299,11 @@ class _Sums:
         group_kind = self.held[cell] // self.signals * kinds + kind
         kinds_held = _distinct(group_kind, len(people.groups) * kinds)
         batch = self._batch_of(kinds_held, kinds, n_labels)
+        kinds_of_cells = _positions(group_kind, kinds_held)
         try:
-            self._add(batch, [(cell, counts)], now, _positions(group_kind, kinds_held))
-        except HappinessError:
-            for _, one in people.batches():  # row by row, to name the row
-                worth = worth_of(problem, one)
-                for j in self._alike:
-                    worth.values(j)
-            raise
+            self._add(batch, [(cell, counts)], now, kinds_of_cells)
+        except HappinessError:  # a function that needs every row, or is wrong for one, which is then named
+            self.by_row, self.cost_by_row = set(range(len(problem.happiness))), True
 
     def _batch_of(self, held: Codes, kinds: int, n_labels: int) -> Batch:
         """One person of every group, baseline and label."""
@@ -323,13 +322,10 @@ class _Sums:
             people.supposed,
         )
 
-    @property
-    def _alike(self) -> list[int]:
-        """Measures that look at no x."""
-        return [j for j, one in enumerate(self.problem.happiness) if "x" not in one.asks]
-
     def add_rows(self) -> None:
         """Add what looks at x, row by row."""
+        if not self.by_row and not self.cost_by_row:
+            return
         for part, batch in self.people.batches():
             self._add(batch, self._spread(part), None if self.now is None else self.now[part], None)
 
@@ -353,18 +349,20 @@ class _Sums:
         def taken(numbers: Any) -> Any:
             return numbers if position is None else numbers[..., position]
 
-        if ("x" in self.problem.loss.asks) == by_row and worth.knows_cost:
+        # All are evaluated before anything is added: an error leaves the sums as they were.
+        known = [
+            (j, *worth.values(j)) for j in range(len(self.problem.happiness)) if (j in self.by_row) == by_row
+        ]
+        if self.cost_by_row == by_row and worth.knows_cost:
             cost = taken(worth.cost)
             for d in range(len(cost)):
                 grow(self.loss[d], cost[d])
             if now is not None:
                 grow(self.baseline_loss, cost[now, np.arange(len(now))])
-        for j, happiness in enumerate(self.problem.happiness):
-            if ("x" in happiness.asks) == by_row:
-                values, counted = worth.values(j)
-                if self.origin[j] is None:
-                    self.origin[j] = typical(values, counted)
-                self._add_values(j, taken(values), None if counted is None else taken(counted), now, grow)
+        for j, values, counted in known:
+            if self.origin[j] is None:
+                self.origin[j] = typical(values, counted)
+            self._add_values(j, taken(values), None if counted is None else taken(counted), now, grow)
 
     def _add_values(
         self,
@@ -382,7 +380,7 @@ class _Sums:
                 grow(self.loses[d, j], _both(inside, values[d] < own))
         values = values - (self.origin[j] or 0.0)
         if inside is None:
-            self.among[j] = self.mass
+            self.everybody.add(j)
         else:
             grow(self.among[j], inside)
         rate = self.problem.happiness[j].rate
@@ -404,6 +402,7 @@ class _Sums:
         people, problem = self.people, self.problem
         names = ADDED if people.knows_baseline else [name for name in ADDED if name not in COMPARED]
         refuse_overflow(problem, np.moveaxis(self.value, 1, -1), self.loss)
+        self.among[sorted(self.everybody)] = self.mass
         return Aggregates(
             classes=problem.labels,
             decisions=problem.decisions,

@@ -1,5 +1,7 @@
 """Worth: every door of the library says the same of the same people, and what a naive loop over rows says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from doors import (

@@ -579,7 +579,7 @@ class Aggregates(Displayed):
         """With a score's fine bins joined to cells; any other aggregates as they are."""
         people = np.where(self.people > 0, self.people, np.inf)
         each = self.sums.arrays["mass"] / people[self.sums.group] / len(self.groups)
-        share = np.bincount(self.sums.signal, each, minlength=self.sums.signals)
+        share = np.bincount(self.sums.signal, each, minlength=self.sums.signals).astype(np.float64)
         joined = self.signal.join(share, len(self.classes))
         if joined is None:
             return self
@@ -619,7 +619,7 @@ class Aggregates(Displayed):
         """The same aggregates of more groups, of some of which there is nobody."""
         codes = np.array([groups.index(group) for group in self.groups], dtype=np.intp)
 
-        def spread(array: Floats) -> Floats:
+        def spread(array: Array) -> Array:
             wide = np.zeros((len(groups), *array.shape[1:]), dtype=array.dtype)
             wide[codes] = array
             return wide

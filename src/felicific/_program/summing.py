@@ -18,7 +18,7 @@ from felicific._program.cell_sums import ADDED, COMPARED, CellSums
 from felicific._program.signals import Signal, Spread
 from felicific._program.unlabelled import Standing, Unlabelled
 from felicific._tables.memory import as_objects
-from felicific._typing import Codes, Floats, Truths
+from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import HappinessError
 
 #: Rows that are looked at together where no function looks at them.
@@ -270,26 +270,8 @@ class _Sums:
         if self.place is not None:
             self.place = _positions(self.place, self.held)
         n_labels = 1 if people.labels is None else len(problem.labels)
-        n_now = 1 if self.now is None else len(problem.decisions)
-        kinds = n_now * n_labels
-        dense = n * kinds <= DENSE
-        counts = np.zeros(n * kinds if dense else 0)
-        found: list[tuple[Codes, Floats]] = []
-        for part in _parts(len(people), max(KEY_BATCH, len(counts))):
-            kind = np.zeros(1, dtype=np.int64) if self.now is None else self.now[part] * n_labels
-            kind = kind if people.labels is None else kind + people.labels[part]
-            for cell, share in self._spread(part):
-                key = cell * kinds + kind
-                if dense:
-                    counts += np.bincount(key, share, minlength=len(counts))
-                else:
-                    held, at = np.unique(key, return_inverse=True)
-                    found.append((held, np.bincount(at, share)))
-        key = np.flatnonzero(counts > 0.0)
-        counts = counts[key]
-        if not dense:
-            key, at = np.unique(np.concatenate([held for held, _ in found]), return_inverse=True)
-            counts = np.bincount(at, np.concatenate([own for _, own in found]))
+        kinds = n_labels * (1 if self.now is None else len(problem.decisions))
+        key, counts = self._counts(n_labels, kinds)
         cell, kind = key // kinds, key % kinds
         now = None if self.now is None else kind // n_labels
         self.mass += np.bincount(cell, counts, minlength=n)
@@ -297,13 +279,35 @@ class _Sums:
             decided = now == d
             self.baseline_mass[d] += np.bincount(cell[decided], counts[decided], minlength=n)
         group_kind = self.held[cell] // self.signals * kinds + kind
-        kinds_held = _distinct(group_kind, len(people.groups) * kinds)
-        batch = self._batch_of(kinds_held, kinds, n_labels)
-        kinds_of_cells = _positions(group_kind, kinds_held)
+        held = _distinct(group_kind, len(people.groups) * kinds)
+        batch = self._batch_of(held, kinds, n_labels)
         try:
-            self._add(batch, [(cell, counts)], now, kinds_of_cells)
+            self._add(batch, [(cell, counts)], now, _positions(group_kind, held))
         except HappinessError:  # a function that needs every row, or is wrong for one, which is then named
             self.by_row, self.cost_by_row = set(range(len(problem.happiness))), True
+
+    def _counts(self, n_labels: int, kinds: int) -> tuple[Codes, Floats]:
+        """The keys (cell, baseline, label) that occur, in their order, and the weight of each."""
+        possible = len(self.held) * kinds
+        dense = possible <= DENSE
+        counts = np.zeros(possible if dense else 0)
+        keys: list[Codes] = []
+        weights: list[Floats] = []
+        for part in _parts(len(self.people), max(KEY_BATCH, len(counts))):
+            kind: Any = 0 if self.now is None else self.now[part] * n_labels
+            kind = kind if self.people.labels is None else kind + self.people.labels[part]
+            for cell, share in self._spread(part):
+                key = cell * kinds + kind
+                if dense:
+                    counts += np.bincount(key, share, minlength=possible)
+                else:
+                    keys.append(key)
+                    weights.append(np.ones(len(key)) if share is None else share)
+        if dense:
+            held = np.flatnonzero(counts > 0.0)
+            return held, counts[held]
+        held, at = np.unique(np.concatenate(keys), return_inverse=True)
+        return held, np.bincount(at, np.concatenate(weights)).astype(np.float64)
 
     def _batch_of(self, held: Codes, kinds: int, n_labels: int) -> Batch:
         """One person of every group, baseline and label."""
@@ -334,19 +338,18 @@ class _Sums:
         worth, size, by_row = worth_of(self.problem, batch), len(self.held), position is None
 
         def grow(sums: Floats, numbers: Floats | Truths) -> None:
-            if numbers.dtype == bool:  # who is counted, each as one
-                some, numbers = np.flatnonzero(numbers), None
+            some = np.flatnonzero(numbers) if numbers.dtype == bool else None
             for at, share in cells:
-                if numbers is None:
-                    at, share = at[some], None if share is None else share[some]
-                else:
+                if some is None:
                     share = _product(share, numbers)
+                else:  # who is counted, each as one
+                    at, share = at[some], None if share is None else share[some]
                 if by_row and size > SPARSE * len(at):
                     np.add.at(sums, at, 1.0 if share is None else share)
                 else:
                     sums += np.bincount(at, share, minlength=size)
 
-        def taken(numbers: Any) -> Any:
+        def taken(numbers: Array) -> Array:
             return numbers if position is None else numbers[..., position]
 
         # All are evaluated before anything is added: an error leaves the sums as they were.
@@ -456,7 +459,7 @@ def _both(inside: Truths | None, truth: Truths) -> Truths:
     return truth if inside is None else inside & truth
 
 
-def _product(left: Floats | None, right: Floats | None) -> Any:
+def _product(left: Floats | Truths | None, right: Floats | Truths | None) -> Any:
     """Multiply, where None stands for ones."""
     if left is None or right is None:
         return right if left is None else left

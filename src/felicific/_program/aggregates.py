@@ -25,10 +25,11 @@ from felicific._people.roles import Roles
 from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.change import out_of_order
 from felicific._problem.criteria import Choices
-from felicific._problem.happiness import Measure, ends_of, fractions_of, written
+from felicific._problem.happiness import LOSES, SHARE, Measure, ends_of, fractions_of, written
 from felicific._problem.requirements import left_out_by
 from felicific._problem.rows import Requirement, largest_between
 from felicific._problem.unions import Attribute, LeftOutBy, compared_by
+from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates_file import read_aggregates
 from felicific._program.cell_sums import SUMS, CellSums, add_sums
 from felicific._program.known_labels import KnownLabels
@@ -599,6 +600,35 @@ class Aggregates(Displayed):
         changed = None if self.changed is None else tuple(self.changed[j] for j in kept)
         measures = tuple(self.measures[j] for j in kept)
         return replace(self, measures=measures, origin=self.origin[kept], changed=changed, sums=sums)
+
+    def with_losses(self, asked: WorseOff) -> Aggregates:
+        """With who gets less than from the baseline's decision as a measure, where these sums tell it."""
+        names = [measure.name for measure in self.measures]
+        parts, every = asked.parts(self.measures), WorseOff().parts(self.measures)
+        if asked.name in names or not parts or not self.knows("loses"):
+            return self
+        if len(parts) > 1 and (parts != every or LOSES not in names):
+            return self
+        j = parts[0] if len(parts) == 1 else names.index(LOSES)
+        arrays, mass = self.sums.arrays, self.sums.arrays["mass"]
+        lost = arrays["loses"][:, j] if len(parts) == 1 else arrays["value"][:, j] + self.origin[j] * mass
+        measure = replace(
+            self.measures[j], name=asked.name, unit="share", family=asked.name, bounds=SHARE, wanted=False,
+            aside=True, by_label=False, ends=None, fall_harms=True,
+        )  # fmt: skip
+        new = {"value": lost, "square": lost, "gains": lost, "loses": 0.0 * lost}
+        new |= {"among": mass, "baseline_value": 0.0 * mass}
+
+        def added(name: str, array: Floats) -> Floats:
+            return np.concatenate([array, new[name][..., None, :]], axis=-2) if name in new else array
+
+        return replace(
+            self,
+            measures=(*self.measures, measure),
+            origin=np.append(self.origin, 0.0),
+            changed=(*self.moves, True),
+            sums=self.sums.changed(added),
+        )
 
     def alike(self, sees_group: bool) -> Codes | None:
         """The signal that stands for each in a group, where those of few people are treated alike; or None."""

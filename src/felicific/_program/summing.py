@@ -11,6 +11,7 @@ import numpy as np
 from felicific._people.labels import label_proba_by_group, stands_for
 from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.worth import BATCH, Batch, refuse_overflow, typical, worth_of
+from felicific._problem.happiness import SAME
 from felicific._problem.problem import Problem
 from felicific._program.aggregates import Aggregates
 from felicific._program.aggregates_file import check_size
@@ -378,9 +379,10 @@ class _Sums:
         """Add what decisions are worth by one measure."""
         if now is not None:
             own = values[now, np.arange(len(now))]
+            least = SAME * np.abs(own)
             for d in range(len(values)):
-                grow(self.gains[d, j], _both(inside, values[d] > own))
-                grow(self.loses[d, j], _both(inside, values[d] < own))
+                grow(self.gains[d, j], _both(inside, values[d] - own > least))
+                grow(self.loses[d, j], _both(inside, own - values[d] > least))
         values = values - (self.origin[j] or 0.0)
         if inside is None:
             self.everybody.add(j)

@@ -24,7 +24,7 @@ from felicific._program.query import sum_lazily
 from felicific._program.signal_names import SignalLike, resolve_signal
 from felicific._program.signals import Signal
 from felicific._program.summing import checked, sum_whole
-from felicific._typing import LossLike, Table
+from felicific._typing import Array, LossLike, Table
 
 
 def compute_aggregates(
@@ -55,7 +55,6 @@ def aggregate(
     key: str | None = None,
     missing_labels: MissingLabelsLike = None,
     policy: SignalLike = "score",
-    constraints: Iterable[Requirement] = (),
 ) -> Aggregates | Any:
     """Sum up everything that the linear program needs to know of the people in a table.
 
@@ -79,7 +78,8 @@ def aggregate(
         The groups; several columns mean their intersections, and ``between=`` of a requirement says which of them are
         compared.
     happiness : function, Happiness, criterion name, expression, or list or dict of them
-        What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
+        What makes a person happy with a decision; an expression is text such as ``"decision * loan"``. Requirements
+        can speak of these, and of who gets less of them than from the baseline's decision.
     loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
         What a decision costs the decision maker. A matrix has a row for every class and a column for every decision;
         "changes" counts decisions that are not the baseline's, and nothing else.
@@ -104,9 +104,6 @@ def aggregate(
         missing label is an error where something looks at it.
     policy : "score", "label", "soft-label", or Score(...)
         What the policy will see.
-    constraints : sequence of WorseOff, Floor, Budget and Gap
-        What will be asked of these sums, so that they hold what only requirements speak of: ``WorseOff``, and a
-        happiness of its own. How much is asked is said again to :func:`felicific.solve`.
 
     Returns
     -------
@@ -130,6 +127,20 @@ def aggregate(
             decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight, key=key,
             policy=policy, classes=classes, missing_labels=missing_labels, weight_kind=weight_kind,
         )  # fmt: skip
+    return sum_table(
+        table, score=score, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness,
+        loss=loss, classes=classes, decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight,
+        weight_kind=weight_kind, key=key, missing_labels=missing_labels, policy=policy,
+    )  # fmt: skip
+
+
+def sum_table(
+    table: Table, *, score: Any, predicted: Any, y: Any, sensitive_features: Any, happiness: HappinessLike,
+    loss: LossLike, classes: Sequence[Any] | None, decisions: Sequence[Any] | None, groups: Sequence[Any] | None,
+    baseline: Any, sample_weight: Any, weight_kind: WeightKind, missing_labels: MissingLabelsLike, policy: SignalLike,
+    key: str | None = None, constraints: Iterable[Requirement] = (),
+) -> Aggregates:  # fmt: skip
+    """What :func:`aggregate` sums up, and what only ``constraints`` speak of."""
     signal = resolve_signal(policy)
     columns = Columns(
         sensitive_features,
@@ -143,13 +154,14 @@ def aggregate(
         missing_labels=resolve_missing_labels(missing_labels),
         listed=decisions is not None,
     )
-    asked = partial(
-        problem_of,
-        decisions=decisions,
-        happiness=happiness,
-        loss=loss,
-        constraints=constraints,
-    )
+
+    def asked(known: Array) -> Problem:
+        problem = problem_of(
+            known, decisions=decisions, happiness=happiness, loss=loss, constraints=constraints
+        )
+        decided = problem.decided_as is None or bool((problem.decided_as >= 0).all())
+        knows_baseline = baseline is not None or decided
+        return problem.with_worse_off(single=missing_labels is not None) if knows_baseline else problem
 
     with labelled_people(table, columns, asked, classes, groups) as (people, problem):
         return compute_aggregates(people, problem, signal, whole=groups is None)

@@ -147,11 +147,11 @@ def test_parts_of_sites_add():
 
 def test_a_gap_and_a_frontier_leave_it_alone():
     """One number for all gaps, the gap of a policy and a frontier of sums do not speak of who loses."""
-    sums = aggregate(people(), **ASKED)
-    policy = solve(sums, gap=1.0, random_state=0)
+    sums, limit = aggregate(people(), **ASKED), [WorseOff(0.99)]
+    policy = solve(sums, gap=1.0, constraints=limit, random_state=0)
     assert policy.basis.allowed == {"got": 1.0}
     assert policy.gap == policy.gaps["got"]
-    line = frontier(sums)
+    line = frontier(sums, constraints=limit)
     assert np.isfinite(line.ray).tolist() == [True, False]
     assert len(line) == len(frontier(aggregate(people(), **ASKED)))
 
@@ -213,8 +213,8 @@ def least_loss(sums, width, limits, floor=None):
 def test_the_optimum_is_that_of_another_program(seed, width, limits, floor, baseline):
     """Alone and with gaps and floors, of all people and of groups, the loss is that of a program written by hand."""
     table = people(200, seed)
-    sums = aggregate(
-        table, **ASKED, policy="label", baseline="now" if baseline else None, constraints=[WorseOff()]
+    sums = aggregate(table, **ASKED, policy="label", baseline="now" if baseline else None).with_losses(
+        WorseOff()
     )
     asked = [WorseOff(share, groups=None if z is None else ["fm"[z]]) for z, share in limits]
     asked += [] if floor is None else [Floor("got", floor)]

@@ -193,7 +193,7 @@ def band(
         loss=loss,
     )
     if LOSES in (measure.name for measure in line.measures):
-        problem = problem.with_worse_off(single=True)
+        problem = problem.with_worse_off
     if problem.measures != line.measures:
         raise DataError(
             f"The frontier measures {[c.name for c in line.measures]}, not {[c.name for c in problem.measures]}.",

@@ -202,8 +202,8 @@ class FittedCells(Fitted):
 
 
 def _with_worse_off(problem: Problem, people: People) -> Problem:
-    """With who gets less than from the baseline's decision, where the sums of each measure do not tell it."""
-    return problem.with_worse_off(single=people.missing is not None) if people.knows_baseline else problem
+    """With who gets less than from the baseline's decision, where labels are missing: at its most, too."""
+    return problem if people.missing is None or not people.knows_baseline else problem.with_worse_off
 
 
 def with_ends(problem: Problem, sums: Aggregates) -> list[str]:

@@ -252,14 +252,11 @@ class Problem:
             happiness.looks_at_baseline for happiness in self.happiness
         )
 
-    def with_worse_off(self, *, single: bool = False) -> Problem:
-        """The same with who gets less than from the baseline's decision, measured and not asked for; if anybody can.
-
-        Of a ``single`` measure sums tell it anyway, so unless that is said it is added for several alone.
-        """
+    @property
+    def with_worse_off(self) -> Problem:
+        """The same with who gets less than from the baseline's decision, measured and not asked for; if anybody can."""
         own = tuple(happiness for happiness in self.happiness if happiness.name in self.closed)
-        lost = sum(map(can_be_lost, own))
-        if LOSES in (happiness.name for happiness in self.happiness) or lost < (1 if single else 2):
+        if LOSES in (happiness.name for happiness in self.happiness) or not any(map(can_be_lost, own)):
             return self
         return replace(self, happiness=(*self.happiness, WorseOff().speaks_of(own, self.choices)))
 

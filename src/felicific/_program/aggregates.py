@@ -25,7 +25,7 @@ from felicific._people.roles import Roles
 from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.change import out_of_order
 from felicific._problem.criteria import Choices
-from felicific._problem.happiness import LOSES, SHARE, Measure, ends_of, fractions_of, written
+from felicific._problem.happiness import SHARE, Measure, ends_of, fractions_of, written
 from felicific._problem.requirements import left_out_by
 from felicific._problem.rows import Requirement, largest_between
 from felicific._problem.unions import Attribute, LeftOutBy, compared_by
@@ -249,6 +249,7 @@ class Aggregates(Displayed):
     square = _dense("square")
     gains = _dense("gains")
     loses = _dense("loses")
+    worse = _dense("worse")
     least_loss = _dense("least_loss")
 
     def knows(self, name: str) -> bool:
@@ -603,18 +604,19 @@ class Aggregates(Displayed):
 
     def with_losses(self, asked: WorseOff) -> Aggregates:
         """With who gets less than from the baseline's decision as a measure, where these sums tell it."""
-        names = [measure.name for measure in self.measures]
-        parts, every = asked.parts(self.measures), WorseOff().parts(self.measures)
-        if asked.name in names or not parts or not self.knows("loses"):
+        parts, arrays = asked.parts(self.measures), self.sums.arrays
+        single = len(parts) == 1
+        summed = self.knows("loses" if single else "worse")
+        if not parts or not summed or asked.name in (measure.name for measure in self.measures):
             return self
-        if len(parts) > 1 and (parts != every or LOSES not in names):
+        if not single and parts != WorseOff().parts(self.measures):
             return self
-        j = parts[0] if len(parts) == 1 else names.index(LOSES)
-        arrays, mass = self.sums.arrays, self.sums.arrays["mass"]
-        lost = arrays["loses"][:, j] if len(parts) == 1 else arrays["value"][:, j] + self.origin[j] * mass
+        mass = arrays["mass"]
+        lost = arrays["loses"][:, parts[0]] if single else arrays["worse"]
+        looks = any(self.measures[j].looks_at_y for j in parts)
         measure = replace(
-            self.measures[j], name=asked.name, unit="share", family=asked.name, bounds=SHARE, wanted=False,
-            aside=True, by_label=False, ends=None, fall_harms=True,
+            self.measures[parts[0]], name=asked.name, unit="share", family=asked.name, looks_at_y=looks,
+            bounds=SHARE, wanted=False, aside=True, by_label=False, ends=None, fall_harms=True,
         )  # fmt: skip
         new = {"value": lost, "square": lost, "gains": lost, "loses": 0.0 * lost}
         new |= {"among": mass, "baseline_value": 0.0 * mass}
@@ -711,7 +713,7 @@ class Aggregates(Displayed):
         mean = self.origin + total / np.where(counted > 0, counted, 1.0)
         merged = self.around(np.where(counted > 0, mean, 0.0)).moved(place)
         # Parts of a cell may be fewer people: what tells them apart is left out.
-        parts = {name: merged.sums.arrays.get(name) for name in ("baseline_mass", "gains", "loses")}
+        parts = {name: merged.sums.arrays.get(name) for name in ("baseline_mass", "gains", "loses", "worse")}
         few = [
             name for name, part in parts.items() if part is not None and ((part > 0) & (part < least)).any()
         ]

@@ -119,7 +119,7 @@ def _read_rest(content: dict[str, Any], n_measures: int) -> dict[str, Any]:
 def _check_sums(held: CellSums, rows: Codes) -> None:
     """Refuse counts that no people have: negative ones, or parts that are no parts of the whole."""
     sums = held.arrays
-    for name in ("mass", "among", "baseline_mass", "square", "gains", "loses"):
+    for name in ("mass", "among", "baseline_mass", "square", "gains", "loses", "worse"):
         if name in sums and (sums[name] < 0).any():
             raise refused(f"{name} is negative somewhere")
     if "baseline_mass" in sums and not np.allclose(
@@ -128,8 +128,9 @@ def _check_sums(held: CellSums, rows: Codes) -> None:
         raise refused("its parts do not add up to the whole")
     if (sums["among"] > sums["mass"] * (1 + 1e-9)).any():
         raise refused("more people are counted than there are")
-    for name in ("gains", "loses"):
-        if name in sums and (sums[name] > sums["among"] * (1 + 1e-9)).any():
+    counted = {"gains": "among", "loses": "among", "worse": "mass"}
+    for name, most in counted.items():
+        if name in sums and (sums[name] > sums[most] * (1 + 1e-9)).any():
             raise refused("more people gain or lose than are counted")
     if ((held.by_group(sums["mass"]) > 0) != (rows > 0)).any():
         raise refused("some group has people but no rows, or rows but no people")

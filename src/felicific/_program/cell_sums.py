@@ -22,17 +22,18 @@ SUMS = {
     "square": "dj",
     "gains": "dj",
     "loses": "dj",
+    "worse": "d",
     "least_loss": "d",
 }
 
 #: Those that aggregates may lack.
-OPTIONAL = ("baseline_mass", "square", "gains", "loses", "least_loss")
+OPTIONAL = ("baseline_mass", "square", "gains", "loses", "worse", "least_loss")
 
 #: And those that they lack only where decisions are listed and nobody named the baseline.
 BASELINE = ("baseline_loss", "baseline_value")
 
 #: Those that nobody knows where there is no baseline.
-COMPARED = (*BASELINE, "baseline_mass", "gains", "loses")
+COMPARED = (*BASELINE, "baseline_mass", "gains", "loses", "worse")
 
 #: Those that people are added up to; the others follow from them.
 ADDED = tuple(name for name in SUMS if name != "least_loss")

@@ -10,9 +10,10 @@ import numpy as np
 
 from felicific._people.labels import label_proba_by_group, stands_for
 from felicific._people.people import CHANGED, People, changes, refuse_idle
-from felicific._people.worth import BATCH, Batch, refuse_overflow, typical, worth_of
+from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.happiness import SAME
 from felicific._problem.problem import Problem
+from felicific._problem.worse_off import can_be_lost
 from felicific._program.aggregates import Aggregates
 from felicific._program.aggregates_file import check_size
 from felicific._program.cell_sums import ADDED, COMPARED, CellSums
@@ -239,6 +240,14 @@ class _Sums:
         self.baseline_loss, self.baseline_value = np.zeros(n), np.zeros((j, n))
         self.baseline_mass, self.square = np.zeros((d, n)), np.zeros((d, j, n))
         self.gains, self.loses = np.zeros((d, j, n)), np.zeros((d, j, n))
+        # Whom a decision gives less of any of several measures: of a single one, that is who loses by it.
+        wanted = [
+            k
+            for k, one in enumerate(problem.happiness)
+            if str(one.name) in problem.closed and can_be_lost(one)
+        ]
+        self.wanted = wanted if len(wanted) > 1 else []
+        self.worse = np.zeros((d, n))
 
     def _places(self) -> tuple[Codes | None, Codes | None]:
         """The cell of every person, where each has one; and what the baseline decides, where that is known."""
@@ -363,10 +372,24 @@ class _Sums:
                 grow(self.loss[d], cost[d])
             if now is not None:
                 grow(self.baseline_loss, cost[now, np.arange(len(now))])
+        if now is not None and self.wanted and by_row == any(j in self.by_row for j in self.wanted):
+            for d, lost in enumerate(self._worse(worth, taken, now)):
+                grow(self.worse[d], lost)
         for j, values, counted in known:
             if self.origin[j] is None:
                 self.origin[j] = typical(values, counted)
             self._add_values(j, taken(values), None if counted is None else taken(counted), now, grow)
+
+    def _worse(self, worth: Worth, taken: Callable[[Array], Array], now: Codes) -> Truths:
+        """Whom each decision gives less than the baseline's does, of any measure that people want more of."""
+        lost = np.zeros((len(self.worse), len(now)), dtype=bool)
+        for j in self.wanted:
+            values, counted = worth.values(j)
+            values = taken(values)
+            own = values[now, np.arange(len(now))]
+            less = own - values > SAME * np.abs(own)
+            lost |= less if counted is None else less & taken(counted)
+        return lost
 
     def _add_values(
         self,
@@ -405,7 +428,9 @@ class _Sums:
     def aggregates(self) -> Aggregates:
         """Return the sums, if they are finite."""
         people, problem = self.people, self.problem
-        names = ADDED if people.knows_baseline else [name for name in ADDED if name not in COMPARED]
+        unknown = () if people.knows_baseline else COMPARED
+        unknown = unknown if self.wanted else (*unknown, "worse")
+        names = [name for name in ADDED if name not in unknown]
         refuse_overflow(problem, np.moveaxis(self.value, 1, -1), self.loss)
         self.among[sorted(self.everybody)] = self.mass
         return Aggregates(

@@ -159,9 +159,8 @@ def sum_table(
         problem = problem_of(
             known, decisions=decisions, happiness=happiness, loss=loss, constraints=constraints
         )
-        decided = problem.decided_as is None or bool((problem.decided_as >= 0).all())
-        knows_baseline = baseline is not None or decided
-        return problem.with_worse_off(single=missing_labels is not None) if knows_baseline else problem
+        known_baseline = baseline is not None or not problem.listed
+        return problem if missing_labels is None or not known_baseline else problem.with_worse_off
 
     with labelled_people(table, columns, asked, classes, groups) as (people, problem):
         return compute_aggregates(people, problem, signal, whole=groups is None)

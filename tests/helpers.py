@@ -25,6 +25,7 @@ from felicific._problem.missing_labels import resolve_missing_labels
 from felicific._problem.problem import problem_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.signal_names import resolve_policy
+from felicific._program.sums import sum_table
 from felicific._tables.engine import find_engine
 from felicific.cli import app
 
@@ -142,7 +143,13 @@ def summed(table, asked, settings):
     if isinstance(table, Aggregates | AmountAggregates):
         assert not settings, "aggregates were summed up already"
         return table
-    return aggregate(table, constraints=asked.get("constraints", ()), **settings)
+    every = {name: one.default for name, one in inspect.signature(aggregate).parameters.items()}
+    del every["table"]
+    if predicts_amounts(
+        *((every | settings)[name] for name in ("score", "predicted", "loss", "decisions", "policy"))
+    ):
+        return aggregate(table, **settings)
+    return sum_table(table, **every | settings, constraints=asked.get("constraints", ()))
 
 
 def is_individual(table, settings):

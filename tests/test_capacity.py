@@ -56,7 +56,7 @@ def test_forty_classes_are_refused_before_they_are_tried(policy, why):
 
 
 def test_a_small_file_cannot_ask_for_much(monkeypatch):
-    """Aggregates that claim many measures are refused by what they would need, as tables are."""
+    """Aggregates need the room of what occurs; a program of many measures is refused by what it would need."""
     y = np.arange(400) % 10
     found = aggregate(
         {"y": y},
@@ -68,8 +68,7 @@ def test_a_small_file_cannot_ask_for_much(monkeypatch):
     )
     monkeypatch.setattr(_capacity, "free_memory", lambda: 1e6)
     monkeypatch.setattr(_capacity, "SMALL", 0.0)
-    with pytest.raises(ValueError, match=r"would need about .* GB of memory, and 0\.0 GB are free"):
-        type(found).from_json(found.to_json())
+    found = type(found).from_json(found.to_json())
     with pytest.raises(DataError, match="The linear program would need"):
         solve(found, gap=0.5)
 

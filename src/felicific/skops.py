@@ -34,6 +34,7 @@ _TYPES = {
     "felicific._problem.requirements": ["Budget", "Floor", "FurtherGap", "Gap", "Ratio"],
     "felicific._problem.rows": ["Chance", "Goal"],
     "felicific._problem.unions": ["Shares"],
+    "felicific._program.cell_sums": ["CellSums"],
     "felicific._program.crowd": ["Mixture"],
     "felicific._program.evidence": ["Evidence"],
     "felicific._program.known_labels": ["KnownLabels"],

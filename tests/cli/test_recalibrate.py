@@ -103,10 +103,6 @@ def test_what_cannot_be_recalibrated(loans, done, command_line):
         (f"{AGAIN.replace('--name funding', '--name money')} {LABELLED}", "The policy is about 'funding'"),
         (f"{AGAIN} --labelled others.json", "differ in the groups"),
         (f"{AGAIN} --labelled labels.json", "differ in what a policy sees: score and label"),
-        (
-            f"{AGAIN} --labelled sums.json --worse-off .1",
-            "Ask for WorseOff when they are summed, by aggregates.",
-        ),
         (f"{AGAIN} {LABELLED} --baseline nothing", "no column 'nothing'"),
         (f"{AGAIN} {LABELLED} --policy label", "--policy has no use"),
         (f"{AGAIN} --labelled policy.json", "holds a policy"),

@@ -4,7 +4,6 @@ import json
 import math
 import pickle
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -304,7 +303,7 @@ def test_added_aggregates_expect_what_all_rows_do():
     parts = [aggregate(X[rows], y=y[rows], **said) for rows in (slice(0, 250), slice(250, None))]
     whole, added = (solve(sums, gap=1.0, random_state=0) for sums in (aggregate(X, y=y, **said), sum(parts)))
     assert added.expected_gaps() == pytest.approx(whole.expected_gaps(), rel=1e-9)
-    silent = solve(replace(sum(parts), square=None), gap=1.0, random_state=0)
+    silent = solve(sum(parts).without("square"), gap=1.0, random_state=0)
     assert silent.basis.evidence is None
     assert "is not known" in str(silent)
 

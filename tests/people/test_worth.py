@@ -99,7 +99,8 @@ def test_helpers_notice_a_wrong_sum(refuses, case):
     for name in SUMS:
         number = getattr(sums, name).astype(float)
         number.flat[np.abs(number).argmax()] += 1e-6 + 1e-6 * np.abs(number).max()
-        wrong = replace(sums, **{name: number})
+        changed = {name: number}
+        wrong = replace(sums, **changed) if name in ("rows", "origin") else sums.with_sums(**changed)
         with pytest.raises(AssertionError):
             assert_same(sums, wrong)
         with pytest.raises(AssertionError):
@@ -124,11 +125,12 @@ def test_aggregates_in_memory_are_the_naive_sums(library, case, policy):
 @examples
 @given(case=cases(), policy=POLICIES)
 def test_aggregates_on_engines_are_the_naive_sums(engine, tmp_path_factory, case, policy):
-    """An engine adds up the same, by a query or batch by batch."""
+    """An engine adds up the same, batch by batch."""
     table = LAZY[engine](case.columns, tmp_path_factory.mktemp("people"))
     sums = aggregate(table, policy=policy, **case.asked)
     assert_naive(sums, case, policy)
-    assert_same(sums, aggregate(dict(case.columns), policy=policy, **case.asked))
+    whole = aggregate(dict(case.columns), policy=policy, **case.asked)
+    assert_same(sums.around(whole.origin), whole)  # a typical value is taken from the first batch
 
 
 @examples

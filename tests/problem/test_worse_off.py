@@ -91,7 +91,7 @@ def test_who_loses_is_a_loop_over_rows_everywhere(case, place, policy):
             table = MEMORY[place](case.columns)
         else:
             table = as_dask(case.columns) if place in DASK else LAZY[place](case.columns, Path(folder))
-        found = aggregate(table, **case.asked, policy=policy, constraints=[WorseOff()])
+        found = aggregate(table, **case.asked, policy=policy).with_losses(WorseOff())
     j = [measure.name for measure in found.measures].index("loses")
     measure = found.measures[j]
     assert (measure.bounds, measure.unit, measure.wanted, measure.aside) == (
@@ -120,7 +120,7 @@ def test_only_what_people_want_can_be_lost():
     for criterion, best in (("statistical_parity", 1), ("equalized_odds", 1), ("equal_opportunity", 2)):
         others = [k for k in range(3) if k != best]
         about = asked | {"decisions": [*others, best], "happiness": criterion}
-        found = aggregate(table, **about, policy="label", constraints=[WorseOff()])
+        found = aggregate(table, **about, policy="label").with_losses(WorseOff())
         value = (found.value + (found.origin * found.among)[:, :, None, :])[..., -1].sum(axis=0)
         own = found.mass.sum(axis=0)
         if criterion == "equal_opportunity":
@@ -133,25 +133,25 @@ def test_only_what_people_want_can_be_lost():
 def test_parts_of_sites_add():
     """Sums of two sites with who loses are those of all; a file holds them; without it they say so."""
     table = people()
-    asked = ASKED | {"constraints": [WorseOff(0.1)], "groups": ["f", "m"]}
+    asked = ASKED | {"groups": ["f", "m"]}
     whole = aggregate(table, **asked)
     both = aggregate(table[:150], **asked) + Aggregates.from_json(aggregate(table[150:], **asked).to_json())
     one, two = (solve(sums, gap=1.0, constraints=[WorseOff(0.02)], random_state=0) for sums in (whole, both))
     assert one.loss == pytest.approx(two.loss, abs=1e-9)
     assert one.means["loses"] == pytest.approx(two.means["loses"], abs=1e-9)
-    with pytest.raises(ConstraintError, match="Ask for WorseOff when they are summed, by aggregates"):
-        solve(aggregate(table, **ASKED), gap=1.0, constraints=[WorseOff(0.02)])
-    old = json.loads(solve(whole, gap=1.0, random_state=0).to_json())
+    with pytest.raises(ConstraintError, match="Sum up with a baseline, and with what somebody may lose"):
+        solve(whole.without("loses"), gap=1.0, constraints=[WorseOff(0.02)])
+    old = json.loads(one.to_json())
     assert [measure["aside"] for measure in old["measures"]] == [False, True]
 
 
 def test_a_gap_and_a_frontier_leave_it_alone():
     """One number for all gaps, the gap of a policy and a frontier of sums do not speak of who loses."""
-    sums = aggregate(people(), **ASKED, constraints=[WorseOff()])
-    policy = solve(sums, gap=1.0, random_state=0)
+    sums, limit = aggregate(people(), **ASKED), [WorseOff(0.99)]
+    policy = solve(sums, gap=1.0, constraints=limit, random_state=0)
     assert policy.basis.allowed == {"got": 1.0}
     assert policy.gap == policy.gaps["got"]
-    line = frontier(sums)
+    line = frontier(sums, constraints=limit)
     assert np.isfinite(line.ray).tolist() == [True, False]
     assert len(line) == len(frontier(aggregate(people(), **ASKED)))
 
@@ -213,8 +213,8 @@ def least_loss(sums, width, limits, floor=None):
 def test_the_optimum_is_that_of_another_program(seed, width, limits, floor, baseline):
     """Alone and with gaps and floors, of all people and of groups, the loss is that of a program written by hand."""
     table = people(200, seed)
-    sums = aggregate(
-        table, **ASKED, policy="label", baseline="now" if baseline else None, constraints=[WorseOff()]
+    sums = aggregate(table, **ASKED, policy="label", baseline="now" if baseline else None).with_losses(
+        WorseOff()
     )
     asked = [WorseOff(share, groups=None if z is None else ["fm"[z]]) for z, share in limits]
     asked += [] if floor is None else [Floor("got", floor)]
@@ -231,7 +231,7 @@ def test_the_optimum_is_that_of_another_program(seed, width, limits, floor, base
 @pytest.mark.parametrize("baseline", [None, "now"])
 def test_prices_are_slopes(groups, baseline):
     """The price of a limit is the loss per unit by which it is tightened, by finite differences."""
-    sums = aggregate(people(2000, 5), **ASKED, baseline=baseline, constraints=[WorseOff()])
+    sums = aggregate(people(2000, 5), **ASKED, baseline=baseline)
     share, step, gap = 0.0217, 1e-5, 0.31
 
     def solved(at_most):
@@ -246,7 +246,7 @@ def test_prices_are_slopes(groups, baseline):
 
 def test_words():
     """Requirements read as people say them, in prices and in conflicts."""
-    sums = aggregate(people(), **ASKED, constraints=[WorseOff(), WorseOff(happiness="got")])
+    sums = aggregate(people(), **ASKED)
     asked = [WorseOff(0.02), WorseOff(0.005, groups=["f"]), WorseOff(0.1, "got")]
     assert [*solve(sums, gap=3.0, constraints=asked, random_state=0).prices] == [
         "got",
@@ -259,7 +259,7 @@ def test_words():
 
 def test_a_conflict_is_irreducible_and_in_words():
     """Who conflicts is named, and nobody else: a budget below the baseline's cannot be kept if nobody loses."""
-    sums = aggregate(people(), **ASKED, constraints=[WorseOff()])
+    sums = aggregate(people(), **ASKED)
     mean = float((sums.counted[:, 0] / sums.counted[:, 0].sum()) @ sums.baseline.means[:, 0])
     asked = [WorseOff(0), Budget("got", at_most=mean / 2), Floor("got", 0.1)]
     with pytest.raises(InfeasibleError) as caught:
@@ -361,7 +361,7 @@ def test_frontiers_of_tables_and_sums_agree():
     columns = {name: table[name].to_numpy() for name in table}
     lines = [
         traced(table, **ASKED, constraints=asked),
-        frontier(aggregate(table, **ASKED, constraints=asked), constraints=asked),
+        frontier(aggregate(table, **ASKED), constraints=asked),
         traced(LAZY["duckdb"](columns, None), **ASKED, constraints=asked),
     ]
     for line in lines[1:]:

@@ -15,7 +15,7 @@ from strategies import examples
 from felicific import FairClassifier, Happiness, Policy, aggregate, audit
 from felicific._documents import write_document
 from felicific._program.aggregates import Aggregates
-from felicific._program.sum_names import OPTIONAL, SUMS
+from felicific._program.cell_sums import OPTIONAL, SUMS
 from felicific.exceptions import AggregatesError, DataError, HappinessError
 
 #: Functions that ask for the baseline: a Python function, expressions with x and without, a rate, who is counted.

@@ -171,7 +171,9 @@ def masses(draw, n_bins=BINS):
 @given(masses(), st.sampled_from([2, 3, 4, 10, 256, 5000]), SCORES)
 def test_cells_are_few_alike_and_parted_by_the_boundary(mass, cells, boundary):
     """At most ``cells`` cells; none heavier than its share by more than one bin; the boundary is a cut."""
-    of_bins, signal = Score(bins=cells, boundary=boundary).join(mass, 2)
+    of_bins, signal = Score(bins=cells, boundary=boundary).join(
+        (mass / mass.sum(axis=1, keepdims=True)).mean(axis=0), 2
+    )
     size = signal.size(2)
     assert size <= cells
     assert of_bins[0] == 0
@@ -201,7 +203,7 @@ def test_cells_of_many_classes(n_classes, seed, cells, n):
     rng = np.random.default_rng(seed)
     heavy = rng.dirichlet(np.full(size, rng.choice([0.02, 1.0])))  # many people at one score, or few at each
     mass = np.stack([rng.multinomial(n, heavy), rng.multinomial(30, heavy)]).astype(float)
-    of_bins, signal = Score(bins=cells).join(mass, n_classes)
+    of_bins, signal = Score(bins=cells).join((mass / mass.sum(axis=1, keepdims=True)).mean(axis=0), n_classes)
     held, scores = np.bincount(of_bins, mass.sum(axis=0)), int((mass.sum(axis=0) > 0).sum())
     assert signal.size(n_classes) <= cells
     assert signal.size(n_classes) == cells or (held > 0).sum() == scores
@@ -295,7 +297,9 @@ def test_cells_treated_alike_share_what_is_known_of_them_when_recalibrated(sees_
     same = reweighted(found, replace(found, measures=()), sees_group=sees_group)
     asked = {"gap": 0.1, "random_state": 0, "sees_group": sees_group}
     assert solved(same, **asked).loss == pytest.approx(solve(found, **asked).loss, abs=1e-12)
-    many = reweighted(found, replace(found, measures=(), mass=found.mass * 1000), sees_group=sees_group)
+    many = reweighted(
+        found, replace(found.with_sums(mass=found.mass * 1000), measures=()), sees_group=sees_group
+    )
     mass = found.mass if sees_group else found.mass.sum(axis=0, keepdims=True)
     place = naive_stretches(mass, found.signal.runs(3), 50)
     for z in range(2):

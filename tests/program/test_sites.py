@@ -56,7 +56,7 @@ def test_the_file_holds_sums_only(tmp_path, some):
     """The file is strict JSON of sums: no row, no key, no function; and it is smaller than the rows."""
     content = json.loads(some.to_json())
     assert set(content) == {
-        *SUMS, "format", "version", "sha256", "classes", "groups", "measures", "signal", "loss_name", "origin",
+        *SUMS, "worse", "format", "version", "sha256", "classes", "groups", "measures", "signal", "loss_name", "origin",
         "rows", "weight_kind", "whole", "changed", "cells", "attributes", "roles", "baseline_given",
     }  # fmt: skip
     assert "lambda" not in some.to_json()

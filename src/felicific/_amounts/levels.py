@@ -27,6 +27,7 @@ from felicific._capacity import check_room
 from felicific._people.worth import Batch, loss_of_amounts, worth_of_amounts
 from felicific._policy.lines import Atom, Line
 from felicific._program.aggregates import Aggregates
+from felicific._program.cell_sums import CellSums
 from felicific._program.signals import Signal
 from felicific._program.solution import solve_program
 from felicific._typing import Codes, Floats
@@ -150,6 +151,13 @@ def level_aggregates(
     mass = np.bincount(index, people.weights, n_groups * size).reshape(shape)
     # Relative to what the middle level is worth on average, sums are no larger than what amounts change.
     origin = value[:, :, len(grid) // 2].sum(axis=(0, 1)) / np.maximum(among.sum(axis=(0, 1)), 1e-300)
+    held = {
+        "mass": mass,
+        "loss": loss,
+        "value": value - origin * among[:, :, None, :],
+        "among": among,
+        "baseline_value": baseline - origin * among,
+    }
     return Aggregates(
         classes=np.empty(0),
         decisions=grid,
@@ -160,12 +168,7 @@ def level_aggregates(
         signal=CellSignal(size, problem.monotone),
         loss_name=problem.loss.name,
         origin=origin,
-        mass=mass,
-        loss=loss,
-        value=value - origin * among[:, :, None, :],
-        among=among,
-        baseline_loss=None,
-        baseline_value=baseline - origin * among,
+        sums=CellSums.of_dense(held),
         rows=np.bincount(people.codes, minlength=n_groups).astype(np.int64),
     )
 

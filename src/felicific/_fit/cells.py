@@ -19,6 +19,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES
 from felicific._problem.problem import Problem
 from felicific._problem.rows import rows_of
+from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
@@ -68,8 +69,8 @@ class FittedCells(Fitted):
         people = people.with_scores if kind.needs_proba else people
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
         seen = replace(people, decisions=problem.decisions)
-        raw = sum_whole(seen, problem.with_worse_off if people.knows_baseline else problem, signal)
-        compared = raw.completed().joined().comparing(problem.requirements)
+        raw = sum_whole(seen, _with_worse_off(problem, people), signal)
+        compared = raw.completed().joined().with_losses(WorseOff()).comparing(problem.requirements)
         aggregates = compared.of(with_ends(problem, compared))
         solved = _solved(problem, aggregates, salt, change_cost)
         policy = replace(solved, randomize=randomize)
@@ -92,7 +93,8 @@ class FittedCells(Fitted):
         """As if reasons outside the table had changed the odds of having a label at most so many fold."""
         raw = super().hiding(max_odds_ratio).raw
         assert raw is not None, "labels are missing"
-        compared = raw.completed(max_odds_ratio).joined().comparing(self.problem.requirements)
+        joined = raw.completed(max_odds_ratio).joined().with_losses(WorseOff())
+        compared = joined.comparing(self.problem.requirements)
         aggregates = compared.of(with_ends(self.problem, compared))
         cost = self.policy.change_cost
         solved = _solved(self.problem, aggregates, self.policy.salt, cost)
@@ -173,8 +175,8 @@ class FittedCells(Fitted):
 
     def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
         """Solved again for people without labels: what looks at labels keeps its mean per cell."""
-        asked = self.problem.with_worse_off if people.knows_baseline else self.problem
-        fresh = sum_people(people, asked.lossless, self.labelled.signal)
+        asked = _with_worse_off(self.problem, people)
+        fresh = sum_people(people, asked.lossless, self.labelled.signal).with_losses(WorseOff())
         compared = reweighted(
             self.labelled,
             fresh,
@@ -197,6 +199,11 @@ class FittedCells(Fitted):
             certificate=None,
         )
         return fitted, self.recalibration(kept)
+
+
+def _with_worse_off(problem: Problem, people: People) -> Problem:
+    """With who gets less than from the baseline's decision, where labels are missing: at its most, too."""
+    return problem if people.missing is None or not people.knows_baseline else problem.with_worse_off
 
 
 def with_ends(problem: Problem, sums: Aggregates) -> list[str]:

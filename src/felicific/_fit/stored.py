@@ -16,6 +16,7 @@ from felicific._policy.fit_individual import ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import moves_between
 from felicific._policy.policy import Policy
+from felicific._policy.solve import with_limited_losses
 from felicific._problem.problem import Problem
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.generation import mixed_outcome
@@ -62,6 +63,7 @@ def recalibrate_stored(
     else:
         assert labelled is not None, "score bins keep nothing of labels"
         stored = cast(CellPolicy, policy)
+        labelled = with_limited_losses(labelled, problem.requirements)
         _check_same(stored, labelled)
         cells = FittedCells(
             problem=problem,

@@ -49,7 +49,7 @@ def price_of_worse_off(
 ) -> list[WorseOffRow]:
     """The loss of the policy ``q``, and of those where half as many lose, a quarter, and nobody; none if nobody does.
 
-    ``sums`` count who loses: they were made with ``constraints=[WorseOff()]``.
+    ``sums`` count who loses.
     """
     names = [measure.name for measure in sums.measures]
     if LOSES not in names:  # of what is measured nobody can lose

@@ -9,7 +9,7 @@ from typing import Any
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._policy.lottery import make_salt
-from felicific._policy.solve import compared_sums, completed_sums, is_of_amounts
+from felicific._policy.solve import compared_sums, completed_sums, is_of_amounts, with_limited_losses
 from felicific._problem.constraints import check_constraints
 from felicific._problem.rows import Requirement, rows_of
 from felicific._program.aggregates import Aggregates
@@ -74,6 +74,7 @@ def frontier(
         )  # fmt: skip
     joined = completed_sums(aggregates).joined()
     listed = tuple(one.named(joined.choices) for one in check_constraints(constraints))
+    joined = with_limited_losses(joined, listed)
     move = None if move is None else move.named(joined.choices)
     closing = Closing.of(gap, listed, joined.measures, move)
     joined = compared_sums(joined, closing.requirements)

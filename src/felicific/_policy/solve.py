@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.constraints import check_constraints, check_gaps, refuse_nothing, requirements_of
 from felicific._problem.rows import Requirement
+from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import SignalLike
@@ -87,6 +88,7 @@ def solve(
         )  # fmt: skip
     completed = completed_sums(aggregates)
     listed = tuple(one.named(completed.choices) for one in check_constraints(constraints))
+    completed = with_limited_losses(completed, listed)
     refuse_nothing(gap, listed)
     cost = check_change_cost(change_cost)
     check_gaps(gap, listed, completed.measures)
@@ -105,6 +107,15 @@ def completed_sums(aggregates: object) -> Aggregates:
     completed = aggregates.completed()
     completed.check_groups()
     return completed
+
+
+def with_limited_losses(completed: Aggregates, requirements: Sequence[Requirement]) -> Aggregates:
+    """With a measure of who gets less than from the baseline for each that limits it, and no other such measure."""
+    limits = [one for one in requirements if isinstance(one, WorseOff)]
+    for limit in limits:
+        completed = completed.with_losses(limit)
+    limited = [limit.name for limit in limits]
+    return completed.of([one.name for one in completed.measures if not one.tells_who or one.name in limited])
 
 
 def compared_sums(completed: Aggregates, requirements: Iterable[Requirement]) -> Aggregates:

@@ -56,8 +56,7 @@ class WorseOff(Requirement):
     Notes
     -----
     It adds a measure to what is measured: ``loses``, or ``loses <name>`` where the happiness is named. Its mean is
-    the share of people of a group who get less, expected over the lottery. Sums are asked for it when they are made:
-    ``aggregate(..., constraints=[WorseOff(...)])``.
+    the share of people of a group who get less, expected over the lottery.
 
     Examples
     --------
@@ -67,8 +66,7 @@ class WorseOff(Requirement):
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9] * 10,
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1] * 10,
     ... }
-    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                  constraints=[WorseOff(0)])
+    >>> sums = aggregate(people, score="score", y="repaid", sensitive_features="sex", happiness="decision")
     >>> policy = solve(sums, gap=0.0, constraints=[WorseOff(0)], random_state=0)
     >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
     {'f': 0.75, 'm': 0.75}
@@ -140,6 +138,14 @@ class WorseOff(Requirement):
             f"The measures are {', '.join(repr(part.name) for part in own)}.",
         )
 
+    def parts(self, measures: Sequence[Measure]) -> list[int]:
+        """Positions of what is lost among the measures of sums."""
+        wanted = [j for j, one in enumerate(measures) if one.wanted and not one.over and not one.aside]
+        if self.happiness is None:
+            return wanted
+        name = constraint_name(self.happiness)
+        return [j for j in wanted if name in (measures[j].name, measures[j].family)]
+
     def rows(self, sums: GroupSums) -> list[Row]:
         """One row for all people together, or for each group that is named."""
         rows: list[Row] = []
@@ -161,7 +167,7 @@ class WorseOff(Requirement):
         if self.name not in names:
             raise ConstraintError(
                 "These sums do not say who gets less than from the baseline's decision.",
-                "Ask for WorseOff when they are summed, by aggregates.",
+                "Sum up with a baseline, and with what somebody may lose as happiness=.",
             )
         j = names.index(self.name)
         if self.groups is None:

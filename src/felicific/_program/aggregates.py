@@ -25,15 +25,16 @@ from felicific._people.roles import Roles
 from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.change import out_of_order
 from felicific._problem.criteria import Choices
-from felicific._problem.happiness import Measure, ends_of, fractions_of, written
+from felicific._problem.happiness import SHARE, Measure, ends_of, fractions_of, written
 from felicific._problem.requirements import left_out_by
 from felicific._problem.rows import Requirement, largest_between
 from felicific._problem.unions import Attribute, LeftOutBy, compared_by
+from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates_file import read_aggregates
+from felicific._program.cell_sums import SUMS, CellSums, add_sums
 from felicific._program.known_labels import KnownLabels
 from felicific._program.signal_names import signal_to_json
 from felicific._program.signals import Signal
-from felicific._program.sum_names import SUMS
 from felicific._program.unlabelled import Unlabelled, refuse_mixed
 from felicific._shown.parts import Displayed, Lines, Part, Table, as_text, between, clipped, short
 from felicific._typing import Array, Codes, Floats, Truths
@@ -151,6 +152,11 @@ def _no_decisions() -> Array:
     return np.empty(0)
 
 
+def _dense(name: str) -> Any:
+    """A sum as an array of shape (groups, signals, ...), made when it is looked at; None where it is not known."""
+    return cached_property(lambda aggregates: aggregates.sums.dense(name))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Aggregates(Displayed):
     r"""Sums over people by group and signal: all that the linear program needs to know of them.
@@ -211,23 +217,13 @@ class Aggregates(Displayed):
     signal: Signal
     loss_name: str
     origin: Floats
-    mass: Floats
-    loss: Floats
-    value: Floats
-    among: Floats
-    baseline_loss: Floats | None
-    baseline_value: Floats | None
+    sums: CellSums
     rows: NDArray[np.int64]
     weight_kind: WeightKind = None
     whole: bool = True
     changed: tuple[bool, ...] | None = None
     attributes: tuple[Attribute, ...] = ()
     left_out: LeftOutBy = field(default_factory=dict)
-    baseline_mass: Floats | None = None
-    square: Floats | None = None
-    gains: Floats | None = None
-    loses: Floats | None = None
-    least_loss: Floats | None = None
     unlabelled: Unlabelled | None = None
     labels: KnownLabels | None = None
     decisions: Array = field(default_factory=_no_decisions)
@@ -241,6 +237,33 @@ class Aggregates(Displayed):
     def __post_init__(self) -> None:
         if not len(self.decisions):
             object.__setattr__(self, "decisions", self.classes)
+
+    # The sums as arrays of shape (groups, signals, ...). Of fine bins of many groups they are large, and mostly empty.
+    mass = _dense("mass")
+    loss = _dense("loss")
+    value = _dense("value")
+    among = _dense("among")
+    baseline_loss = _dense("baseline_loss")
+    baseline_value = _dense("baseline_value")
+    baseline_mass = _dense("baseline_mass")
+    square = _dense("square")
+    gains = _dense("gains")
+    loses = _dense("loses")
+    worse = _dense("worse")
+    least_loss = _dense("least_loss")
+
+    def knows(self, name: str) -> bool:
+        """Whether a sum is known."""
+        return name in self.sums.arrays
+
+    def with_sums(self, **changed: Floats | None) -> Aggregates:
+        """With other arrays, of shape (groups, signals, ...), for some sums; None for what is no longer known."""
+        return replace(self, sums=CellSums.of_dense({**self.known_sums, **changed}))
+
+    def without(self, *names: str) -> Aggregates:
+        """With fewer sums."""
+        arrays = {name: array for name, array in self.sums.arrays.items() if name not in names}
+        return replace(self, sums=replace(self.sums, arrays=arrays))
 
     @property
     def listed(self) -> bool:
@@ -256,13 +279,13 @@ class Aggregates(Displayed):
     def notes(self) -> tuple[str, ...]:
         """A note where decisions are visibly not from the worst to the best for the people."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = self.value.sum(axis=(0, 1)) / self.counted.sum(axis=0) + self.origin
+            means = self.sums.arrays["value"].sum(axis=-1) / self.counted.sum(axis=0) + self.origin
         return out_of_order(self.measures, means, self.decisions.tolist(), self.choices.order)
 
     @property
     def knows_baseline(self) -> bool:
         """Whether there is a baseline."""
-        return self.baseline_value is not None
+        return self.knows("baseline_value")
 
     def _parts(self) -> list[Part]:
         """Counts: the sums themselves are for the program."""
@@ -312,15 +335,16 @@ class Aggregates(Displayed):
 
     @property
     def known_sums(self) -> dict[str, Floats]:
-        """The sums that stand in cells, by name."""
-        return {name: getattr(self, name) for name in SUMS if getattr(self, name) is not None}
+        """All sums that are known, as arrays of shape (groups, signals, ...), by name."""
+        return {name: getattr(self, name) for name in self.sums.arrays}
 
     @cached_property
     def moves(self) -> tuple[bool, ...]:
         """Whether some decision changes each measure for somebody: as was seen, else by sums, which may cancel."""
         if self.changed is not None:
             return self.changed
-        moves = (self.value != self.value[:, :, :1]).any(axis=(0, 1, 2))
+        value = self.sums.arrays["value"]
+        moves = (value != value[:1]).any(axis=(0, 2))
         if self.unlabelled is not None:
             moves = np.logical_or(moves, self.unlabelled.moves)
         return tuple(moves.tolist())
@@ -328,12 +352,12 @@ class Aggregates(Displayed):
     @cached_property
     def total(self) -> float:
         """Total weight."""
-        return float(self.mass.sum())
+        return float(self.people.sum())
 
     @cached_property
     def counted(self) -> Floats:
         """Weight inside ``among``, of shape (groups, measures)."""
-        return np.asarray(self.among.sum(axis=1))
+        return self.sums.by_group(self.sums.arrays["among"])
 
     @cached_property
     def divisor(self) -> Floats:
@@ -355,7 +379,7 @@ class Aggregates(Displayed):
     @cached_property
     def people(self) -> Floats:
         """Weight of every group."""
-        return np.asarray(self.mass.sum(axis=1))
+        return self.sums.by_group(self.sums.arrays["mass"])
 
     @cached_property
     def seen(self) -> Floats:
@@ -381,12 +405,12 @@ class Aggregates(Displayed):
     @property
     def least(self) -> Floats:
         """The least mean that decisions can give every group, relative to the origin, of shape (groups, measures)."""
-        return np.asarray(self.value.min(axis=2).sum(axis=1) / self.divisor)
+        return np.asarray(self.sums.by_group(self.sums.arrays["value"].min(axis=0)) / self.divisor)
 
     @property
     def most(self) -> Floats:
         """The largest one."""
-        return np.asarray(self.value.max(axis=2).sum(axis=1) / self.counted)
+        return np.asarray(self.sums.by_group(self.sums.arrays["value"].max(axis=0)) / self.counted)
 
     @cached_property
     def counts(self) -> bool:
@@ -412,17 +436,16 @@ class Aggregates(Displayed):
         # Without anybody counted there is no origin to speak of.
         origin = np.where(self.counted.sum(axis=0) > 0, self.origin, other.origin)
         other = other.around(origin)
-        sums: dict[str, Any] = {name: _added(getattr(self, name), getattr(other, name)) for name in SUMS}
         return replace(
             self,
             origin=origin,
+            sums=add_sums([self.around(origin).sums, other.sums]),
             rows=self.rows + other.rows,
             whole=self.whole and other.whole,
             baseline_given=self.baseline_given or other.baseline_given,
             roles=self.roles.shared(other.roles),
             changed=tuple(np.logical_or(self.moves, other.moves).tolist()),
             unlabelled=None if self.unlabelled is None else self.unlabelled.added(other.unlabelled),
-            **sums,
         )
 
     def __radd__(self, other: object) -> Aggregates:
@@ -430,18 +453,20 @@ class Aggregates(Displayed):
 
     def around(self, origin: Floats) -> Aggregates:
         """The same aggregates relative to another origin."""
-        by = self.origin - origin
-        shift = by * self.among
-        square = self.square
-        if square is not None:
-            square = square + 2.0 * by * self.value + (by * shift)[:, :, None, :]
-        return replace(
-            self,
-            origin=origin,
-            value=self.value + shift[:, :, None, :],
-            baseline_value=None if self.baseline_value is None else self.baseline_value + shift,
-            square=square,
-        )
+        by = (self.origin - origin)[:, None]
+        if not by.any():
+            return self
+        arrays = self.sums.arrays
+        shift = by * arrays["among"]
+
+        def shifted(name: str, array: Floats) -> Floats:
+            if name in ("value", "baseline_value"):
+                return array + shift
+            if name == "square":
+                return array + 2.0 * by * arrays["value"] + by * shift
+            return array
+
+        return replace(self, origin=origin, sums=self.sums.changed(shifted))
 
     def check_groups(self) -> None:
         """Raise unless there are two groups, each with people."""
@@ -474,7 +499,7 @@ class Aggregates(Displayed):
 
     def least_of(self, q: Floats) -> float | None:
         """The loss of a policy at its best, where hidden reasons leave it open; None where they do not."""
-        if self.least_loss is None:
+        if not self.knows("least_loss"):
             return None
         return float(np.einsum("zsd,zsd->", self.least_loss, q)) / self.total
 
@@ -482,15 +507,16 @@ class Aggregates(Displayed):
         """Shares of every group whom a policy, or None for the baseline's decisions, changes, or gives more or less."""
         people = np.where(self.people > 0, self.people, np.nan)
         found: dict[str, Any] = {}
-        if self.baseline_mass is not None:
+        if self.knows("baseline_mass"):
             moved = (
                 0.0 if q is None else np.einsum("zsd,zsd->z", self.mass[:, :, None] - self.baseline_mass, q)
             )
             found["changed"] = np.clip(moved / people, 0.0, 1.0)
         for name in ("gains", "loses"):
-            sums = getattr(self, name)
-            if sums is not None:
-                moved = np.zeros_like(self.counted) if q is None else np.einsum("zsdj,zsd->zj", sums, q)
+            if self.knows(name):
+                moved = np.zeros_like(self.counted)
+                if q is not None:
+                    moved = np.einsum("zsdj,zsd->zj", getattr(self, name), q)
                 found[name] = moved / people[:, None]
                 # Who is not counted has no value of a fraction that could be compared.
                 found[name][:, [j for j, _ in self._fractions]] = np.nan
@@ -521,20 +547,23 @@ class Aggregates(Displayed):
     @property
     def one_person(self) -> Floats:
         """The weight of one person of every group: that of a row, or 1 where a row stands for several."""
-        return np.asarray(np.minimum(self.mass.sum(axis=1) / np.maximum(self.rows, 1), 1.0))
+        return np.asarray(np.minimum(self.people / np.maximum(self.rows, 1), 1.0))
 
     @property
     def baseline(self) -> Outcome:
         """What the model's own decisions do."""
         if self.unlabelled is not None:
             return self.completed().baseline
-        if self.baseline_value is None or self.baseline_loss is None:
+        if not self.knows_baseline:
             raise AggregatesError(
                 "These aggregates have no baseline: not every class is a decision.",
                 "Pass baseline= to aggregate(...): the column of what was really decided.",
             )
-        means = divided(self.baseline_value.sum(axis=1) / self.divisor, self.origin, self._fractions)
-        return replace(self._outcome(float(self.baseline_loss.sum()), means), **self._shares(None))
+        means = self.sums.by_group(self.sums.arrays["baseline_value"]) / self.divisor
+        loss = float(self.sums.arrays["baseline_loss"].sum())
+        return replace(
+            self._outcome(loss, divided(means, self.origin, self._fractions)), **self._shares(None)
+        )
 
     @property
     def baseline_or_none(self) -> Outcome | None:
@@ -550,46 +579,88 @@ class Aggregates(Displayed):
 
     def joined(self) -> Aggregates:
         """With a score's fine bins joined to cells; any other aggregates as they are."""
-        joined = self.signal.join(self.mass, len(self.classes))
+        people = np.where(self.people > 0, self.people, np.inf)
+        each = self.sums.arrays["mass"] / people[self.sums.group] / len(self.groups)
+        share = np.bincount(self.sums.signal, each, minlength=self.sums.signals).astype(np.float64)
+        joined = self.signal.join(share, len(self.classes))
         if joined is None:
             return self
         cells, signal = joined
-        starts = np.flatnonzero(np.diff(cells, prepend=-1))
-
-        def add(array: Floats) -> Floats:
-            return np.asarray(np.add.reduceat(array, starts, axis=1))
-
-        sums: dict[str, Any] = {name: add(array) for name, array in self.known_sums.items()}
-        return replace(self, signal=signal, **sums)
+        size = signal.size(len(self.classes))
+        place = self.sums.group * size + cells[self.sums.signal]
+        return replace(self, signal=signal, sums=self.sums.moved(place, len(self.groups), size))
 
     def of(self, names: Sequence[str]) -> Aggregates:
         """The sums of some measures."""
         kept = [j for j, measure in enumerate(self.measures) if measure.name in names]
         if len(kept) == len(self.measures):
             return self
-        sums: dict[str, Any] = {
-            name: array[..., kept] for name, array in self.known_sums.items() if SUMS[name].endswith("j")
-        }
+        sums = self.sums.changed(
+            lambda name, array: array[..., kept, :] if SUMS[name].endswith("j") else array
+        )
         changed = None if self.changed is None else tuple(self.changed[j] for j in kept)
         measures = tuple(self.measures[j] for j in kept)
-        return replace(self, measures=measures, origin=self.origin[kept], changed=changed, **sums)
+        return replace(self, measures=measures, origin=self.origin[kept], changed=changed, sums=sums)
+
+    def with_losses(self, asked: WorseOff) -> Aggregates:
+        """With who gets less than from the baseline's decision as a measure, where these sums tell it."""
+        parts, arrays = asked.parts(self.measures), self.sums.arrays
+        single = len(parts) == 1
+        summed = self.knows("loses" if single else "worse")
+        if not parts or not summed or asked.name in (measure.name for measure in self.measures):
+            return self
+        if not single and parts != WorseOff().parts(self.measures):
+            return self
+        mass = arrays["mass"]
+        lost = arrays["loses"][:, parts[0]] if single else arrays["worse"]
+        looks = any(self.measures[j].looks_at_y for j in parts)
+        measure = replace(
+            self.measures[parts[0]], name=asked.name, unit="share", family=asked.name, looks_at_y=looks,
+            bounds=SHARE, wanted=False, aside=True, by_label=False, ends=None, fall_harms=True,
+        )  # fmt: skip
+        new = {"value": lost, "square": lost, "gains": lost, "loses": 0.0 * lost}
+        new |= {"among": mass, "baseline_value": 0.0 * mass}
+
+        def added(name: str, array: Floats) -> Floats:
+            return np.concatenate([array, new[name][..., None, :]], axis=-2) if name in new else array
+
+        return replace(
+            self,
+            measures=(*self.measures, measure),
+            origin=np.append(self.origin, 0.0),
+            changed=(*self.moves, True),
+            sums=self.sums.changed(added),
+        )
 
     def alike(self, sees_group: bool) -> Codes | None:
         """The signal that stands for each in a group, where those of few people are treated alike; or None."""
+        if not self.signal.least:
+            return None
         everybody = self.mass.sum(axis=0, keepdims=True)
         place = self.signal.alike(self.mass if sees_group else everybody, len(self.classes))
         return None if place is None else np.broadcast_to(place, self.mass.shape)
 
     def moved(self, place: Codes) -> Aggregates:
         """With the sums of every group's signals added up at others."""
+        sums, size = self.sums, self.sums.signals
+        return replace(
+            self, sums=sums.moved(sums.group * size + place[sums.group, sums.signal], sums.groups, size)
+        )
 
-        def move(array: Floats) -> Floats:
-            found = np.zeros_like(array)
-            np.add.at(found, (np.arange(len(place))[:, None], place), array)
-            return found
+    def regrouped(self, groups: tuple[Any, ...]) -> Aggregates:
+        """The same aggregates of more groups, of some of which there is nobody."""
+        codes = np.array([groups.index(group) for group in self.groups], dtype=np.intp)
 
-        sums: dict[str, Any] = {name: move(array) for name, array in self.known_sums.items()}
-        return replace(self, **sums)
+        def spread(array: Array) -> Array:
+            wide = np.zeros((len(groups), *array.shape[1:]), dtype=array.dtype)
+            wide[codes] = array
+            return wide
+
+        others = self.unlabelled
+        if others is not None:
+            others = others.mapped(lambda part: part.regrouped(groups), spread)
+        sums = self.sums.regrouped(codes, len(groups))
+        return replace(self, groups=groups, rows=spread(self.rows), sums=sums, unlabelled=others)
 
     # -----------------------------------------------------------------------------------------------------
     # Sites that may not share rows
@@ -616,7 +687,7 @@ class Aggregates(Displayed):
             raise AggregatesError(
                 f"The least number of people in a score bin is {least!r}.", "Give a number of 1 or more."
             )
-        if self.baseline_value is None:
+        if not self.knows_baseline:
             raise AggregatesError(
                 "Score bins are merged around the baseline's decisions, and these aggregates have no baseline.",
                 "Pass baseline= to aggregate(...), or share those that were not merged.",
@@ -638,14 +709,15 @@ class Aggregates(Displayed):
             place[z] = _merge(self.mass[z], baseline, least)
 
         counted = self.counted.sum(axis=0)
-        mean = self.origin + self.baseline_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
+        total = self.sums.arrays["baseline_value"].sum(axis=-1)
+        mean = self.origin + total / np.where(counted > 0, counted, 1.0)
         merged = self.around(np.where(counted > 0, mean, 0.0)).moved(place)
         # Parts of a cell may be fewer people: what tells them apart is left out.
-        parts: dict[str, Any] = {name: getattr(merged, name) for name in ("baseline_mass", "gains", "loses")}
-        for name, part in parts.items():
-            if part is not None and ((part > 0) & (part < least)).any():
-                parts[name] = None
-        return replace(merged, **parts)
+        parts = {name: merged.sums.arrays.get(name) for name in ("baseline_mass", "gains", "loses", "worse")}
+        few = [
+            name for name, part in parts.items() if part is not None and ((part > 0) & (part < least)).any()
+        ]
+        return merged.without(*few)
 
     def to_json(self) -> str:
         """Write the aggregates as text that :meth:`from_json` reads: sums only, no row and no function."""
@@ -653,8 +725,8 @@ class Aggregates(Displayed):
 
     def content(self) -> dict[str, Any]:
         """The aggregates as data."""
-        cells = np.argwhere(self.mass > 0)
-        index = tuple(cells.T)
+        held = np.flatnonzero(self.sums.arrays["mass"] > 0)
+        cells = np.column_stack([self.sums.group[held], self.sums.signal[held]])
         found = {
             "classes": write_classes(self.classes),
             "groups": plain(list(self.groups), "group"),
@@ -670,7 +742,10 @@ class Aggregates(Displayed):
             "baseline_given": self.baseline_given,
             "roles": self.roles.to_json(),
             "cells": cells.tolist(),
-            **{name: array[index].tolist() for name, array in self.known_sums.items()},
+            **{
+                name: np.moveaxis(array[..., held], -1, 0).tolist()
+                for name, array in self.sums.arrays.items()
+            },
         }
         if self.unlabelled is not None:
             found["unlabelled"] = self.unlabelled.to_json()
@@ -734,11 +809,6 @@ _ALIKE = (
     "weight_kind",
     "attributes",
 )
-
-
-def _added(one: Floats | None, other: Floats | None) -> Floats | None:
-    """The sum of both; None where one is not known."""
-    return None if one is None or other is None else one + other
 
 
 def _no_aggregates(reason: str) -> AggregatesError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from felicific._people.roles import Roles
 from felicific._problem.happiness import Measure, read_measure
 from felicific._problem.loss import loss_bounds
 from felicific._problem.unions import read_attributes
+from felicific._program.cell_sums import BASELINE, OPTIONAL, SUMS, CellSums
 from felicific._program.signal_names import signal_from_json
-from felicific._program.sum_names import BASELINE, OPTIONAL, SUMS
 from felicific._typing import Codes, Floats
 
 
@@ -46,14 +46,14 @@ def read_aggregates(content: dict[str, Any]) -> dict[str, Any]:
     rows = read_whole(check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).tolist(), "rows")
     origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
     d = len(fields.get("decisions", classes))
-    check_size(g, size, d, j)
-    sums = _read_sums(content, (g, size), {"d": d, "j": j})
+    held = _read_sums(content, (g, size), {"d": d, "j": j})
+    sums = held.arrays
     unknown = {name for name in BASELINE if name not in sums}
     if unknown and ("decisions" not in fields or len(unknown) == 1):
         raise refused(f"a part is missing: {min(unknown)}")
-    _check_sums(sums, rows)
+    _check_sums(held, rows)
     _check_ranges(sums, origin, measures, fields["loss_name"])
-    return fields | dict.fromkeys(unknown) | sums | {"rows": rows, "origin": origin} | _read_rest(content, j)
+    return fields | {"sums": held, "rows": rows, "origin": origin} | _read_rest(content, j)
 
 
 def _read_frame(content: dict[str, Any]) -> dict[str, Any]:
@@ -78,23 +78,22 @@ def _read_frame(content: dict[str, Any]) -> dict[str, Any]:
     return frame | read_decisions(content, classes)
 
 
-def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str, int]) -> dict[str, Floats]:
-    """The sums of every cell that the document names, 0 in the others."""
+def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str, int]) -> CellSums:
+    """The sums of the cells that the document names."""
     cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
-    if len(np.unique(cells, axis=0)) < len(cells) or (cells >= shape).any():
+    check_size(len(cells), 1, sizes["d"], sizes["j"])
+    place = cells[:, 0] * shape[1] + cells[:, 1]
+    if len(np.unique(place)) < len(cells) or (cells >= shape).any():
         raise refused("a bin occurs twice, or is none")
-    sums = {}
+    order, sums = np.argsort(place), {}
     for name, axes in SUMS.items():
         if name in (*OPTIONAL, *BASELINE) and name not in content:
             continue
         further = tuple(sizes[axis] for axis in axes)
         numbers = read_numbers(content[name], name) if len(cells) else np.zeros(0)
-        array = np.zeros((*shape, *further))
-        array[tuple(cells.T)] = check_shape(
-            name, numbers.reshape(-1 if len(cells) else 0, *further), (len(cells), *further)
-        )
-        sums[name] = array
-    return sums
+        array = numbers.reshape(-1 if len(cells) else 0, *further)
+        sums[name] = np.moveaxis(check_shape(name, array, (len(cells), *further))[order], 0, -1)
+    return CellSums(*shape, place[order], sums)
 
 
 def _read_rest(content: dict[str, Any], n_measures: int) -> dict[str, Any]:
@@ -117,38 +116,40 @@ def _read_rest(content: dict[str, Any], n_measures: int) -> dict[str, Any]:
     }
 
 
-def _check_sums(sums: dict[str, Floats], rows: Codes) -> None:
+def _check_sums(held: CellSums, rows: Codes) -> None:
     """Refuse counts that no people have: negative ones, or parts that are no parts of the whole."""
-    for name in ("mass", "among", "baseline_mass", "square", "gains", "loses"):
+    sums = held.arrays
+    for name in ("mass", "among", "baseline_mass", "square", "gains", "loses", "worse"):
         if name in sums and (sums[name] < 0).any():
             raise refused(f"{name} is negative somewhere")
     if "baseline_mass" in sums and not np.allclose(
-        sums["baseline_mass"].sum(axis=-1), sums["mass"], rtol=1e-9, atol=0.0
+        sums["baseline_mass"].sum(axis=0), sums["mass"], rtol=1e-9, atol=0.0
     ):
         raise refused("its parts do not add up to the whole")
-    if (sums["among"] > sums["mass"][:, :, None] * (1 + 1e-9)).any():
+    if (sums["among"] > sums["mass"] * (1 + 1e-9)).any():
         raise refused("more people are counted than there are")
-    for name in ("gains", "loses"):
-        if name in sums and (sums[name] > sums["among"][:, :, None] * (1 + 1e-9)).any():
+    counted = {"gains": "among", "loses": "among", "worse": "mass"}
+    for name, most in counted.items():
+        if name in sums and (sums[name] > sums[most] * (1 + 1e-9)).any():
             raise refused("more people gain or lose than are counted")
-    if ((sums["mass"].sum(axis=1) > 0) != (rows > 0)).any():
+    if ((held.by_group(sums["mass"]) > 0) != (rows > 0)).any():
         raise refused("some group has people but no rows, or rows but no people")
 
 
 def _check_ranges(
-    sums: dict[str, Floats], origin: Floats, measures: Sequence[Measure], loss_name: str
+    sums: Mapping[str, Floats], origin: Floats, measures: Sequence[Measure], loss_name: str
 ) -> None:
     """Refuse losses and values beyond what so many people can have."""
     bounds, mass = loss_bounds(loss_name), sums["mass"]
-    _check_range("loss", sums["loss"], mass[:, :, None], bounds)
+    _check_range("loss", sums["loss"], mass, bounds)
     if "baseline_loss" in sums:
         _check_range("baseline_loss", sums["baseline_loss"], mass, bounds)
     for j, measure in enumerate(measures):
-        among, bounds = sums["among"][..., j], measure.summed
+        among, bounds = sums["among"][j], measure.summed
         shift = origin[j] * among
-        _check_range("value", sums["value"][..., j] + shift[:, :, None], among[:, :, None], bounds)
+        _check_range("value", sums["value"][:, j] + shift, among, bounds)
         if "baseline_value" in sums:
-            _check_range("baseline_value", sums["baseline_value"][..., j] + shift, among, bounds)
+            _check_range("baseline_value", sums["baseline_value"][j] + shift, among, bounds)
 
 
 def _check_range(name: str, sums: Floats, counts: Floats, bounds: tuple[float, float] | None) -> None:

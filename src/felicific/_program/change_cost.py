@@ -69,7 +69,7 @@ def words_of(cost: ChangeCost, reference: Reference) -> list[str]:
 def charged_losses(aggregates: Aggregates, cost: ChangeCost) -> Floats:
     """The sums of losses, with what changed decisions cost."""
     if not cost:
-        return aggregates.loss
+        return np.asarray(aggregates.loss)
     changed = changed_by(aggregates)
     each = AUTO * (1.0 + GROWTH * depth(aggregates)) if cost == "auto" else cost
     return np.asarray(aggregates.loss + each * changed)

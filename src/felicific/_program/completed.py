@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._problem.happiness import Measure
+from felicific._program.cell_sums import ADDED, SUMS, CellSums
 from felicific._program.known_labels import EXPLORE, KnownLabels
-from felicific._program.sum_names import ADDED, SUMS
 from felicific._statistics.labels import fit_curve, fit_label_curve, tilted
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, DataError
@@ -53,7 +53,7 @@ class Completed:
             self._correct(sums, chances, stand, origin)
         found = replace(
             base,
-            **sums,
+            sums=CellSums.of_dense(sums),
             rows=base.rows + parts[0].rows,
             whole=base.whole and parts[0].whole,
             changed=tuple(np.logical_or(base.moves, un.moves).tolist()),
@@ -235,7 +235,7 @@ class Completed:
             "least_loss": base.loss + ends("loss", None, -1.0),
             "baseline_loss": base.baseline_loss + baseline("baseline_loss", "loss", None, 1.0),
         }
-        found = replace(found, **loss)
+        found = found.with_sums(**loss)
         looking = [j for j, measure in enumerate(found.measures) if measure.looks_at_y]
         for j in looking:
             measure, names = found.measures[j], []
@@ -313,7 +313,7 @@ def _with_measure(aggregates: Aggregates, j: int, measure: Measure, value: Float
         measures=(*aggregates.measures, measure),
         origin=np.append(aggregates.origin, aggregates.origin[j]),
         changed=(*aggregates.moves, aggregates.moves[j]),
-        **sums,
+        sums=CellSums.of_dense({**aggregates.known_sums, **sums}),
     )
 
 

@@ -29,6 +29,7 @@ from felicific._problem.requirements import left_out_by
 from felicific._problem.rows import Goal, Requirement, Row, goals_of, of_means, rows_of
 from felicific._problem.unions import LeftOut, LeftOutBy
 from felicific._program.aggregates import Aggregates, Outcome
+from felicific._program.cell_sums import CellSums
 from felicific._program.crowd import (
     CHOOSES,
     LIKELY,
@@ -149,13 +150,20 @@ class Columns:
         crowd, m, mass = self.crowd, len(self.loss), self.totals["mass"]
         squares = [square for square in self.square if square is not None]
         now = [self.totals[f"{self.name} baseline {what}"] for what in ("loss", "value")]
-        moved: dict[str, Any] = {}
+        sums: dict[str, Floats] = {
+            "mass": mass[:, None],
+            "loss": np.array(self.loss).T[:, None, :],
+            "value": np.array(self.value).transpose(1, 0, 2)[:, None, :, :],
+            "among": self.counted[:, None, :],
+        }
+        if crowd.knows_baseline:
+            sums |= {"baseline_loss": now[0][:, None], "baseline_value": now[1][:, None, :]}
         if self.changed:  # whom a column decides on as the baseline does
-            moved["baseline_mass"] = (mass[:, None] - np.array(self.changed).T)[:, None, :]
-            moved["gains"] = np.array(self.gains).transpose(1, 0, 2)[:, None, :, :]
-            moved["loses"] = np.array(self.loses).transpose(1, 0, 2)[:, None, :, :]
+            sums["baseline_mass"] = (mass[:, None] - np.array(self.changed).T)[:, None, :]
+            sums["gains"] = np.array(self.gains).transpose(1, 0, 2)[:, None, :, :]
+            sums["loses"] = np.array(self.loses).transpose(1, 0, 2)[:, None, :, :]
         if len(squares) == m:
-            moved["square"] = np.array(squares).transpose(1, 0, 2)[:, None, :, :]
+            sums["square"] = np.array(squares).transpose(1, 0, 2)[:, None, :, :]
         return _Master(
             classes=np.arange(m),
             groups=crowd.groups,
@@ -169,14 +177,8 @@ class Columns:
             signal=_OneSignal(),
             loss_name="",
             origin=crowd.origin,
-            mass=mass[:, None],
-            loss=np.array(self.loss).T[:, None, :],
-            value=np.array(self.value).transpose(1, 0, 2)[:, None, :, :],
-            among=self.counted[:, None, :],
-            baseline_loss=now[0][:, None] if crowd.knows_baseline else None,
-            baseline_value=now[1][:, None, :] if crowd.knows_baseline else None,
+            sums=CellSums.of_dense(sums),
             rows=self.totals["rows"].astype(np.int64),
-            **moved,
         )
 
 

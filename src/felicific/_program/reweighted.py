@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from felicific._program.aggregates import Aggregates
-from felicific._program.sum_names import OPTIONAL
+from felicific._program.cell_sums import CellSums
 from felicific._typing import Codes, Floats
 
 
@@ -46,10 +46,8 @@ def reweighted(
                     sums[name][..., j] = getattr(fresh, name)[..., i]
     if exact_loss:
         sums |= {"loss": fresh.loss, "baseline_loss": fresh.baseline_loss}
-    known: dict[str, Any] = (
-        dict.fromkeys(OPTIONAL) | sums | {"mass": mass, "baseline_mass": fresh.baseline_mass}
-    )
-    return replace(labelled, **known, rows=fresh.rows)
+    sums |= {"mass": mass, "baseline_mass": fresh.baseline_mass}
+    return replace(labelled, sums=CellSums.of_dense(sums), rows=fresh.rows)
 
 
 class _Means:

@@ -200,8 +200,11 @@ class Signal(ABC):
     def check(self, n_classes: int) -> None:  # noqa: B027  # any number of classes will do unless said
         """Raise if it makes no sense for that many classes."""
 
-    def join(self, mass: Floats, n_classes: int) -> tuple[Codes, Signal] | None:
-        """Join signals to fewer, larger ones: the cell of each, and the signal of the cells; None to leave it."""
+    def join(self, share: Floats, n_classes: int) -> tuple[Codes, Signal] | None:
+        """Join signals to fewer, larger ones: the cell of each, and the signal of the cells; None to leave it.
+
+        ``share`` is the mean, over the groups, of the share of a group at every signal.
+        """
         return None
 
     def alike(self, mass: Floats, n_classes: int) -> Codes | None:
@@ -452,18 +455,9 @@ class Score(_Scored):
                 f"Give at least {n_classes}, or leave bins= out.",
             )
 
-    def join(self, mass: Floats, n_classes: int) -> tuple[Codes, ScoreCells]:
-        """Join fine bins: the cell of every bin, and the signal of the cells.
-
-        Parameters
-        ----------
-        mass : array of shape (groups, bins)
-            Where the people are. Every group has the same say in where the cells are cut.
-        n_classes : int
-            Number of classes.
-        """
+    def join(self, share: Floats, n_classes: int) -> tuple[Codes, ScoreCells]:
+        """Join fine bins; every group has the same say in where the cells are cut."""
         self.check(n_classes)
-        share = (mass / mass.sum(axis=1, keepdims=True).clip(min=1e-300)).mean(axis=0)
         cells = CELLS if self.bins is None else self.bins
         baseline = self.baseline(n_classes)
         forced = (np.flatnonzero(np.diff(baseline)) + 1).tolist()

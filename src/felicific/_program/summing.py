@@ -11,26 +11,30 @@ import numpy as np
 from felicific._people.labels import label_proba_by_group, stands_for
 from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
+from felicific._problem.happiness import SAME
 from felicific._problem.problem import Problem
+from felicific._problem.worse_off import can_be_lost
 from felicific._program.aggregates import Aggregates
 from felicific._program.aggregates_file import check_size
+from felicific._program.cell_sums import ADDED, COMPARED, CellSums
 from felicific._program.signals import Signal, Spread
-from felicific._program.sum_names import ADDED, COMPARED
 from felicific._program.unlabelled import Standing, Unlabelled
 from felicific._tables.memory import as_objects
-from felicific._typing import Codes, Floats
+from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import HappinessError
 
-#: Rows per batch when no function looks at them, and the most keys to count them by.
+#: Rows that are looked at together where no function looks at them.
 KEY_BATCH = 8 * BATCH
-MOST_KEYS = 2**20
 
-#: From so many cells for each person of a batch on, only those that somebody is in are added to.
+#: Up to so many possible cells, or keys, each has a place of its own in an array; of more, those that occur are sorted.
+DENSE = 2**24
+
+#: From so many cells for each row of a batch on, sums are grown where the batch's rows are, and not as a whole.
 SPARSE = 4
 
 
 def sum_people(people: People, problem: Problem, signal: Signal) -> Aggregates:
-    """Sum over people in memory, batch by batch.
+    """Sum over people in memory, by the cells (group, signal) that somebody is in.
 
     Parameters
     ----------
@@ -45,16 +49,10 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Aggregates:
         return _partly_labelled(people, problem, signal)
     if problem.looks_at_baseline:
         people = replace(people, decisions=problem.decisions)
-    whole = people.weight is None or bool((people.weight == np.rint(people.weight)).all())
-    sums = _Sums(problem, people, signal, whole)
-    sums.rows += np.bincount(people.codes, minlength=len(people.groups))
-    if people.labels is not None and sums.fits_keys:
-        try:
-            return _by_keys(sums, people)
-        except HappinessError:
-            sums = sums.empty()  # once more, row by row, to name the row
-    for part, batch in people.batches():
-        sums.add(worth_of(problem, batch), people.codes[part], *_seen(people, signal, part))
+    with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
+        sums = _Sums(problem, people, signal)
+        sums.count()
+        sums.add_rows()
     return sums.aggregates()
 
 
@@ -116,8 +114,7 @@ def _counts(people: People, signal: Signal, times: Floats, n_labels: int) -> Flo
     g, s = len(people.groups), signal.size(n_labels)
     counts = np.zeros(g * s * n_labels)
     assert people.labels is not None, "they have labels"
-    for start in range(0, len(people), KEY_BATCH):
-        part = slice(start, min(start + KEY_BATCH, len(people)))
+    for part in _parts(len(people), KEY_BATCH):
         for cell, share in _seen(people, signal, part)[0]:
             index = (people.codes[part] * s + cell) * n_labels + people.labels[part]
             counts += np.bincount(index, _product(share, times[part]), minlength=len(counts))
@@ -131,8 +128,7 @@ def _probabilities(people: People, signal: Signal) -> Floats | None:
     n_labels = people.score.shape[1]
     g, s = len(people.groups), signal.size(n_labels)
     found = np.zeros((n_labels, g * s))
-    for start in range(0, len(people), KEY_BATCH):
-        part = slice(start, min(start + KEY_BATCH, len(people)))
+    for part in _parts(len(people), KEY_BATCH):
         scores = people.scores(part)
         assert scores is not None, "there are probabilities"
         for cell, share in _seen(people, signal, part)[0]:
@@ -218,163 +214,279 @@ def _seen(people: People, signal: Signal, part: slice) -> tuple[Spread, Codes | 
     return spread, people.decisions_baseline(part, scores) if people.knows_baseline else None
 
 
-def _by_keys(sums: _Sums, people: People) -> Aggregates:
-    """Count the people of every (group, signal, decision by the baseline, label), each then as one weighted row.
-
-    Without a function of x, all rows of such a key are alike.
-    """
-    problem, size = sums.problem, sums.mass.shape[1]
-    known, n_labels = people.knows_baseline, len(problem.labels)
-    n_decisions = len(problem.decisions) if known else 1
-    counts = np.zeros(sums.mass.size * n_decisions * n_labels)
-    for start in range(0, len(people), KEY_BATCH):
-        part = slice(start, min(start + KEY_BATCH, len(people)))
-        spread, baseline = _seen(people, sums.signal, part)
-        labels = people.labels[part]  # type: ignore[index]  # there are labels
-        for cell, share in spread:
-            place = people.codes[part] * size + cell
-            index = (place * n_decisions + (0 if baseline is None else baseline)) * n_labels + labels
-            counts += np.bincount(index, share, minlength=len(counts))
-    held = np.flatnonzero(counts)
-    label, now, place = held % n_labels, held // n_labels % n_decisions, held // (n_labels * n_decisions)
-    z = place // size
-    group = as_objects(people.groups)[z]
-    decided = problem.decisions[now] if problem.looks_at_baseline and known else None
-    batch = Batch(None, problem.labels[label], label, group, np.arange(len(held)), decided)
-    sums.add(worth_of(problem, batch), z, [(place % size, counts[held])], now if known else None)
-    return sums.aggregates()
-
-
 class _Sums:
-    """The running sums of :func:`sum_people`."""
+    """The running sums of :func:`sum_people`.
 
-    def __init__(self, problem: Problem, people: People, signal: Signal, whole: bool) -> None:
+    What looks at no x is the same for everybody of a group, baseline and label: it is evaluated once for each of these
+    kinds, and people are counted. Only what looks at x is asked of every row.
+    """
+
+    def __init__(self, problem: Problem, people: People, signal: Signal) -> None:
         self.problem, self.people, self.signal = problem, people, signal
-        self.whole, groups = whole, people.groups
-        g, d, j = len(groups), len(problem.decisions), len(problem.happiness)
-        s = signal.size(len(problem.labels))
-        check_size(g, s, d, j)
+        self.signals = signal.size(len(problem.labels))
+        d, j = len(problem.decisions), len(problem.happiness)
+        self.place, self.now = self._places()
+        cells = len(people.groups) * self.signals
+        self.held = np.arange(cells) if self.place is None else _distinct(self.place, cells)
+        n = len(self.held)
+        check_size(n, 1, d, j)
         self.origin: list[float | None] = [None] * j
+        self.by_row = {j for j, one in enumerate(problem.happiness) if "x" in one.asks}
+        self.cost_by_row = "x" in problem.loss.asks
+        self.everybody: set[int] = set()
         # Cells come last, side by side in memory, because they are what is added up.
-        self.mass, self.loss = np.zeros((g, s)), np.zeros((d, g, s))
-        self.value, self.among = np.zeros((d, j, g, s)), np.zeros((j, g, s))
-        self.baseline_loss, self.baseline_value = np.zeros((g, s)), np.zeros((j, g, s))
-        self.baseline_mass, self.square = np.zeros((d, g, s)), np.zeros((d, j, g, s))
-        self.gains, self.loses = np.zeros((d, j, g, s)), np.zeros((d, j, g, s))
-        self.rows = np.zeros(g, dtype=np.int64)
+        self.mass, self.loss = np.zeros(n), np.zeros((d, n))
+        self.value, self.among = np.zeros((d, j, n)), np.zeros((j, n))
+        self.baseline_loss, self.baseline_value = np.zeros(n), np.zeros((j, n))
+        self.baseline_mass, self.square = np.zeros((d, n)), np.zeros((d, j, n))
+        self.gains, self.loses = np.zeros((d, j, n)), np.zeros((d, j, n))
+        # Whom a decision gives less of any of several measures: of a single one, that is who loses by it.
+        wanted = [
+            k
+            for k, one in enumerate(problem.happiness)
+            if str(one.name) in problem.closed and can_be_lost(one)
+        ]
+        self.wanted = wanted if len(wanted) > 1 else []
+        self.worse = np.zeros((d, n))
 
-    def empty(self) -> _Sums:
-        """The same with no sums but the rows."""
-        fresh = _Sums(self.problem, self.people, self.signal, self.whole)
-        fresh.rows = self.rows
-        return fresh
+    def _places(self) -> tuple[Codes | None, Codes | None]:
+        """The cell of every person, where each has one; and what the baseline decides, where that is known."""
+        people, n = self.people, len(self.people)
+        place = None if self.signal.drawn else np.empty(n, dtype=np.int64)
+        now = np.empty(n, dtype=np.intp) if people.knows_baseline else None
+        for part in _parts(n, KEY_BATCH):
+            scores = people.scores(part)
+            if place is not None:
+                own = people.predictions(part, scores) if self.signal.of_classes else None
+                cell = self.signal.spread(scores, own)[0][0]
+                place[part] = people.codes[part] * self.signals + cell
+            if now is not None:
+                now[part] = people.decisions_baseline(part, scores)
+        return place, now
 
-    @property
-    def fits_keys(self) -> bool:
-        """Whether nothing looks at x, and there are few enough keys to count."""
-        keys = self.mass.size * len(self.problem.decisions) * len(self.problem.labels)
-        return keys <= MOST_KEYS and not self.problem.looks_at_x
+    def _spread(self, part: slice) -> Spread:
+        """Where some people are among the cells that are held, weights included."""
+        weight = None if self.people.weight is None else self.people.weight[part]
+        if self.place is not None:
+            return [(self.place[part], weight)]
+        cells = self.signal.spread(self.people.scores(part), None)
+        return [
+            (self.people.codes[part] * self.signals + cell, _product(weight, share)) for cell, share in cells
+        ]
 
-    def add(self, worth: Worth, group: Codes, spread: Spread, baseline: Codes | None) -> None:
-        """Add some people; ``spread`` are their signals, weights included; ``baseline`` is None if there is none."""
-        with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
-            self._add(worth, group, spread, baseline)
+    def count(self) -> None:
+        """Count the people of every cell, baseline and label, and add what is the same for all of them."""
+        people, problem, n = self.people, self.problem, len(self.held)
+        if self.place is not None:
+            self.place = _positions(self.place, self.held)
+        n_labels = 1 if people.labels is None else len(problem.labels)
+        kinds = n_labels * (1 if self.now is None else len(problem.decisions))
+        key, counts = self._counts(n_labels, kinds)
+        cell, kind = key // kinds, key % kinds
+        now = None if self.now is None else kind // n_labels
+        self.mass += np.bincount(cell, counts, minlength=n)
+        for d in range(len(self.baseline_mass)) if now is not None else ():
+            decided = now == d
+            self.baseline_mass[d] += np.bincount(cell[decided], counts[decided], minlength=n)
+        group_kind = self.held[cell] // self.signals * kinds + kind
+        held = _distinct(group_kind, len(people.groups) * kinds)
+        batch = self._batch_of(held, kinds, n_labels)
+        try:
+            self._add(batch, [(cell, counts)], now, _positions(group_kind, held))
+        except HappinessError:  # a function that needs every row, or is wrong for one, which is then named
+            self.by_row, self.cost_by_row = set(range(len(problem.happiness))), True
 
-    def _add(self, worth: Worth, group: Codes, spread: Spread, baseline: Codes | None) -> None:
-        g, s = self.mass.shape
-        cells = [(group * s + cell, share) for cell, share in spread]
-        place: slice | Codes = slice(None)
-        size = g * s
-        if size > SPARSE * len(group):  # of few people, only the cells that somebody is in
-            place, inverse = np.unique(np.concatenate([index for index, _ in cells]), return_inverse=True)
-            parts = inverse.reshape(len(cells), len(group))
-            cells, size = [(part, share) for part, (_, share) in zip(parts, cells, strict=True)], len(place)
+    def _counts(self, n_labels: int, kinds: int) -> tuple[Codes, Floats]:
+        """The keys (cell, baseline, label) that occur, in their order, and the weight of each."""
+        possible = len(self.held) * kinds
+        dense = possible <= DENSE
+        counts = np.zeros(possible if dense else 0)
+        keys: list[Codes] = []
+        weights: list[Floats] = []
+        for part in _parts(len(self.people), max(KEY_BATCH, len(counts))):
+            kind: Any = 0 if self.now is None else self.now[part] * n_labels
+            kind = kind if self.people.labels is None else kind + self.people.labels[part]
+            for cell, share in self._spread(part):
+                key = cell * kinds + kind
+                if dense:
+                    counts += np.bincount(key, share, minlength=possible)
+                else:
+                    keys.append(key)
+                    weights.append(np.ones(len(key)) if share is None else share)
+        if dense:
+            held = np.flatnonzero(counts > 0.0)
+            return held, counts[held]
+        held, at = np.unique(np.concatenate(keys), return_inverse=True)
+        return held, np.bincount(at, np.concatenate(weights)).astype(np.float64)
 
-        def per_cell(numbers: Floats | None) -> Floats:
-            parts = [np.bincount(index, _product(share, numbers), minlength=size) for index, share in cells]
-            return np.asarray(sum(parts[1:], start=parts[0]), dtype=np.float64)
+    def _batch_of(self, held: Codes, kinds: int, n_labels: int) -> Batch:
+        """One person of every group, baseline and label."""
+        problem, people = self.problem, self.people
+        group = as_objects(people.groups)[held // kinds]
+        label, now = held % n_labels, held % kinds // n_labels
+        known = people.labels is not None
+        decided = problem.decisions[now] if problem.looks_at_baseline and self.now is not None else None
+        return Batch(
+            None,
+            problem.labels[label] if known else None,
+            label if known else None,
+            group,
+            np.arange(len(held)),
+            decided,
+            people.supposed,
+        )
 
-        def grow(sums: Floats, numbers: Floats) -> None:
-            sums.reshape(-1)[place] += numbers
+    def add_rows(self) -> None:
+        """Add what looks at x, row by row."""
+        if not self.by_row and not self.cost_by_row:
+            return
+        for part, batch in self.people.batches():
+            self._add(batch, self._spread(part), None if self.now is None else self.now[part], None)
 
-        everyone = np.arange(len(group))
-        mass = per_cell(None)
-        grow(self.mass, mass)
-        for d in range(len(self.baseline_mass)) if baseline is not None else ():
-            grow(self.baseline_mass[d], per_cell(np.asarray(baseline == d, dtype=np.float64)))
-        if worth.knows_cost:
-            cost = worth.cost
+    def _add(self, batch: Batch, cells: Spread, now: Codes | None, position: Codes | None) -> None:
+        """Add the worth of decisions in some cells: of the people of a batch, or of those at some positions of it."""
+        worth, size, by_row = worth_of(self.problem, batch), len(self.held), position is None
+
+        def grow(sums: Floats, numbers: Floats | Truths) -> None:
+            some = np.flatnonzero(numbers) if numbers.dtype == bool else None
+            for at, share in cells:
+                if some is None:
+                    share = _product(share, numbers)
+                else:  # who is counted, each as one
+                    at, share = at[some], None if share is None else share[some]
+                if by_row and size > SPARSE * len(at):
+                    np.add.at(sums, at, 1.0 if share is None else share)
+                else:
+                    sums += np.bincount(at, share, minlength=size)
+
+        def taken(numbers: Array) -> Array:
+            return numbers if position is None else numbers[..., position]
+
+        # All are evaluated before anything is added: an error leaves the sums as they were.
+        known = [
+            (j, *worth.values(j)) for j in range(len(self.problem.happiness)) if (j in self.by_row) == by_row
+        ]
+        if self.cost_by_row == by_row and worth.knows_cost:
+            cost = taken(worth.cost)
             for d in range(len(cost)):
-                grow(self.loss[d], per_cell(cost[d]))
-            if baseline is not None:
-                grow(self.baseline_loss, per_cell(cost[baseline, everyone]))
-        for j in range(len(self.problem.happiness)):
-            self._add_values(j, worth, baseline, mass, per_cell, grow)
+                grow(self.loss[d], cost[d])
+            if now is not None:
+                grow(self.baseline_loss, cost[now, np.arange(len(now))])
+        if now is not None and self.wanted and by_row == any(j in self.by_row for j in self.wanted):
+            for d, lost in enumerate(self._worse(worth, taken, now)):
+                grow(self.worse[d], lost)
+        for j, values, counted in known:
+            if self.origin[j] is None:
+                self.origin[j] = typical(values, counted)
+            self._add_values(j, taken(values), None if counted is None else taken(counted), now, grow)
+
+    def _worse(self, worth: Worth, taken: Callable[[Array], Array], now: Codes) -> Truths:
+        """Whom each decision gives less than the baseline's does, of any measure that people want more of."""
+        lost = np.zeros((len(self.worse), len(now)), dtype=bool)
+        for j in self.wanted:
+            values, counted = worth.values(j)
+            values = taken(values)
+            own = values[now, np.arange(len(now))]
+            less = own - values > SAME * np.abs(own)
+            lost |= less if counted is None else less & taken(counted)
+        return lost
 
     def _add_values(
         self,
         j: int,
-        worth: Worth,
-        baseline: Codes | None,
-        mass: Floats,
-        per_cell: Callable[[Floats | None], Floats],
-        grow: Callable[[Floats, Floats], None],
+        values: Floats,
+        inside: Truths | None,
+        now: Codes | None,
+        grow: Callable[[Floats, Floats | Truths], None],
     ) -> None:
         """Add what decisions are worth by one measure."""
-        values, counted = worth.values(j)
-        inside = None if counted is None else counted.astype(np.float64)
-        if baseline is not None:
-            now = values[baseline, np.arange(len(baseline))]
+        if now is not None:
+            own = values[now, np.arange(len(now))]
+            least = SAME * np.abs(own)
             for d in range(len(values)):
-                grow(self.gains[d, j], per_cell(_product(inside, (values[d] > now).astype(np.float64))))
-                grow(self.loses[d, j], per_cell(_product(inside, (values[d] < now).astype(np.float64))))
-        if self.origin[j] is None:
-            self.origin[j] = typical(values, counted)
-        values -= self.origin[j] or 0.0
-        grow(self.among[j], mass if inside is None else per_cell(inside))
+                grow(self.gains[d, j], _both(inside, values[d] - own > least))
+                grow(self.loses[d, j], _both(inside, own - values[d] > least))
+        values = values - (self.origin[j] or 0.0)
+        if inside is None:
+            self.everybody.add(j)
+        else:
+            grow(self.among[j], inside)
+        rate = self.problem.happiness[j].rate
         for d in range(len(values)):
-            counts = per_cell(_product(inside, values[d]))
-            grow(self.value[d, j], counts)
+            numbers = _product(inside, values[d])
+            if not numbers.any():
+                continue
+            grow(self.value[d, j], numbers)
             # Of a rate, the origin is one of its two values: the others are all at the same side of it.
-            rate = self.problem.happiness[j].rate
-            squares = np.abs(counts) if rate else per_cell(_product(inside, values[d] ** 2))
-            grow(self.square[d, j], squares)
-        if baseline is not None:
-            own = values[baseline, np.arange(len(baseline))]
-            grow(self.baseline_value[j], per_cell(_product(inside, own)))
+            if not rate:
+                grow(self.square[d, j], numbers * values[d])
+        if rate:
+            self.square[:, j] = np.abs(self.value[:, j])
+        if now is not None:
+            grow(self.baseline_value[j], _product(inside, values[now, np.arange(len(now))]))
 
     def aggregates(self) -> Aggregates:
-        """Return the sums so far, if they are finite."""
-
-        def cells_first(name: str) -> Floats:
-            array: Floats = getattr(self, name)
-            return np.moveaxis(array, (-2, -1), (0, 1))
-
-        sums: dict[str, Any] = {name: cells_first(name) for name in ADDED}
-        if not self.people.knows_baseline:
-            sums |= dict.fromkeys(COMPARED)
-        refuse_overflow(self.problem, sums["value"], sums["loss"])
+        """Return the sums, if they are finite."""
+        people, problem = self.people, self.problem
+        unknown = () if people.knows_baseline else COMPARED
+        unknown = unknown if self.wanted else (*unknown, "worse")
+        names = [name for name in ADDED if name not in unknown]
+        refuse_overflow(problem, np.moveaxis(self.value, 1, -1), self.loss)
+        self.among[sorted(self.everybody)] = self.mass
         return Aggregates(
-            classes=self.problem.labels,
-            decisions=self.problem.decisions,
-            rising=self.problem.rising,
-            order=self.problem.order,
-            groups=self.people.groups,
-            roles=self.people.roles,
-            attributes=self.people.attributes,
-            measures=self.problem.measures,
+            classes=problem.labels,
+            decisions=problem.decisions,
+            rising=problem.rising,
+            order=problem.order,
+            groups=people.groups,
+            roles=people.roles,
+            attributes=people.attributes,
+            measures=problem.measures,
             signal=self.signal,
-            loss_name=self.problem.loss.name,
+            loss_name=problem.loss.name,
             origin=np.array([0.0 if origin is None else origin for origin in self.origin]),
-            rows=self.rows,
-            weight_kind=self.people.weight_kind,
-            whole=self.whole,
-            baseline_given=self.people.baseline is not None,
-            **sums,
+            sums=CellSums(
+                len(people.groups), self.signals, self.held, {name: getattr(self, name) for name in names}
+            ),
+            rows=np.bincount(people.codes, minlength=len(people.groups)),
+            weight_kind=people.weight_kind,
+            whole=people.weight is None or bool((people.weight == np.rint(people.weight)).all()),
+            baseline_given=people.baseline is not None,
         )
 
 
-def _product(left: Floats | None, right: Floats | None) -> Any:
+def _parts(n: int, size: int) -> list[slice]:
+    """So many rows in parts of at most this size."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _distinct(codes: Codes, possible: int) -> Codes:
+    """The codes that occur, in their order, of so many that are possible."""
+    if possible > DENSE:
+        return np.unique(codes)
+    occurs = np.zeros(possible, dtype=bool)
+    occurs[codes] = True
+    return np.flatnonzero(occurs)
+
+
+def _positions(codes: Codes, held: Codes) -> Codes:
+    """The position of every code among those that occur."""
+    possible = int(held[-1]) + 1 if len(held) else 0
+    if possible == len(held):
+        return codes
+    if possible > DENSE:
+        return np.searchsorted(held, codes)
+    position = np.zeros(possible, dtype=np.intp)
+    position[held] = np.arange(len(held))
+    return position[codes]
+
+
+def _both(inside: Truths | None, truth: Truths) -> Truths:
+    """Who is counted and of whom something is true, where None stands for everybody."""
+    return truth if inside is None else inside & truth
+
+
+def _product(left: Floats | Truths | None, right: Floats | Truths | None) -> Any:
     """Multiply, where None stands for ones."""
     if left is None or right is None:
         return right if left is None else left

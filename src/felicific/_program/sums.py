@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -24,10 +23,9 @@ from felicific._problem.rows import Requirement
 from felicific._program.aggregates import Aggregates
 from felicific._program.signal_names import SignalLike, resolve_signal
 from felicific._program.signals import Signal
-from felicific._program.sum_names import SUMS
 from felicific._program.summing import checked, sum_people, sum_whole
 from felicific._tables.groups import find_groups, refuse_identifiers
-from felicific._typing import LossLike, Table
+from felicific._typing import Array, LossLike, Table
 
 
 def compute_aggregates(
@@ -47,7 +45,8 @@ def _sum_lazily(people: LazyPeople, signal: Signal) -> Aggregates:
         raise no_rows(people.columns.weight)
     if people.groups is None:
         refuse_identifiers(aggregates.groups, int(aggregates.rows.sum()), aggregates.total)
-    refuse_overflow(people.problem, aggregates.value, aggregates.loss)
+    sums = aggregates.sums.arrays
+    refuse_overflow(people.problem, np.moveaxis(sums["value"], 1, -1), sums["loss"])
     return aggregates
 
 
@@ -60,28 +59,7 @@ def add_groups(left: Aggregates, right: Aggregates) -> Aggregates:
     if left.groups == right.groups:
         return left + right
     groups = find_groups(np.array([*{*left.groups, *right.groups}, None], dtype=object)[:-1])
-    return _regrouped(left, groups) + _regrouped(right, groups)
-
-
-def _regrouped(aggregates: Aggregates, groups: tuple[Any, ...]) -> Aggregates:
-    """The same aggregates with rows of zeros for the groups it lacks."""
-    place = [groups.index(group) for group in aggregates.groups]
-
-    def spread(array: Any) -> Any:
-        wide = np.zeros((len(groups), *array.shape[1:]), dtype=array.dtype)
-        wide[place] = array
-        return wide
-
-    sums = [name for name in (*SUMS, "rows") if getattr(aggregates, name) is not None]
-    others = aggregates.unlabelled
-    if others is not None:
-        others = others.mapped(lambda part: _regrouped(part, groups), spread)
-    return replace(
-        aggregates,
-        groups=groups,
-        unlabelled=others,
-        **{name: spread(getattr(aggregates, name)) for name in sums},
-    )
+    return left.regrouped(groups) + right.regrouped(groups)
 
 
 def aggregate(
@@ -102,7 +80,6 @@ def aggregate(
     key: str | None = None,
     missing_labels: MissingLabelsLike = None,
     policy: SignalLike = "score",
-    constraints: Iterable[Requirement] = (),
 ) -> Aggregates | Any:
     """Sum up everything that the linear program needs to know of the people in a table.
 
@@ -126,7 +103,8 @@ def aggregate(
         The groups; several columns mean their intersections, and ``between=`` of a requirement says which of them are
         compared.
     happiness : function, Happiness, criterion name, expression, or list or dict of them
-        What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
+        What makes a person happy with a decision; an expression is text such as ``"decision * loan"``. Requirements
+        can speak of these, and of who gets less of them than from the baseline's decision.
     loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
         What a decision costs the decision maker. A matrix has a row for every class and a column for every decision;
         "changes" counts decisions that are not the baseline's, and nothing else.
@@ -151,9 +129,6 @@ def aggregate(
         missing label is an error where something looks at it.
     policy : "score", "label", "soft-label", or Score(...)
         What the policy will see.
-    constraints : sequence of WorseOff, Floor, Budget and Gap
-        What will be asked of these sums, so that they hold what only requirements speak of: ``WorseOff``, and a
-        happiness of its own. How much is asked is said again to :func:`felicific.solve`.
 
     Returns
     -------
@@ -177,6 +152,20 @@ def aggregate(
             decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight, key=key,
             policy=policy, classes=classes, missing_labels=missing_labels, weight_kind=weight_kind,
         )  # fmt: skip
+    return sum_table(
+        table, score=score, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness,
+        loss=loss, classes=classes, decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight,
+        weight_kind=weight_kind, key=key, missing_labels=missing_labels, policy=policy,
+    )  # fmt: skip
+
+
+def sum_table(
+    table: Table, *, score: Any, predicted: Any, y: Any, sensitive_features: Any, happiness: HappinessLike,
+    loss: LossLike, classes: Sequence[Any] | None, decisions: Sequence[Any] | None, groups: Sequence[Any] | None,
+    baseline: Any, sample_weight: Any, weight_kind: WeightKind, missing_labels: MissingLabelsLike, policy: SignalLike,
+    key: str | None = None, constraints: Iterable[Requirement] = (),
+) -> Aggregates:  # fmt: skip
+    """What :func:`aggregate` sums up, and what only ``constraints`` speak of."""
     signal = resolve_signal(policy)
     columns = Columns(
         sensitive_features,
@@ -190,13 +179,13 @@ def aggregate(
         missing_labels=resolve_missing_labels(missing_labels),
         listed=decisions is not None,
     )
-    asked = partial(
-        problem_of,
-        decisions=decisions,
-        happiness=happiness,
-        loss=loss,
-        constraints=constraints,
-    )
+
+    def asked(known: Array) -> Problem:
+        problem = problem_of(
+            known, decisions=decisions, happiness=happiness, loss=loss, constraints=constraints
+        )
+        known_baseline = baseline is not None or not problem.listed
+        return problem if missing_labels is None or not known_baseline else problem.with_worse_off
 
     with labelled_people(table, columns, asked, classes, groups) as (people, problem):
         return compute_aggregates(people, problem, signal, whole=groups is None)

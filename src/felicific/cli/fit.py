@@ -191,10 +191,10 @@ def sums(
     groups: list[Any] | None = None,
 ) -> Aggregates:
     """The aggregates of all rows, with what requirements speak of."""
-    from felicific._program.sums import aggregate
+    from felicific._program.sums import sum_table
 
     people.check_signal()
-    summed = aggregate(
+    summed = sum_table(
         people.source.relation,
         score=people.score,
         predicted=people.predicted,

@@ -1,6 +1,7 @@
 """Columns of scores, or of predicted amounts, in place of an estimator: whoever has no model needs nothing else."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from felicific import FairClassifier, FairRegressor, audit
+from felicific import FairClassifier, FairRegressor, Floor, audit
 from felicific.exceptions import DataError
 from felicific.skops import TRUSTED
 
@@ -53,7 +54,7 @@ def test_columns_are_the_model_that_filled_them(classes, named, kind, sees):
     ours = FairClassifier(named, **settings).fit(table, y)
     theirs = FairClassifier(FrozenEstimator(model), **settings).fit(rows, y)
     assert ours.classes_.tolist() == theirs.classes_.tolist() == sorted(set(y))
-    if hasattr(ours, "group_model_"):  # which sees every column, and not only the model's
+    if ours.group_model_ is not None:  # which sees every column, and not only the model's
         assert {"s", "t", "loan"} < set(ours.group_model_.feature_names_in_)
     else:
         assert ours.loss_ == pytest.approx(theirs.loss_, abs=1e-6)
@@ -64,6 +65,24 @@ def test_columns_are_the_model_that_filled_them(classes, named, kind, sees):
     assert ours.frontier_.loss[-1] <= ours.loss_ + 1e-9
     assert ours.report(table[:300], y[:300]).verdict
     assert audit(ours, table, y).rows == len(table)
+
+
+@pytest.mark.parametrize("sees", [True, False])
+@pytest.mark.parametrize("kind", ["score", "individual"])
+@pytest.mark.parametrize("asked", [{"gap": 0.5}, {"constraints": [Floor("decision", 0.1)]}])
+def test_every_attribute_is_there_or_none(asked, kind, sees):
+    """What either estimator lists among its attributes can be read after any fit."""
+    rows, y, model = world(n=300)
+    table = scored(rows, model)
+    listed = set(
+        re.findall(r"\w+_(?=[,\s])", FairClassifier.__doc__.split("Examples")[0].split("Attributes")[1])
+    )
+    settings = {"happiness": "decision", "policy": kind, "sees_group": sees} | ASKED | asked
+    for fair in (
+        FairClassifier("p_1", **settings).fit(table, y),
+        FairRegressor("loan", **settings).fit(table, table["loan"]),
+    ):
+        assert not {name for name in {*listed, "classes_", "groups_"} if not hasattr(fair, name)}
 
 
 def test_it_is_an_estimator_like_any_other(tmp_path):

@@ -122,7 +122,7 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
     def _become(self, trial: Self) -> Self:
         """Take the place of a copy that was fitted."""
         self.__dict__.clear()
-        self.__dict__.update(trial.__dict__)
+        self.__dict__.update({"group_model_": None} | trial.__dict__)
         return self
 
     def _remember_groups(self, X: Table, sensitive_features: Any) -> None:

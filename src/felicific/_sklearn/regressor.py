@@ -118,6 +118,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         The model whose output is post-processed.
     frontier_ : AmountFrontier
         The least loss for every gap; solved when first looked at.
+    group_model_ : classifier of the group, or None
+    aggregates_, classes_, cost_of_blindness_, expected_gaps_, labels_, verdict_ : None
+        What only a :class:`felicific.FairClassifier` has.
 
     Examples
     --------
@@ -452,6 +455,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self.share_randomized_ = fitted.policy.share_randomized
         listed = fitted.policy.listed
         self.decisions_ = np.array(fitted.policy.bounds if listed is None else listed)
+        # What only a FairClassifier has: there all the same, and None.
+        self.aggregates_ = self.classes_ = self.cost_of_blindness_ = self.expected_gaps_ = None
+        self.labels_ = self.verdict_ = None
 
     def _warn(self) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""

@@ -611,6 +611,8 @@ class Aggregates(Displayed):
             return self
         if not single and parts != WorseOff().parts(self.measures):
             return self
+        if self.least_loss is not None and any(self.measures[j].looks_at_y for j in parts):
+            return self  # of labels that hidden reasons leave open, nobody knows at its most who loses
         mass = arrays["mass"]
         lost = arrays["loses"][:, parts[0]] if single else arrays["worse"]
         looks = any(self.measures[j].looks_at_y for j in parts)

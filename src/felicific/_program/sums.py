@@ -25,7 +25,7 @@ from felicific._program.signal_names import SignalLike, resolve_signal
 from felicific._program.signals import Signal
 from felicific._program.summing import checked, sum_people, sum_whole
 from felicific._tables.groups import find_groups, refuse_identifiers
-from felicific._typing import Array, LossLike, Table
+from felicific._typing import LossLike, Table
 
 
 def compute_aggregates(
@@ -179,13 +179,6 @@ def sum_table(
         missing_labels=resolve_missing_labels(missing_labels),
         listed=decisions is not None,
     )
-
-    def asked(known: Array) -> Problem:
-        problem = problem_of(
-            known, decisions=decisions, happiness=happiness, loss=loss, constraints=constraints
-        )
-        known_baseline = baseline is not None or not problem.listed
-        return problem if missing_labels is None or not known_baseline else problem.with_worse_off
-
+    asked = partial(problem_of, decisions=decisions, happiness=happiness, loss=loss, constraints=constraints)
     with labelled_people(table, columns, asked, classes, groups) as (people, problem):
         return compute_aggregates(people, problem, signal, whole=groups is None)

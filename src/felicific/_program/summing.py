@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._people.labels import label_proba_by_group, stands_for
 from felicific._people.people import CHANGED, People, changes, refuse_idle
-from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
+from felicific._people.worth import BATCH, Batch, refuse_overflow, typical, worth_of
 from felicific._problem.happiness import SAME
 from felicific._problem.problem import Problem
 from felicific._problem.worse_off import can_be_lost
@@ -363,9 +363,9 @@ class _Sums:
             return numbers if position is None else numbers[..., position]
 
         # All are evaluated before anything is added: an error leaves the sums as they were.
-        known = [
-            (j, *worth.values(j)) for j in range(len(self.problem.happiness)) if (j in self.by_row) == by_row
-        ]
+        known = {
+            j: worth.values(j) for j in range(len(self.problem.happiness)) if (j in self.by_row) == by_row
+        }
         if self.cost_by_row == by_row and worth.knows_cost:
             cost = taken(worth.cost)
             for d in range(len(cost)):
@@ -373,19 +373,24 @@ class _Sums:
             if now is not None:
                 grow(self.baseline_loss, cost[now, np.arange(len(now))])
         if now is not None and self.wanted and by_row == any(j in self.by_row for j in self.wanted):
-            for d, lost in enumerate(self._worse(worth, taken, now)):
+            lost_by = {j: known[j] if j in known else worth.values(j) for j in self.wanted}
+            for d, lost in enumerate(self._worse(lost_by, taken, now)):
                 grow(self.worse[d], lost)
-        for j, values, counted in known:
+        for j, (values, counted) in known.items():
             if self.origin[j] is None:
                 self.origin[j] = typical(values, counted)
             self._add_values(j, taken(values), None if counted is None else taken(counted), now, grow)
 
-    def _worse(self, worth: Worth, taken: Callable[[Array], Array], now: Codes) -> Truths:
+    def _worse(
+        self,
+        worth: dict[int, tuple[Floats, Truths | None]],
+        taken: Callable[[Array], Array],
+        now: Codes,
+    ) -> Truths:
         """Whom each decision gives less than the baseline's does, of any measure that people want more of."""
         lost = np.zeros((len(self.worse), len(now)), dtype=bool)
-        for j in self.wanted:
-            values, counted = worth.values(j)
-            values = taken(values)
+        for numbers, counted in worth.values():
+            values = taken(numbers)
             own = values[now, np.arange(len(now))]
             less = own - values > SAME * np.abs(own)
             lost |= less if counted is None else less & taken(counted)

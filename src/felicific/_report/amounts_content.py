@@ -17,16 +17,16 @@ from felicific._policy.amount_words import loss_title
 from felicific._report.data import (
     FORMAT,
     VERSION,
+    Told,
     audited,
     describe_measure,
     interval_of,
     methods_of,
     number_of,
+    people_sha256,
     say,
     versions,
 )
-from felicific._report.fingerprint import people_sha256
-from felicific._report.told import Told
 from felicific._statistics.distributions import Distributions
 from felicific.exceptions import InfeasibleError
 

@@ -12,9 +12,8 @@ __all__ = ["TRUSTED"]
 _TYPES = {
     "felicific._audit.flags": ["Flag"],
     "felicific._audit.verdict": ["Verdict"],
-    "felicific._fit.cells": ["FittedCells"],
     "felicific._fit.certificate": ["Certificate"],
-    "felicific._fit.individual": ["FittedIndividual"],
+    "felicific._fit.fit": ["FittedCells", "FittedIndividual"],
     "felicific._lazy": ["Lazy"],
     "felicific._people.labels": ["LabelBeliefs"],
     "felicific._people.roles": ["Roles"],

@@ -27,8 +27,14 @@ from felicific._audit.comparison import compare
 from felicific._audit.measured import measure_people
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.result import Audit, Interval
-from felicific._fit.candidates import Candidate, check_candidates, classes_of, read_candidate
-from felicific._fit.judged import Alternative, Alternatives
+from felicific._fit.candidates import (
+    Alternative,
+    Alternatives,
+    Candidate,
+    check_candidates,
+    classes_of,
+    read_candidate,
+)
 from felicific._fit.safety import split
 from felicific._frontier.breakpoints import point_of
 from felicific._people.columns import Columns

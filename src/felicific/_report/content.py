@@ -13,8 +13,7 @@ from felicific._audit.names import labels
 from felicific._audit.quantity import SHARE, Quantity
 from felicific._audit.result import Interval, interval_to_dict, plain
 from felicific._fit.assessment import Assessment, Known
-from felicific._fit.effect import Effect
-from felicific._fit.tryout import Tryout
+from felicific._fit.tryout import Effect, Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._policy.basis import write_outcome
 from felicific._policy.expected import outlook

@@ -20,9 +20,8 @@ from felicific._audit.persons import EachPerson
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, interval_to_dict, plain
 from felicific._fit.assessment import Known
-from felicific._fit.certificate import Certificate
-from felicific._fit.effect import Effect
-from felicific._fit.worse_off import WorseOffRow
+from felicific._fit.certificate import Certificate, WorseOffRow
+from felicific._fit.tryout import Effect
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People

@@ -70,10 +70,9 @@ from felicific.exceptions import ClusterWarning, ConstraintError, DataError, Lot
 if TYPE_CHECKING:
     from felicific._audit.band import Band
     from felicific._audit.verdict import Verdict
-    from felicific._fit.certificate import Certificate
+    from felicific._fit.certificate import Certificate, WorseOffRow
     from felicific._fit.fitted import Fitted
     from felicific._fit.tryout import Tryout
-    from felicific._fit.worse_off import WorseOffRow
     from felicific._frontier.curve import Curve
     from felicific._frontier.frontier import Frontier
     from felicific._people.people import People

@@ -12,7 +12,7 @@ import typer
 from felicific.cli.options import ASKED, OUTPUT, PEOPLE, Answer, Bounded, Chart, Evidence, Label, Measured
 
 if TYPE_CHECKING:
-    from felicific._fit.judged import Alternatives
+    from felicific._fit.candidates import Alternatives
     from felicific.cli.people import People
 
 

@@ -12,7 +12,7 @@ from felicific.cli.options import OUTPUT, PEOPLE, Answer, HappinessText, Limited
 
 if TYPE_CHECKING:
     from felicific import Policy
-    from felicific._fit.stored import Recalibrated
+    from felicific._fit.fit import Recalibrated
     from felicific._people.people import People as Known
     from felicific._problem.problem import Problem
     from felicific._program.aggregates import Aggregates, Outcome
@@ -53,7 +53,7 @@ def recalibrate(options: RecalibrateOptions) -> None:
     Example: felicific recalibrate policy.json next.csv --labelled scores.csv --label repaid --score score --group sex
     --happiness "decision * loan" --out next.json
     """
-    from felicific._fit.stored import recalibrate_stored
+    from felicific._fit.fit import recalibrate_stored
     from felicific.cli.options import Roles
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.cli.people import People

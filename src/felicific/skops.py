@@ -19,7 +19,7 @@ _TYPES = {
     "felicific._people.roles": ["Roles"],
     "felicific._people.sketch": ["RowSketch"],
     "felicific._policy.basis": ["Basis"],
-    "felicific._policy.calibration": ["Calibration"],
+    "felicific._policy.ledger": ["Calibration"],
     "felicific._policy.cells": ["CellPolicy"],
     "felicific._policy.individual": ["IndividualPolicy", "Search"],
     "felicific._problem.criteria": ["Correct", "Decided", "Labelled"],

@@ -131,7 +131,7 @@ def killed(*names):
     replace(*names)
 os.replace = killed
 if {at} == 0:
-    import felicific._policy.moving as moving
+    import felicific._policy.steering_state as moving
     moving.Moving.decide = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
 from felicific.cli import run
 sys.exit(run({words!r}))

@@ -42,8 +42,8 @@ from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._people.sketch import row_hashes
 from felicific._people.weights import WeightKind, number_clusters
-from felicific._policy.calibration import fit_calibration
 from felicific._policy.cells import CellPolicy, solve_cells
+from felicific._policy.ledger import fit_calibration
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike

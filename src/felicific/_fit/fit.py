@@ -19,8 +19,8 @@ from felicific._people.people import People, changes, refuse_idle
 from felicific._people.weights import are_counts
 from felicific._policy.basis import UNCHANGED
 from felicific._policy.cells import CellPolicy, solve_cells
+from felicific._policy.explanation import idle, required
 from felicific._policy.fit_individual import fit_individual, ground_of, recalibrate_individual
-from felicific._policy.grounds import idle, required
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import moves_between
 from felicific._policy.policy import Policy

@@ -13,7 +13,7 @@ from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.tryout import AmountTryout
 from felicific._amounts.verdict import verdict_on_amounts
 from felicific._audit.result import Audit, Interval, plain
-from felicific._policy.amount_words import loss_title
+from felicific._policy.words import loss_title
 from felicific._report.data import (
     FORMAT,
     VERSION,

@@ -15,8 +15,7 @@ from felicific._audit.result import Interval, interval_to_dict, plain
 from felicific._fit.assessment import Assessment, Known
 from felicific._fit.tryout import Effect, Tryout
 from felicific._frontier.frontier import Frontier
-from felicific._policy.basis import write_outcome
-from felicific._policy.expected import outlook
+from felicific._policy.basis import outlook, write_outcome
 from felicific._policy.policy import Policy
 from felicific._problem.change import few_counted
 from felicific._problem.loss import is_accuracy

@@ -26,8 +26,8 @@ from felicific._audit.verdict import Verdict, verdict_of_audit
 from felicific._files import write_whole
 from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
-from felicific._policy.amount_words import loss_title
 from felicific._policy.policy import Policy
+from felicific._policy.words import loss_title
 from felicific._problem.loss import is_accuracy
 from felicific._problem.unions import compared_by
 from felicific._report.amounts_content import describe_amounts

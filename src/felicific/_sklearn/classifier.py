@@ -666,7 +666,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _summary(self) -> list[Part]:
         """What was fitted, for whoever prints the object or shows it in a notebook; nothing before that."""
-        from felicific._policy.expected import gaps_in_words, outlook
+        from felicific._policy.basis import gaps_in_words, outlook
 
         if not hasattr(self, "policy_"):
             return []
@@ -683,7 +683,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _pictured(self) -> list[Part]:
         """The verdict comes first: what was fitted matters more than how it was set up."""
-        from felicific._policy.picture import picture_of
+        from felicific._policy.words import picture_of
 
         if not (summary := self._summary()):
             return []
@@ -1104,7 +1104,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         The model's decision: 0, the same.
         """
         from felicific._policy.explain import explain_person
-        from felicific._policy.grounds import one_key, one_of
+        from felicific._policy.explanation import one_key, one_of
 
         check_is_fitted(self, "policy_")
         policy = self.policy_

@@ -36,16 +36,15 @@ _TYPES = {
     "felicific._program.cell_sums": ["CellSums"],
     "felicific._program.crowd": ["Mixture"],
     "felicific._program.evidence": ["Evidence"],
-    "felicific._program.known_labels": ["KnownLabels"],
+    "felicific._program.label_completion": ["KnownLabels"],
     "felicific._program.aggregates": ["Aggregates", "Outcome"],
     "felicific._program.signals": ["Individual", "Label", "Score", "ScoreCells", "SoftLabel"],
     "felicific._program.slopes": ["Slopes"],
     "felicific._program.unlabelled": ["Standing", "Unlabelled"],
     "felicific._program.values": ["ValueCells"],
-    "felicific._sklearn.beliefs": ["Coding", "GroupModel"],
+    "felicific._sklearn.beliefs": ["Coding", "GroupModel", "LabelModel"],
     "felicific._sklearn.classifier": ["FairClassifier"],
     "felicific._sklearn.model": ["ScoreColumns"],
-    "felicific._sklearn.label_proba": ["LabelModel"],
     "felicific._statistics.labels": ["LabelCurve"],
     # The model of the group that a policy without the group fits is scikit-learn's gradient boosting. This part of it
     # is compiled and checks nothing: a forged one runs no code, and could still crash or read what it should not.

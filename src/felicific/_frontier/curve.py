@@ -214,10 +214,10 @@ def table_of(
 # ---------------------------------------------------------------------------------------------------------
 # Frontiers that are solved point by point, and never mixed between two points.
 #
-# The least loss is not convex in the gap of a fraction, such as precision, nor in a ratio: mixing two policies mixes
-# numerators and denominators, not what they make. So each point is a program of its own; where fractions are
-# compared it is a search for the level, which starts at that of its neighbour. Floors, budgets and WorseOff move in
-# the same way.
+# The least loss is not convex in the gap of a fraction, such as precision, nor in a ratio: mixing two
+# policies mixes numerators and denominators, not what they make. So each point is a program of its own;
+# where fractions are compared it is a search for the level, which starts at that of its neighbour. Floors,
+# budgets and WorseOff move in the same way.
 
 
 #: Points that are solved for, from the tightest to that of the least loss; and halvings to find the tightest.

@@ -343,11 +343,13 @@ def check_keys_on(engine: Engine, key: str | None) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Decisions by looking up: what is decided in a group at a fine bin of the score is known before anybody comes.
+# Decisions by looking up: what is decided in a group at a fine bin of the score is known before anybody
+# comes.
 #
-# A policy that sees a score is a table; nobody's probabilities have to be written down to decide, and only those who
-# face a lottery need a draw. The decisions are those of the probabilities, bit by bit; where anything is wrong with
-# the numbers there are none, and whoever asked goes the long way, on which the row is named.
+# A policy that sees a score is a table; nobody's probabilities have to be written down to decide, and only
+# those who face a lottery need a draw. The decisions are those of the probabilities, bit by bit; where
+# anything is wrong with the numbers there are none, and whoever asked goes the long way, on which the row is
+# named.
 
 
 #: Fewer rows than this are as quick by their probabilities.

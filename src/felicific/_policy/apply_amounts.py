@@ -149,12 +149,13 @@ def give_table(table: Table, policy: AmountPolicy, roles: AmountRoles, column: s
 
 
 # ---------------------------------------------------------------------------------------------------------
-# SQL of amounts: a policy of broken lines as one ``CASE`` expression, with the numbers and the draws of Python.
+# SQL of amounts: a policy of broken lines as one ``CASE`` expression, with the numbers and the draws of
+# Python.
 #
 # Between two knots the amount is :math:`slope (f - x) + y` of the lower one, operation by operation what
-# :func:`felicific._policy.lines.along` computes. A line may have some thousand knots, so that conditions are not listed
-# one after the other but nested, each halving what is left: no row is compared more than a dozen times. A database that
-# finds a place in a list by itself (PostgreSQL, BigQuery) gets lists.
+# :func:`felicific._policy.lines.along` computes. A line may have some thousand knots, so that conditions are
+# not listed one after the other but nested, each halving what is left: no row is compared more than a dozen
+# times. A database that finds a place in a list by itself (PostgreSQL, BigQuery) gets lists.
 
 
 @dataclass(frozen=True)

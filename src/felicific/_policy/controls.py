@@ -128,9 +128,10 @@ class Controls(ABC):
 # ---------------------------------------------------------------------------------------------------------
 # Controls of individual policies: the weight of happiness beside the loss.
 #
-# About a person of group z that decision is taken which has the least :math:`c(d) - \kappa_z \eta(d)`, of expected loss
-# and happiness. There is no lottery: the weight at which one such policy stands for the fitted mixture, and how steeply
-# means follow it, were looked for when the policy was fitted (:mod:`felicific._program.slopes`).
+# About a person of group z that decision is taken which has the least :math:`c(d) - \kappa_z \eta(d)`, of
+# expected loss and happiness. There is no lottery: the weight at which one such policy stands for the fitted
+# mixture, and how steeply means follow it, were looked for when the policy was fitted
+# (:mod:`felicific._program.slopes`).
 
 
 #: Which part of what decisions can move is taken as the room that everybody has on both sides of the overall mean.
@@ -258,13 +259,14 @@ def _slopes(policy: IndividualPolicy, j: int) -> Slopes:
 # ---------------------------------------------------------------------------------------------------------
 # Controls of policies of cells: shares of people, in the order of their scores.
 #
-# The people of a group stand in one line, the cell of the highest score first, those of a cell in the order of their
-# draws. Where somebody stands is the rank
+# The people of a group stand in one line, the cell of the highest score first, those of a cell in the order
+# of their draws. Where somebody stands is the rank
 #
 # .. math:: r = \sum_{s' > s} m_{zs'} + (1 - u) \, m_{zs}
 #
-# with the draw :math:`u` of the person's key, as the policy itself draws it, and the shares :math:`m_{zs}` of the
-# fitted people of the group in its cells. Those up to the control are decided the second class: a threshold that moves.
+# with the draw :math:`u` of the person's key, as the policy itself draws it, and the shares :math:`m_{zs}`
+# of the fitted people of the group in its cells. Those up to the control are decided the second class: a
+# threshold that moves.
 
 
 class RankControls(Controls):

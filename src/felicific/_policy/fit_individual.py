@@ -28,7 +28,7 @@ from felicific._problem.problem import Problem
 from felicific._program.change_cost import ChangeCost
 from felicific._program.crowd import Crowd, Ledgers, likeliest
 from felicific._program.generation import Generated, generate
-from felicific._program.known_labels import KnownLabels
+from felicific._program.label_completion import KnownLabels
 from felicific._program.signals import Individual, Score
 from felicific._program.sorted_people import by_price
 from felicific._program.summing import sum_people

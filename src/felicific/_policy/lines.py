@@ -202,7 +202,8 @@ class Calibration:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# What amounts do to people: loss, means by group, gaps, the distance of distributions, and who gets more or less.
+# What amounts do to people: loss, means by group, gaps, the distance of distributions, and who gets more or
+# less.
 
 
 @dataclass(frozen=True, eq=False)

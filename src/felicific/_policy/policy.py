@@ -93,7 +93,7 @@ from felicific._problem.unions import (
 )
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost, words_of
-from felicific._program.known_labels import KnownLabels
+from felicific._program.label_completion import KnownLabels
 from felicific._shown.parts import GROUPS, Displayed, Lines, Part, listed, more_groups
 from felicific._tables.codes import Entries
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of

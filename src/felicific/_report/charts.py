@@ -195,7 +195,8 @@ def stairs_paths(rows: Iterable[Sequence[Sequence[float]]]) -> list[str]:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Geometry of the charts of amounts: lines from predictions to amounts, distributions, and what a smaller gap costs.
+# Geometry of the charts of amounts: lines from predictions to amounts, distributions, and what a smaller gap
+# costs.
 
 
 #: Groups that are drawn in one chart; of more, those of the least and the largest means.

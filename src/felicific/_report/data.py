@@ -30,7 +30,7 @@ from felicific._problem.change import MODEL, REFERENCES, Reference
 from felicific._problem.happiness import Counted, Happiness, Measure
 from felicific._problem.problem import Problem
 from felicific._program.aggregates import Outcome
-from felicific._program.known_labels import SOURCES, KnownLabels
+from felicific._program.label_completion import SOURCES, KnownLabels
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import (
     EXACT,

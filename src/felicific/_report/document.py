@@ -230,7 +230,8 @@ def _ratios(found: Audit) -> list[Any]:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# From a report's plain data to one HTML page. Everything a reader sees is text by the time a template gets it.
+# From a report's plain data to one HTML page. Everything a reader sees is text by the time a template gets
+# it.
 
 
 HERE = Path(__file__).parent

@@ -36,7 +36,7 @@ from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._shown.parts import Lines, Part
 from felicific._sklearn.base import FairEstimator
-from felicific._sklearn.beliefs import check_given
+from felicific._sklearn.beliefs import check_given, fit_label_model, learns, refuse_ends
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -50,7 +50,6 @@ from felicific._sklearn.inputs import (
     present_splits,
     refuse_length,
 )
-from felicific._sklearn.label_proba import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import ScoreColumns, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers

@@ -80,9 +80,8 @@ def aggregate(options: AggregateOptions) -> None:
     Example: felicific aggregate part-*.parquet --score score --label repaid --group sex --happiness "decision * loan"
     --out sums
     """
-    from felicific.cli.merge import summary, told
+    from felicific.cli.merge import Shards, find_files, summary, told
     from felicific.cli.outputs import check_target, print_json, printable, working
-    from felicific.cli.shards import Shards, find_files
 
     files, out = find_files(options.files), options.out
     single = out.suffix.lower() == ".json" and not out.is_dir()

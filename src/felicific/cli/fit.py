@@ -62,8 +62,8 @@ def fit(options: FitOptions) -> None:
     """
     from felicific._problem.change import baseline_words
     from felicific._problem.loss import loss_text, loss_words
+    from felicific.cli.documents import given_sums
     from felicific.cli.outputs import check_target, print_json, working
-    from felicific.cli.sums import given_sums
 
     check_target(options.out, [".json"], force=options.force)
     with working(f"Fitting a policy to {options.file} ..."):
@@ -135,9 +135,9 @@ class _Result(NamedTuple):
 def _fitted(summed: Aggregates | None, options: FitOptions) -> _Result:
     """The policy of some sums, at any size; rows are read where some are held out or each is looked at."""
     from felicific._policy.solve import solve
+    from felicific.cli.documents import named_in
     from felicific.cli.inputs import read_task
     from felicific.cli.people import People
-    from felicific.cli.sums import named_in
     from felicific.exceptions import DataError
 
     chosen = None

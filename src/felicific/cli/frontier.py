@@ -43,8 +43,8 @@ def frontier(options: FrontierOptions) -> None:
     --out frontier.csv --chart frontier.svg
     """
     from felicific._files import write_whole
+    from felicific.cli.documents import given_sums
     from felicific.cli.outputs import check_chart, check_target, print_json, working
-    from felicific.cli.sums import given_sums
 
     out, chart = options.out, options.chart
     check_target(out, [".csv", ".json"], force=options.force)
@@ -104,10 +104,10 @@ def _say_amounts(line: AmountFrontier, options: FrontierOptions) -> None:
 def _trace(summed: Aggregates | None, options: FrontierOptions) -> Frontier:
     """The frontier of some sums; of individual policies that of the people themselves."""
     from felicific._frontier.solve import frontier as trace
+    from felicific.cli.documents import named_in
     from felicific.cli.fit import sums
     from felicific.cli.inputs import read_asked
     from felicific.cli.people import People
-    from felicific.cli.sums import named_in
 
     if summed is not None:
         _, constraints = read_asked(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -208,65 +208,27 @@ class Explanation(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data that JSON can hold: what belongs to decisions and groups is a list of pairs."""
-        return {
-            "decision": _plain(self.decision),
-            "probabilities": _pairs(self.probabilities),
-            "baseline": _plain(self.baseline),
-            "kind": self.kind,
-            "group": _plain(self.group),
-            "label": _plain(self.label),
-            "score": self.score,
-            "distance": self.distance,
-            "margin": self.margin,
-            "cuts": [
-                {
-                    "side": cut.side,
-                    "at": cut.at,
-                    "distance": cut.distance,
-                    "probabilities": _pairs(cut.probabilities),
-                    "decision": _plain(cut.decision),
-                }
-                for cut in self.cuts
-            ],
-            "weighed": [
-                {
-                    "share": one.share,
-                    "decision": _plain(one.decision),
-                    "margin": one.margin,
-                    "loss": _pairs(one.loss),
-                    "terms": {name: _pairs(term) for name, term in one.terms.items()},
-                    "total": _pairs(one.total),
-                }
-                for one in self.weighed
-            ],
-            "draw": None
-            if self.draw is None
-            else {
-                "number": self.draw.number,
-                "limits": [
-                    [_plain(decision), low, high] for decision, (low, high) in self.draw.limits.items()
-                ],
-                "key": self.draw.key,
-            },
-            "otherwise": [
-                [_plain(group), _pairs(probabilities)] for group, probabilities in self.otherwise.items()
-            ],
-            "unconstrained": None if self.unconstrained is None else _pairs(self.unconstrained),
-            "requirements": [
-                {"words": one.words, "price": one.price, "changes": one.changes} for one in self.requirements
-            ],
-            "sentences": list(self.sentences),
-            "caution": self.caution,
-        }
+        names = [one.name for one in fields(self)]
+        place = names.index("cuts")
+        names[place:place] = ["distance", "margin"]
+        found = {name: _plain(getattr(self, name)) for name in names}
+        draw = found["draw"]
+        if draw is not None:
+            draw["limits"] = [[decision, low, high] for decision, (low, high) in draw["limits"]]
+        for one in found["weighed"]:
+            one["terms"] = dict(one["terms"])
+        return found
 
 
 def _plain(value: object) -> Any:
-    """A decision or a group as JSON holds it."""
-    return None if value is None else plain([value], "value")[0]
-
-
-def _pairs(numbers: Mapping[Any, float]) -> list[list[Any]]:
-    return [[_plain(name), number] for name, number in numbers.items()]
+    """Anything in an explanation as JSON holds it."""
+    if isinstance(value, Mapping):
+        return [[_plain(name), _plain(part)] for name, part in value.items()]
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    return value if value is None or isinstance(value, float) else plain([value], "value")[0]
 
 
 # ---------------------------------------------------------------------------------------------------------

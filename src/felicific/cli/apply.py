@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-import typer
-
 from felicific.cli.options import (
-    ASKED,
-    MEASURED,
-    OUTPUT,
     Answer,
     Decided,
     Gap,
@@ -25,6 +20,9 @@ from felicific.cli.options import (
     Name,
     Scored,
     SignedFile,
+    asked_option,
+    measure_option,
+    output_option,
 )
 
 if TYPE_CHECKING:
@@ -50,30 +48,27 @@ class Steer:
 
     steer: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Close the gap while deciding, and remember in this .json file how far that is: it is begun if it is "
+        output_option(
+            "FILE",
+            "Close the gap while deciding, and remember in this .json file how far that is: it is begun if it is "
             "not there, else continued. Needs --key and, of a policy of score bins, --happiness and --name as before.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None
     name: Name = None
     gap: Gap = None
     pace: Annotated[
         float | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="With --steer: people until an error that stays has shrunk to a third. Default: as many as bring 300 "
+        asked_option(
+            "NUMBER",
+            "With --steer: people until an error that stays has shrunk to a third. Default: as many as bring 300 "
             "of the smallest group.",
-            rich_help_panel=ASKED,
         ),
     ] = None
     reach: Annotated[
         float | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="With --steer: the share of a group that may get another decision than by the policy alone; 0.25.",
-            rich_help_panel=ASKED,
+        asked_option(
+            "NUMBER",
+            "With --steer: the share of a group that may get another decision than by the policy alone; 0.25.",
         ),
     ] = None
 
@@ -261,22 +256,16 @@ class ApplyOptions(Scored, Decided, Steer, Answer):
     join: Join = None
     happiness: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="HAPPINESS",
-            help="module.py:function of an individual policy that was fitted with one; with --steer, what a policy of "
+        measure_option(
+            "HAPPINESS",
+            "module.py:function of an individual policy that was fitted with one; with --steer, what a policy of "
             "cells was fitted with.",
-            rich_help_panel=MEASURED,
         ),
     ] = None
     loss: Loss = "error"
     signed: SignedFile = None
     out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE",
-            help="Where the people are written with their decisions: .csv or .parquet.",
-            rich_help_panel=OUTPUT,
-        ),
+        Path, output_option("FILE", "Where the people are written with their decisions: .csv or .parquet.")
     ]
 
 

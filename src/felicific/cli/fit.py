@@ -6,11 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from felicific.cli.options import (
-    OUTPUT,
-    PEOPLE,
     Answer,
     Fitted,
     Group,
@@ -18,6 +14,8 @@ from felicific.cli.options import (
     Key,
     PolicyKind,
     decides_amounts,
+    output_option,
+    people_option,
 )
 
 if TYPE_CHECKING:
@@ -38,15 +36,12 @@ class FitOptions(Fitted, Answer):
     happiness: HappinessText = None
     test: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Other people, with labels: say what the policy comes to for them. Needs the rows in memory.",
-            rich_help_panel=PEOPLE,
+        people_option(
+            "FILE",
+            "Other people, with labels: say what the policy comes to for them. Needs the rows in memory.",
         ),
     ] = None
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the policy is written.", rich_help_panel=OUTPUT)
-    ] = Path("policy.json")
+    out: Annotated[Path, output_option("FILE", "Where the policy is written.")] = Path("policy.json")
 
 
 def fit(options: FitOptions) -> None:

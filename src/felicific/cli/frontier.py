@@ -9,9 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from felicific.cli.options import OUTPUT, Answer, Chart, Group, HappinessText, Traced, decides_amounts
+from felicific.cli.options import (
+    Answer,
+    Chart,
+    Group,
+    HappinessText,
+    Traced,
+    decides_amounts,
+    output_option,
+)
 
 if TYPE_CHECKING:
     from felicific._amounts.frontier import AmountFrontier
@@ -26,10 +32,7 @@ class FrontierOptions(Traced, Answer):
     group: Group = None  # which a file of sums knows
     happiness: HappinessText = None
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write every breakpoint to this .csv or .json file.", rich_help_panel=OUTPUT
-        ),
+        Path | None, output_option("FILE", "Write every breakpoint to this .csv or .json file.")
     ] = None
     chart: Chart = None
 

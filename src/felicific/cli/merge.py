@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific._documents import read_document, write_document
-from felicific._files import write_whole
-from felicific.cli.options import OUTPUT, Answer
+from felicific.cli.options import Answer, output_option
 from felicific.exceptions import DataError, FelicificError
 
 if TYPE_CHECKING:
@@ -106,6 +104,8 @@ class Shards:
             yield found
 
     def _read(self) -> None:
+        from felicific._documents import read_document
+
         if not self.manifest.exists():
             return
         try:
@@ -131,6 +131,9 @@ class Shards:
         self.shards = {shard.sha256: shard for shard in shards}
 
     def _write(self) -> None:
+        from felicific._documents import write_document
+        from felicific._files import write_whole
+
         shards = [asdict(shard) for shard in self.shards.values()]
         write_whole(self.manifest, write_document({"settings": self.settings, "shards": shards}, FORMAT))
 
@@ -241,9 +244,7 @@ class MergeOptions(Answer):
             help="Files of sums that `felicific aggregate` wrote; a pattern such as 'site-*.json' names many.",
         ),
     ]
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where their sum is written.", rich_help_panel=OUTPUT)
-    ]
+    out: Annotated[Path, output_option("FILE", "Where their sum is written.")]
 
 
 def merge(options: MergeOptions) -> None:

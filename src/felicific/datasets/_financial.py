@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from felicific._problem.happiness import Happiness
 from felicific._tables.memory import Columns, Form, table_maker
-from felicific.datasets._csv import Dataset, checked_size, column, text_columns
+from felicific.datasets._dataset import Dataset, checked_size, column, text_columns
 from felicific.exceptions import DataError
 
 VARIABLE = "FELICIFIC_LOANS"

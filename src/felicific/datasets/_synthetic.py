@@ -6,7 +6,7 @@ import numpy as np
 
 from felicific._problem.happiness import Happiness
 from felicific._tables.memory import Columns, Form, table_maker
-from felicific.datasets._csv import Dataset, checked_size
+from felicific.datasets._dataset import Dataset, checked_size
 
 # Adult's own category names; its "?" is a mark for an unknown value, not a category, and is left out.
 EDUCATION = [

@@ -6,9 +6,8 @@ from functools import cache
 import numpy as np
 from warehouses import HOSTILE, Case
 
-from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
-from felicific._policy.lines import Atom, Line
+from felicific._policy.lines import AmountOutcome, Atom, Line
 
 SALT = "seed-0123456789abcdef0123456789abcdef"
 

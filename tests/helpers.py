@@ -13,7 +13,7 @@ import typer
 from felicific import FairClassifier, Individual, Score, aggregate, frontier, solve
 from felicific._amounts.aggregates import AmountAggregates
 from felicific._audit import methods
-from felicific._fit.individual import FittedIndividual
+from felicific._fit.fit import FittedIndividual
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.individual import individual_frontier
 from felicific._people.columns import Columns

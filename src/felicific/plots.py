@@ -24,13 +24,13 @@ from felicific._audit.names import clean
 from felicific._audit.names import labels as short_labels
 from felicific._audit.result import Audit, Interval
 from felicific._files import write_whole
-from felicific._fit.judged import Alternatives
+from felicific._fit.candidates import Alternatives
+from felicific._frontier.curve import drawn
 from felicific._frontier.frontier import Frontier
-from felicific._frontier.picture import drawn
-from felicific._policy.amount_words import loss_title
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.policy import Policy
 from felicific._policy.steering import Steering
+from felicific._policy.words import loss_title
 from felicific._problem.happiness import Measure, positions
 from felicific.exceptions import DataError
 

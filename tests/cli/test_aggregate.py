@@ -14,7 +14,7 @@ import pytest
 from shell_people import make_loans
 
 from felicific import load
-from felicific.cli.shards import Shard
+from felicific.cli.merge import Shard
 
 pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 
@@ -250,7 +250,7 @@ def test_a_folder_insists_on_its_options(parts, done, command_line):
 KILLED = """
     import json, os, shlex, signal, sys
     import duckdb, numpy, pandas, pyarrow  # once, not in every child
-    import felicific.cli.aggregate, felicific.cli.shards, felicific.cli.fit, felicific.cli.people
+    import felicific.cli.aggregate, felicific.cli.merge, felicific.cli.fit, felicific.cli.people
     from felicific.cli import run
 
     def child(line, point):

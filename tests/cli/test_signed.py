@@ -228,7 +228,7 @@ def test_every_position_of_a_page_can_be_signed(asked):
 
 def test_a_page_that_cannot_be_written_leaves_no_policy(felicific, monkeypatch):
     """Both files, or none: here the page cannot be made."""
-    import felicific._report.page as page
+    import felicific._report.document as page
 
     def fail(content):
         raise OSError(28, "No space left on device")

@@ -131,7 +131,7 @@ def killed(*names):
     replace(*names)
 os.replace = killed
 if {at} == 0:
-    import felicific._policy.moving as moving
+    import felicific._policy.steering_state as moving
     moving.Moving.decide = lambda *given: os.kill(os.getpid(), signal.SIGKILL)
 from felicific.cli import run
 sys.exit(run({words!r}))
@@ -161,7 +161,7 @@ def test_a_killed_process_goes_on_from_its_state(steered, done, at):
 
 def test_two_processes_cannot_continue_one_state(steered, done, command_line, monkeypatch):
     """Whoever comes second is told, and writes nothing."""
-    from felicific.cli import steered as module
+    module = sys.modules["felicific.cli.apply"]
 
     done(APPLY.format("next.csv", "decided.csv"))
     decide = module.SteeredPeople.decide

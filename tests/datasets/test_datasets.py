@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from felicific.datasets import Dataset, _csv, _fico, adult, fico, financial_loans, synthetic_loans
+from felicific.datasets import Dataset, _dataset, _fico, adult, fico, financial_loans, synthetic_loans
 from felicific.datasets import _adult as adult_module
 from felicific.datasets._financial import FEATURES, NEARBY, VARIABLE, expected_return, net_gain, yearly_rate
 from felicific.datasets._synthetic import EDUCATION, RACE, WORKCLASS
@@ -364,11 +364,11 @@ def test_adult_happiness(adult_data):
 def test_tampered_file_raises(load, module, prefix, monkeypatch, tmp_path):
     """Changing one character of an embedded file makes its loader raise, naming the file."""
     name = getattr(module, prefix + "FILE")
-    for file in _csv.FOLDER.iterdir():
+    for file in _dataset.FOLDER.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     content = lzma.decompress((tmp_path / name).read_bytes())
     (tmp_path / name).write_bytes(lzma.compress(content[:-3] + b"7" + content[-2:], preset=0))
-    monkeypatch.setattr(_csv, "FOLDER", tmp_path)
+    monkeypatch.setattr(_dataset, "FOLDER", tmp_path)
     with pytest.raises(DataError) as excinfo:
         load()
     expected = getattr(module, prefix + "SHA256")
@@ -378,10 +378,10 @@ def test_tampered_file_raises(load, module, prefix, monkeypatch, tmp_path):
 @pytest.mark.parametrize("damage", [None, b"", b"not xz", "truncated"])
 def test_unreadable_file_raises(damage, monkeypatch, tmp_path):
     """An embedded file that is absent, empty, truncated or no xz file raises, naming the file."""
-    whole = (_csv.FOLDER / _fico.CDF_FILE).read_bytes()
+    whole = (_dataset.FOLDER / _fico.CDF_FILE).read_bytes()
     if damage is not None:
         (tmp_path / _fico.CDF_FILE).write_bytes(whole[:-40] if damage == "truncated" else damage)
-    monkeypatch.setattr(_csv, "FOLDER", tmp_path)
+    monkeypatch.setattr(_dataset, "FOLDER", tmp_path)
     with pytest.raises(DataError) as excinfo:
         fico()
     assert not wrong_message(excinfo, _fico.CDF_FILE, "Install felicific again")
@@ -389,13 +389,13 @@ def test_unreadable_file_raises(damage, monkeypatch, tmp_path):
 
 def test_attribution_names_every_file():
     """The attribution beside the data names every file and its hash, the licence and the DOI."""
-    text = (_csv.FOLDER / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    text = (_dataset.FOLDER / "ATTRIBUTION.md").read_text(encoding="utf-8")
     assert "CC BY 4.0" in text
     assert "10.24432/C5XW20" in text
     assert "public domain" in text
     hashes = (adult_module.SHA256, _fico.CDF_SHA256, _fico.DEFAULT_SHA256, _fico.TOTALS_SHA256)
     assert [sha for sha in hashes if sha not in text] == []
-    files = [file.name for file in _csv.FOLDER.iterdir() if file.name.endswith(".xz")]
+    files = [file.name for file in _dataset.FOLDER.iterdir() if file.name.endswith(".xz")]
     assert len(files) == len(hashes)
     assert [name for name in files if name not in text] == []
 
@@ -794,5 +794,5 @@ def test_simulation_is_as_hard_as_the_file(real_loans, simulated):
 
 def test_public_file_is_not_in_the_package():
     """The public loan file is the user's own copy; the package carries no copy of it."""
-    names = {file.name for file in _csv.FOLDER.iterdir()}
+    names = {file.name for file in _dataset.FOLDER.iterdir()}
     assert not [name for name in names if "loan" in name.lower()]

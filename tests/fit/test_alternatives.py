@@ -19,7 +19,7 @@ import felicific._fit.alternatives as module
 from felicific import FairClassifier, aggregate, alternatives, audit, compare, frontier, load
 from felicific._audit.result import Interval
 from felicific._fit.alternatives import least_gap_at
-from felicific._fit.judged import Alternative
+from felicific._fit.candidates import Alternative
 from felicific.datasets import synthetic_loans
 from felicific.exceptions import ConstraintError, DataError, FittedRowsWarning, GroupError, HappinessError
 

@@ -20,8 +20,8 @@ from felicific._frontier.breakpoints import RayPolicies
 from felicific._policy.lottery import make_salt
 from felicific._problem.rows import ComparedMeans
 from felicific._problem.unions import Whom
+from felicific._statistics.gaps import shown_by_pairs
 from felicific._statistics.intervals import Sample
-from felicific._statistics.pairs import shown_by_pairs
 from felicific._tables.groups import encode_groups
 from felicific.exceptions import CertificateError, ConstraintError, DataError
 

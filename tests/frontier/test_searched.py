@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
 from felicific import FairClassifier, Score, aggregate, frontier, solve
-from felicific._frontier.searched import STEPS
+from felicific._frontier.curve import STEPS
 from felicific.cli import app
 
 PRECISION = "precision"

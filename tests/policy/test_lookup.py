@@ -9,8 +9,8 @@ from functions import as_lazy, as_pandas, asked, people
 
 from felicific import Score, aggregate, solve
 from felicific._people.checks import check_proba
-from felicific._policy import apply, lookup
-from felicific._policy.lookup import Lookup, cells_and_labels
+from felicific._policy import apply
+from felicific._policy.apply import Lookup, cells_and_labels
 from felicific._program.bins import fine_bins
 
 
@@ -18,7 +18,7 @@ from felicific._program.bins import fine_bins
 def few_are_enough(monkeypatch):
     """Tables of a test are small, and cross the edges of chunks all the same."""
     monkeypatch.setattr(apply, "LEAST", 1)
-    monkeypatch.setattr(lookup, "CHUNK", 700)
+    monkeypatch.setattr(apply, "CHUNK", 700)
 
 
 def solved(table, classes, signal="score", sees_group=True, **changes):

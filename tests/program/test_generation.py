@@ -25,7 +25,7 @@ from sklearn.isotonic import isotonic_regression
 from strategies import examples
 
 from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy
-from felicific._policy.calibration import FEWEST_ROWS, Calibration, fit_calibration, fit_curve
+from felicific._policy.ledger import FEWEST_ROWS, Calibration, fit_calibration, fit_curve
 from felicific._problem.constraints import requirements_of
 from felicific._problem.happiness import Measure
 from felicific._program import crowd as crowd_module

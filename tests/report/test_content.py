@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Happiness, audit, compare
-from felicific._report.stops import PLACES, mark, round_step, spread
+from felicific._report.data import PLACES, mark, round_step, spread
 from felicific.exceptions import DataError, FelicificError, FittedRowsWarning
 
 FUNDING = Happiness("decision * loan", name="funding", unit="$")

@@ -16,7 +16,7 @@ from strategies import examples
 from felicific._people.people import People
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
-from felicific._report.fingerprint import people_sha256
+from felicific._report.data import people_sha256
 
 DAY = dt.date(2024, 2, 29)
 NOON = dt.datetime(2024, 2, 29, 12)

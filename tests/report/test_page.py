@@ -10,7 +10,7 @@ import pytest
 from report.contents import KINDS, audit, choice, measure
 from reported import HOSTILE
 
-from felicific._report.page import render
+from felicific._report.document import render
 from felicific._report.slider import Moving, Told, embedded, track
 from felicific._report.view import choice_view
 
@@ -120,7 +120,7 @@ def test_no_page_asks_for_anything():
 def test_a_page_is_made_without_altair():
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from report.contents import choice;"
-        "from felicific._report.page import render; render(choice());"
+        "from felicific._report.document import render; render(choice());"
         "sys.exit('altair' in sys.modules or 'matplotlib' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(Path(__file__).parents[1])], check=True)

@@ -12,7 +12,7 @@ from reported import fitted_amounts, long_line
 
 from felicific import FairClassifier, Happiness, Score, alternatives, frontier, plots
 from felicific._audit.names import labels
-from felicific._frontier import picture
+from felicific._frontier import curve
 from felicific._frontier.breakpoints import RayPolicies
 from felicific.exceptions import DataError
 
@@ -109,7 +109,7 @@ def test_a_long_frontier_is_drawn_by_some_of_its_points(monkeypatch):
 def test_a_line_of_few_points_is_drawn_whole(people):
     """Up to two hundred points all are drawn, and all rows of a table are there to be chosen from."""
     found = frontier(fitted(people).aggregates_)
-    taus, losses = picture.drawn(found)
+    taus, losses = curve.drawn(found)
     assert taus == found.tau.tolist()
     assert losses == found.loss.tolist()
 

@@ -18,9 +18,8 @@ from felicific import FairClassifier, Floor, Gap, Happiness, Score, audit
 from felicific._audit.names import labels
 from felicific._fit.assessment import Assessment
 from felicific._frontier.breakpoints import RayPolicies
-from felicific._report.document import Report
-from felicific._report.page import embedded
-from felicific._report.stops import PLACES, find_places
+from felicific._report.data import PLACES, find_places
+from felicific._report.document import Report, embedded
 from felicific.exceptions import DataError
 
 # Numbers are compared on the very rows that were fitted on, which is warned about.

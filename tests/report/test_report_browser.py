@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from felicific import FairClassifier, Happiness, audit, compare
 from felicific._audit.quantity import Quantity, count
 from felicific._policy.signed import Signed
-from felicific._report import stops
+from felicific._report import data
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytest.importorskip("playwright", reason="needs playwright: pip install -e '.[browser]'")
@@ -121,7 +121,7 @@ def pages(tmp_path_factory):
     }  # fmt: skip
     # Rows of a table are alike: with fewer positions extreme pages take a browser half the time.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stops, "ROUND", 12)
+        patch.setattr(data, "ROUND", 12)
         found |= {
             "twelve": make(folder / "twelve.html", [f"region {z}" for z in range(12)]),
             "six": make(

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from felicific._statistics import pairs
-from felicific._statistics.gaps import spread_of
+from felicific._statistics import gaps
+from felicific._statistics.gaps import shown_by_pairs, spread_of
 from felicific._statistics.intervals import exact_limits
-from felicific._statistics.pairs import shown_by_pairs
 
 
 def naive(one, other, spread, span, width, level, ratio=1.0):
@@ -60,7 +59,7 @@ def test_batches_change_nothing(monkeypatch):
         return [shown_by_pairs(groups, np.full(4, 0.3), (0.0, 1.0), 0.055, 0.1) for groups in crowds]
 
     together = shown()
-    monkeypatch.setattr(pairs, "TOGETHER", 1)
+    monkeypatch.setattr(gaps, "TOGETHER", 1)
     assert shown() == together
     assert 0 < sum(together) < 20
 
@@ -103,7 +102,7 @@ def worst_case(sizes, width, level, order=np.array):
     samples = [np.array(list(itertools.product((0.0, 1.0), repeat=size))) for size in sizes]
     everything = [order(one) for one in samples[0]] + [order(-other) * -1 for other in samples[1]]
     one, other = np.divmod(np.arange(len(samples[0]) * len(samples[1])), len(samples[1]))
-    found = pairs._wins(
+    found = gaps._wins(
         everything, np.full(len(everything), 0.4), one, len(samples[0]) + other, 1.0 - width, width, level
     ).reshape(len(samples[0]), -1)
     chances = []

@@ -9,19 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from felicific._statistics.blocks import (
+from felicific._statistics.sequences import BLOCK, BLOCKS, Buckets, Terms, log_sum, start_weights
+from felicific._statistics.stream import (
     DIFFERENT,
     ENOUGH,
     SEEN,
     BurnIn,
+    Rows,
     Scale,
+    Stream,
     bets_of,
     block_terms,
     centres,
     tally,
 )
-from felicific._statistics.sequences import BLOCK, BLOCKS, Buckets, Terms, log_sum, start_weights
-from felicific._statistics.stream import Rows, Stream
 
 LINE = math.log(20.0)
 

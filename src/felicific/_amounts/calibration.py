@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from felicific._amounts.sums import AmountSums
-from felicific._policy.amount_calibration import Calibration
+from felicific._policy.lines import Calibration
 from felicific._program.hulls import vertices
 from felicific._typing import Floats
 from felicific.exceptions import DataError

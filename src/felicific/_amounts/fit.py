@@ -31,10 +31,8 @@ from felicific._amounts.solve import SolvedLines, free_lines, means_of_amounts, 
 from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._audit.requirements import Stated
 from felicific._people.straight import is_straight
-from felicific._policy.amount_calibration import Calibration
-from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
-from felicific._policy.lines import Line
+from felicific._policy.lines import AmountOutcome, Calibration, Line
 from felicific._problem.change import Intersections, harms_by_name, worst_harm
 from felicific._problem.happiness import written
 from felicific._problem.requirements import left_out_by

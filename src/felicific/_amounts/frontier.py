@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._policy.amount_words import loss_title
 from felicific._policy.amounts import AmountPolicy
+from felicific._policy.words import loss_title
 from felicific._problem.happiness import written
 from felicific._problem.requirements import check_width
 from felicific._shown.drawing import plot

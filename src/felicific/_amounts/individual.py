@@ -17,9 +17,8 @@ from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import Scale
 from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._amounts.weights import SolvedWeights, solve_weights
-from felicific._policy.amount_calibration import Calibration
 from felicific._policy.amount_individual import IndividualAmountPolicy
-from felicific._policy.amount_outcome import AmountOutcome
+from felicific._policy.lines import AmountOutcome, Calibration
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, DataError, HappinessError
 

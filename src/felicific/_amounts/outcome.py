@@ -13,9 +13,8 @@ from felicific._amounts.sums import AmountSums
 from felicific._people.weights import are_counts
 from felicific._people.worth import loss_of_amounts, worth_of_amounts
 from felicific._policy.amount_individual import IndividualAmountPolicy
-from felicific._policy.amount_outcome import AmountOutcome, distance_between
 from felicific._policy.amounts import AmountPolicy
-from felicific._policy.lines import Atom, Line
+from felicific._policy.lines import AmountOutcome, Atom, Line, distance_between
 from felicific._problem.unions import compared_by, compared_groups
 from felicific._program.aggregates import gaps_of
 from felicific._typing import Array, Codes, Floats, Truths

@@ -19,8 +19,7 @@ import numpy as np
 
 from felicific._amounts.scale import FINE, Scale
 from felicific._amounts.sums import AmountSums
-from felicific._policy.amount_calibration import Calibration
-from felicific._policy.lines import Atom, Line, simplified
+from felicific._policy.lines import Atom, Calibration, Line, simplified
 from felicific._program.hulls import vertices
 from felicific._typing import Floats
 

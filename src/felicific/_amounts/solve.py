@@ -14,8 +14,7 @@ from felicific._amounts.problem import LinesProblem
 from felicific._amounts.separable import Solved, minimise
 from felicific._amounts.shapes import Ranks, Shifts, Thresholds, shifted
 from felicific._amounts.sums import AmountSums
-from felicific._policy.amount_calibration import Calibration
-from felicific._policy.lines import Line
+from felicific._policy.lines import Calibration, Line
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import Row, rows_of
 from felicific._problem.unions import Attribute, compared_groups

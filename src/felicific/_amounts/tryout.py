@@ -15,8 +15,8 @@ from felicific._audit.result import Audit
 from felicific._fit.certificate import Certificate
 from felicific._people.people import People
 from felicific._people.weights import WeightKind
-from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
+from felicific._policy.lines import AmountOutcome
 from felicific._typing import Array, Floats
 
 

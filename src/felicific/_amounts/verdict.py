@@ -11,7 +11,7 @@ from felicific._audit.names import listed
 from felicific._audit.quantity import counts
 from felicific._audit.verdict import Verdict, verdict_of
 from felicific._audit.words_of_verdicts import SPELLED, sureness
-from felicific._policy.amount_words import loss_title
+from felicific._policy.words import loss_title
 from felicific._problem.amounts import is_plain_amount
 
 

@@ -30,7 +30,7 @@ from felicific._audit.result import (
 from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import SAME, SHARE, Measure, position
 from felicific._problem.unions import compared_by
-from felicific._program.known_labels import SOURCES
+from felicific._program.label_completion import SOURCES
 from felicific._shown.parts import Displayed, Lines, Part, short, table_lines
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import table_maker

@@ -12,7 +12,7 @@ import numpy as np
 from felicific._people.labels import LabelBeliefs, label_proba_by_group, refuse_labelled_otherwise, stands_for
 from felicific._people.people import People
 from felicific._problem.problem import Problem
-from felicific._program.known_labels import EXPLORE, KnownLabels
+from felicific._program.label_completion import EXPLORE, KnownLabels
 from felicific._tables.memory import column_names, is_frame, row_argmax, take_column, take_rows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError

@@ -37,10 +37,9 @@ from felicific._problem.happiness import (
 )
 from felicific._problem.problem import Problem
 from felicific._problem.unions import read_attributes
-from felicific._statistics.blocks import BurnIn, Scale
 from felicific._statistics.intervals import check_confidence
 from felicific._statistics.sequences import BETS, BLOCK, BLOCKS, Buckets, Terms
-from felicific._statistics.stream import Rows, Stream
+from felicific._statistics.stream import BurnIn, Rows, Scale, Stream
 from felicific._typing import Array, Floats
 from felicific.exceptions import DataError, FelicificError, PolicyFileError
 

@@ -26,9 +26,8 @@ from felicific._policy.policy import policy_of
 from felicific._problem.happiness import Happiness, HappinessLike, Measure, function_to_json
 from felicific._problem.problem import Problem
 from felicific._shown.parts import Displayed, Lines, Part
-from felicific._statistics.blocks import BurnIn
 from felicific._statistics.sequences import Shown
-from felicific._statistics.stream import Rows, Stream
+from felicific._statistics.stream import BurnIn, Rows, Stream
 from felicific._typing import Floats, Table
 from felicific.exceptions import DataError, MonitorWarning
 

@@ -24,7 +24,7 @@ from felicific.exceptions import ConstraintError
 if TYPE_CHECKING:
     from felicific._audit.ratios import Ratios
     from felicific._audit.verdict import Verdict
-    from felicific._program.known_labels import KnownLabels
+    from felicific._program.label_completion import KnownLabels
 
 
 @dataclass(frozen=True)

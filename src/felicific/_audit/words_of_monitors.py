@@ -9,8 +9,8 @@ import numpy as np
 
 from felicific._audit.result import Interval
 from felicific._problem.happiness import Measure, written
-from felicific._statistics.blocks import DIFFERENT, ENOUGH, SEEN, BurnIn
 from felicific._statistics.sequences import BLOCK
+from felicific._statistics.stream import DIFFERENT, ENOUGH, SEEN, BurnIn
 
 if TYPE_CHECKING:
     from felicific._audit.monitored import Alarm, Monitor

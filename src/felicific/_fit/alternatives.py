@@ -27,8 +27,14 @@ from felicific._audit.comparison import compare
 from felicific._audit.measured import measure_people
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.result import Audit, Interval
-from felicific._fit.candidates import Candidate, check_candidates, classes_of, read_candidate
-from felicific._fit.judged import Alternative, Alternatives
+from felicific._fit.candidates import (
+    Alternative,
+    Alternatives,
+    Candidate,
+    check_candidates,
+    classes_of,
+    read_candidate,
+)
 from felicific._fit.safety import split
 from felicific._frontier.breakpoints import point_of
 from felicific._people.columns import Columns
@@ -36,8 +42,8 @@ from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._people.sketch import row_hashes
 from felicific._people.weights import WeightKind, number_clusters
-from felicific._policy.calibration import fit_calibration
 from felicific._policy.cells import CellPolicy, solve_cells
+from felicific._policy.ledger import fit_calibration
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike

@@ -33,8 +33,7 @@ from felicific._audit.quantity import PER_THOUSAND, Quantity
 from felicific._audit.result import Audit, Interval, make_intervals
 from felicific._audit.verdict import Verdict, verdict_of
 from felicific._fit.certificate import TESTED, Certificate
-from felicific._fit.effect import Effect
-from felicific._fit.tryout import Tryout
+from felicific._fit.tryout import Effect, Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.loss import is_accuracy

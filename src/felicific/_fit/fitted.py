@@ -11,9 +11,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, lacks_labels, persons_of
-from felicific._fit.certificate import Certificate
+from felicific._fit.certificate import Certificate, WorseOffRow
 from felicific._fit.safety import Trial, by_construction, certify
-from felicific._fit.worse_off import WorseOffRow
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People

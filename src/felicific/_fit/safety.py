@@ -36,8 +36,14 @@ from felicific._problem.problem import Problem
 from felicific._problem.rows import ComparedMeans, Share
 from felicific._problem.unions import Union, compared, whom_left_out
 from felicific._problem.worse_off import WorseOff
-from felicific._statistics.gaps import limits_name, range_name, range_quantile, ratio_shown
-from felicific._statistics.pairs import PAIRS, shown_by_pairs
+from felicific._statistics.gaps import (
+    PAIRS,
+    limits_name,
+    range_name,
+    range_quantile,
+    ratio_shown,
+    shown_by_pairs,
+)
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import CertificateError, ConstraintError
 

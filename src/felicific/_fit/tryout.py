@@ -19,7 +19,6 @@ from felicific._audit.persons import (
     rates_of,
     revalued,
 )
-from felicific._fit.effect import Effect
 from felicific._fit.fitted import achieved, outcome_of
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
@@ -399,3 +398,48 @@ class Tryout:
         return [
             real_ledger(seeing, self.people.supposing(k, labels), self._origin) for k in range(len(labels))
         ]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Effect: what a policy does to people beside the baseline's decisions.
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What a policy does to people, beside the baseline's decisions.
+
+    Attributes
+    ----------
+    policy : Policy or None
+        None for the baseline's decisions themselves.
+    persons : EachPerson
+        What it does to each of them.
+    moves : array of shape (groups, D, D)
+        How many people of each group move from which decision by the baseline to which, expected over the lottery.
+    gain, lose : array of shape (groups, measures)
+        How many get more, and less, of each measure than from the baseline's decision; not a number of fractions.
+    better, worse : array of shape (groups,)
+        How many get less of nothing that people want and more of something; and less of something.
+    draws : array of shape (groups,)
+        How many are decided on at random.
+    kept : bool array of shape (groups,)
+        Groups about whom it decides as the baseline does, whoever belongs to them.
+    probabilities : array of shape (n, D)
+        The probability of every decision about everybody.
+    """
+
+    policy: Policy | None
+    persons: EachPerson
+    moves: Floats
+    gain: Floats
+    lose: Floats
+    better: Floats
+    worse: Floats
+    randomized: Floats
+    kept: Truths
+    probabilities: Floats
+
+    @property
+    def changed(self) -> Floats:
+        """How many people of every group get another decision than from the baseline."""
+        return np.asarray(self.moves.sum(axis=(1, 2)) - np.trace(self.moves, axis1=1, axis2=2)).clip(min=0.0)

@@ -30,9 +30,7 @@ from felicific._frontier.breakpoints import (
     ray_of,
     tau_rounding,
 )
-from felicific._frontier.curve import Curve, SolvedFrontier, curve, table_of
-from felicific._frontier.picture import MORE, parts_of
-from felicific._frontier.searched import Steps, searched
+from felicific._frontier.curve import MORE, Curve, SolvedFrontier, Steps, curve, parts_of, searched, table_of
 from felicific._lazy import Lazy
 from felicific._people.weights import WeightKind
 from felicific._policy.basis import Basis

@@ -26,9 +26,8 @@ from felicific._frontier.breakpoints import (
     tau_rounding,
     trace,
 )
-from felicific._frontier.curve import SolvedFrontier
+from felicific._frontier.curve import SolvedFrontier, Steps, searched, values_of
 from felicific._frontier.frontier import Frontier
-from felicific._frontier.searched import Steps, searched, values_of
 from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem

@@ -26,11 +26,9 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.checks import as_amounts
 from felicific._people.roles import Roles
-from felicific._policy.amount_outcome import AmountOutcome
-from felicific._policy.amount_words import achieved, headline, impact, rules
-from felicific._policy.apply_amounts import AmountRoles, give_table
+from felicific._policy.apply_amounts import AmountRoles, amount_expression, give_table
 from felicific._policy.basis import read_left_out, write_left_out
-from felicific._policy.lines import Line
+from felicific._policy.lines import AmountOutcome, Line
 from felicific._policy.lottery import (
     RESALT,
     SEEDED,
@@ -40,8 +38,7 @@ from felicific._policy.lottery import (
     uniforms,
     warn_of_seed,
 )
-from felicific._policy.picture import LANES, LETTERS
-from felicific._policy.sql_amounts import amount_expression
+from felicific._policy.words import LANES, LETTERS, achieved, headline, impact, rules
 from felicific._problem.happiness import Measure, read_measure, written
 from felicific._problem.unions import Attribute, LeftOutBy, read_attributes, whom_left_out
 from felicific._shown.drawing import curves

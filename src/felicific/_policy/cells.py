@@ -14,11 +14,11 @@ from felicific._documents import check_shape, read_numbers, read_whole, refused
 from felicific._lazy import Lazy
 from felicific._people.checks import CHUNK, check_proba, encode_labels, normalised_row
 from felicific._people.people import People
+from felicific._policy.apply import Lookup, cells_and_labels
 from felicific._policy.basis import Basis
-from felicific._policy.controls_cells import RankControls
-from felicific._policy.explain_cells import grounds_of_cells
-from felicific._policy.grounds import Grounds, Person
-from felicific._policy.lookup import Lookup, cells_and_labels
+from felicific._policy.controls import RankControls
+from felicific._policy.explanation import Grounds, Person
+from felicific._policy.grounds import grounds_of_cells
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression

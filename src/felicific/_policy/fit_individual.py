@@ -12,16 +12,23 @@ from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
 from felicific._people.worth import no_baseline
 from felicific._policy.basis import Basis
-from felicific._policy.calibration import Calibration, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
-from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, refuse_large, worst_cost
+from felicific._policy.ledger import (
+    Calibration,
+    expected_ledger,
+    find_origin,
+    fit_calibration,
+    real_ledger,
+    refuse_large,
+    worst_cost,
+)
 from felicific._problem.change import out_of_order
 from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
 from felicific._program.change_cost import ChangeCost
 from felicific._program.crowd import Crowd, Ledgers, likeliest
 from felicific._program.generation import Generated, generate
-from felicific._program.known_labels import KnownLabels
+from felicific._program.label_completion import KnownLabels
 from felicific._program.signals import Individual, Score
 from felicific._program.sorted_people import by_price
 from felicific._program.summing import sum_people

@@ -1,168 +1,293 @@
-"""Grounds: what a kind of policy knows of why it decides on a person, before it is put into words."""
+"""Grounds: why a policy of cells, or an individual one, decides so about a person."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._people.checks import PROBABILITY_TOLERANCE
-from felicific._policy.explanation import Weighed
-from felicific._policy.lottery import NEARLY, check_keys, keys_as_text
-from felicific._tables.engine import find_engine
-from felicific._tables.memory import as_objects
-from felicific._tables.one_row import refuse_several
-from felicific._typing import Array, Floats, Table
-from felicific.exceptions import DataError
+from felicific._people.checks import encode_labels
+from felicific._policy.explanation import (
+    ALIKE,
+    Counterfactual,
+    Grounds,
+    Person,
+    Weighed,
+    percent,
+    probability_words,
+    required,
+)
+from felicific._program.crowd import CHOOSES, LIKELY, Ledger, choose, fixed_decisions
+from felicific._typing import Floats
 
 if TYPE_CHECKING:
-    from felicific._policy.policy import Policy
-
-#: Probabilities that differ by less are the same probabilities.
-ALIKE = 1e-9
+    from felicific._policy.cells import CellPolicy
+    from felicific._policy.individual import IndividualPolicy, Seen
 
 
-class Person(NamedTuple):
-    """One person, as a policy takes people: arrays and a table of one row, checked by the policy itself."""
-
-    scores: Array
-    group: int | None
-    x: Table
-    group_proba: Array | None
+_NOBODY = (
+    "Of the people on whom the policy was fitted, nobody is in this score bin: there it keeps to what the "
+    "model decides, as far as its neighbours allow."
+)
 
 
-def one_of(value: object, what: str, n_classes: int = 0) -> Array:
-    """The one value of a person, as a vector; of ``n_classes`` probabilities in a row, as a table of one row."""
-    if isinstance(value, str):
-        return as_objects([value])
-    if find_engine(value) is not None:
-        raise DataError(
-            "The table is not in memory, and an explanation is of one person.",
-            "Pass this person's values; collect a lazy one first.",
+def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, Floats]) -> Grounds:
+    """The signal of a person, the cuts around it, and what other tables would do.
+
+    ``without`` are the tables of policies that lack one requirement each.
+    """
+    k, signal, z = len(policy.classes), policy.signal, person.group or 0
+    seen, label = None, None
+    if person.scores.ndim == 1 and not signal.needs_proba:
+        label = int(encode_labels(person.scores, policy.classes, "prediction", np.arange(1))[0])
+    else:
+        seen = policy.read(person.scores, np.arange(1))
+    spread = signal.spread(seen, None if label is None else np.array([label]))
+    shares = [(int(cell[0]), 1.0 if share is None else float(share[0])) for cell, share in spread]
+    label_there = int(signal.baseline(k)[shares[0][0]])
+    if signal.drawn and seen is not None:
+        label_there = int(seen[0].argmax())
+    likely = int(policy.label_decisions[label_there])
+
+    def mixed(table: Floats) -> Floats:
+        """The probabilities by another table."""
+        rows = [table[z, cell] if share == 1.0 else share * table[z, cell] for cell, share in shares]
+        return policy.rounded(np.asarray(sum(rows)))
+
+    free = None if policy.unconstrained is None else policy.unconstrained.value
+    lacking = {name: mixed(table) for name, table in without.items()}
+    if not signal.ordered or seen is None:
+        return Grounds(
+            likely=likely,
+            label=None if signal.drawn else label_there,
+            words=_signal_words(policy, person, shares),
+            unconstrained=None if free is None else Counterfactual(mixed(free)),
+            without=lacking,
         )
-    array = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
-    if array.ndim == 0:
-        return as_objects([value])
-    if n_classes and array.shape == (n_classes,) and array.dtype.kind in "biuf":
-        # Of two numbers, those that do not sum to one are the scores of two people.
-        one = n_classes > 2 or abs(float(array.sum()) - 1.0) <= PROBABILITY_TOLERANCE
-        array = array[None, :] if one else array
-    refuse_several(len(array), what)
-    return array
+    cell = shares[0][0]
+    table = policy.rounded(policy.q[z])
+    held = policy.mass[:, cell].sum() if person.group is None else policy.mass[z, cell]
+    score = float(seen[0, 1] if k == 2 else seen[0, label_there])
+    if signal.of_values:
+        score = float(person.scores.ravel()[0])
+    path = _path(policy, cell)
+    return Grounds(
+        likely=likely,
+        label=label_there,
+        score=score,
+        cuts=list(_around(table, path, cell)),
+        own_cuts=_cuts_along(table, path),
+        words=[*_score_words(policy, person, score, label_there), *([] if held > 0 else [_NOBODY])],
+        unconstrained=None
+        if free is None
+        else Counterfactual(mixed(free), _moved_from(table, policy.rounded(free[z]), path)),
+        without=lacking,
+    )
 
 
-def one_key(key: object) -> str:
-    """The text that the lottery hashes for one person."""
-    return keys_as_text(check_keys(one_of(key, "keys")))[0]
+def _path(policy: CellPolicy, cell: int) -> list[tuple[int, float]]:
+    """Cells along the score of this one that some score falls into, each with the score that is exceeded there.
 
-
-class Counterfactual(NamedTuple):
-    """What a policy would do without requirements: the probabilities, and the cuts that those move.
-
-    If that is all they do.
+    Of a decision function, with its own value that is exceeded; the lowest cell has none.
     """
+    k = len(policy.classes)
+    run = next(run for run in policy.signal.runs(k) if cell in run)
+    ranges = policy.signal.ranges(k)
+    values = dict(policy.signal.cuts_at())
+    lows = [values.get(ranges[s][1], ranges[s][1]) for s in run]
+    if values:
+        lows[0] = -np.inf
+    # Two cuts at one score, such as the model's own boundary, leave a cell that is no score's.
+    return [(s, low) for s, low, after in zip(run, lows, [*lows[1:], np.inf], strict=True) if after > low]
 
-    probabilities: Floats
-    cuts: tuple[float, ...] = ()
+
+def _around(table: Floats, path: list[tuple[int, float]], cell: int) -> Iterator[tuple[str, float, Floats]]:
+    """The nearest cuts below and above, with the probabilities beyond."""
+    place = [s for s, _ in path].index(cell)
+    for i in range(place - 1, -1, -1):
+        if _apart(table, path[i][0], cell):
+            yield "below", path[i + 1][1], table[path[i][0]]
+            break
+    for s, low in path[place + 1 :]:
+        if _apart(table, s, cell):
+            yield "above", low, table[s]
+            break
 
 
-@dataclass(frozen=True, kw_only=True)
-class Grounds:
-    """What a kind of policy knows of why it decides on a person: positions and probabilities, not yet in words.
+def _cuts_along(table: Floats, path: list[tuple[int, float]]) -> tuple[float, ...]:
+    """All scores at which probabilities change."""
+    rows = table[[s for s, _ in path]]
+    changes = np.flatnonzero((np.abs(rows[1:] - rows[:-1]) > ALIKE).any(axis=1)) + 1
+    return tuple(path[place][1] for place in changes.tolist())
 
-    Attributes
-    ----------
-    likely : int
-        Position of the decision that the model by itself takes.
-    label : int, or None
-        Position of the model's label, where the policy goes by it.
-    score : float, or None
-        The score that the policy goes by.
-    cuts : list of (side, score, probabilities)
-        Where the probabilities change.
-    own_cuts : tuple of float
-        All cuts of the person's group along the score.
-    weighed : list of Weighed
-        How rules weigh the decisions.
-    words : list of str
-        What decides, in sentences.
-    unconstrained : Counterfactual, or None
-        Without any requirement; None where it is not kept.
-    without : dict of str to probabilities
-        Without one requirement, by its name in prices, as far as that is known.
+
+def _moved_from(table: Floats, free: Floats, path: list[tuple[int, float]]) -> tuple[float, ...]:
+    """The cuts of another table, if both are likely to decide alike about the lowest and the highest scores."""
+    ends = [path[0][0], path[-1][0]]
+    moved = (table[ends].argmax(axis=1) == free[ends].argmax(axis=1)).all()
+    return _cuts_along(free, path) if moved else ()
+
+
+def _apart(table: Floats, one: int, other: int) -> bool:
+    return bool((np.abs(table[one] - table[other]) > ALIKE).any())
+
+
+def _score_words(policy: CellPolicy, person: Person, score: float, label: int) -> list[str]:
+    labels = policy.classes.tolist()
+    where = "" if person.group is None else f", in group {policy.groups[person.group]!r}"
+    if len(labels) == 2:
+        what = "decision function" if policy.signal.of_values else "score"
+        return [f"What decides is the {what} for {labels[1]!r}, which is {score:.6g}{where}."]
+    return [
+        f"What decides is that the model labels the person {labels[label]!r}, and the probability of that label, "
+        f"which is {score:.6g}{where}."
+    ]
+
+
+def _signal_words(policy: CellPolicy, person: Person, shares: list[tuple[int, float]]) -> list[str]:
+    """What decides, where no score does."""
+    decisions, labels, z = policy.decisions.tolist(), policy.classes.tolist(), person.group or 0
+    where = "" if person.group is None else f" in group {policy.groups[z]!r}"
+
+    def named(cell: int) -> dict[Any, float]:
+        return dict(zip(decisions, policy.q[z, cell].tolist(), strict=True))
+
+    if not policy.signal.drawn:
+        label = labels[shares[0][0]]
+        return [
+            f"What decides is the label that the model gives, {label!r}{where}, and no score: there is no cut."
+        ]
+    parts = [
+        f"label {labels[cell]!r} ({percent(share)}) is decided {probability_words(named(cell))}"
+        for cell, share in shares
+        if share > 0
+    ]
+    return [
+        f"What decides is a label that is drawn from the model's probabilities{where}: {'; '.join(parts)}.",
+        "The probabilities move with every change of the probabilities: there is no cut.",
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Why an individual policy decides so: what each decision is expected to cost, and what happiness takes off.
+
+
+def grounds_of_individual(policy: IndividualPolicy, person: Person) -> Grounds:
+    """What every rule that the policy mixes makes of a person, and what it would without the prices of a measure."""
+    codes = None if person.group is None else np.array([person.group])
+    seen = policy.look(person.scores, codes, person.x, person.group_proba)
+    rules = [_weighed(policy, seen, m) for m in np.flatnonzero(_shares(policy, seen)).tolist()]
+    likely = int(seen.likely[0])
+    return Grounds(
+        likely=likely,
+        label=None if policy.listed else likely,
+        score=None if seen.score is None else float(seen.score[0]),
+        weighed=rules,
+        words=_rule_words(policy, seen, rules),
+        unconstrained=Counterfactual(_probabilities(policy.unrequired, seen)),
+        without=_without_each(policy, seen),
+    )
+
+
+def _shares(policy: IndividualPolicy, seen: Seen) -> Floats:
+    return np.asarray(policy.mixture.share[int(seen.group[0])])
+
+
+def _probabilities(other: IndividualPolicy, seen: Seen) -> Floats:
+    """What another policy of the same sight decides on the person."""
+    return np.asarray(other.rounded(type(other).follow([other], seen)[0])[0])
+
+
+def _without_each(policy: IndividualPolicy, seen: Seen) -> dict[str, Floats]:
+    """The chances without the prices of what one requirement speaks of; a rule left without any goes by the loss.
+
+    Not of several that speak of the same, whose prices are one; and of none but chances where somebody follows a rule
+    that decides alike about everybody, as no price is behind it.
     """
-
-    likely: int
-    label: int | None = None
-    score: float | None = None
-    cuts: list[tuple[str, float, Floats]] = field(default_factory=list)
-    own_cuts: tuple[float, ...] = ()
-    weighed: list[Weighed] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    unconstrained: Counterfactual | None = None
-    without: dict[str, Floats] = field(default_factory=dict)
-
-
-def required(policy: Policy) -> dict[str, tuple[str, set[int]]]:
-    """What was required of a policy: by its words, what it is called in prices and which measures it speaks of."""
-    found: dict[str, tuple[str, set[int]]] = {}
-    names = [measure.name for measure in policy.measures]
-    for name, width in policy.basis.allowed.items():
-        if name in names and math.isfinite(width):
-            j = names.index(name)
-            found[f"gap of {name!r} at most {policy.measures[j].quantity(width)}"] = (name, {j})
-    for asked in policy.basis.requirements:
-        known = {asked.j} if asked.over is None else {asked.j, asked.over}
-        found.setdefault(asked.words, (asked.words, known))
-    for one in policy.explore:
-        found.setdefault(one.chance.words, (one.chance.words, set()))
+    found, mixture, asked = {}, policy.mixture, required(policy)
+    alike = bool((mixture.fixed[_shares(policy, seen) > 0] != CHOOSES).any())
+    costly = {name: known for name, known in asked.values() if policy.prices.get(name, np.inf) > 0}
+    for name, known in asked.values():
+        if not known:  # a chance that people keep
+            kept = tuple(one for one in policy.explore if one.chance.words != name)
+            found[name] = _probabilities(replace(policy, explore=kept), seen)
+        elif not alike and not any(known & others for other, others in costly.items() if other != name):
+            kappa = mixture.kappa.copy()
+            kappa[:, :, sorted(known)] = 0.0
+            alpha = np.where(kappa.any(axis=(1, 2)), mixture.alpha, 1.0)
+            found[name] = _probabilities(
+                replace(policy, mixture=replace(mixture, kappa=kappa, alpha=alpha)), seen
+            )
     return found
 
 
-def idle(policy: Policy) -> set[str]:
-    """Requirements, by their words, without which the policy is the best too: no price, and room up to the limit.
-
-    At the limit one without a price may still be what chooses among policies that are equally good.
-    """
-    gaps, reached = policy.gaps, {one.words: one for one in policy.basis.requirements}
-    found = set()
-    for words, (name, _) in required(policy).items():
-        room = policy.sees_x  # no price there is no weight in what is compared
-        if words in reached:
-            asked = reached[words]
-            number, sides = asked.reached(policy.outcome.means), (asked.lower, asked.upper)
-            room |= any(map(math.isfinite, sides)) and all(_apart(number, side) for side in sides)
-        elif name in gaps:
-            room |= _apart(gaps[name], policy.basis.allowed[name])
-        if policy.prices.get(name) == 0 and room:
-            found.add(words)
-    return found
-
-
-def _apart(number: float, side: float) -> bool:
-    return abs(number - side) > 1e-6 * max(1.0, abs(side))
-
-
-def differ(one: Floats, other: Floats) -> bool:
-    """Whether probabilities are not the same."""
-    return bool((np.abs(one - other) > ALIKE).any())
+def _weighed(policy: IndividualPolicy, seen: Seen, m: int) -> Weighed:
+    """One rule of the mixture."""
+    decisions, mixture, z = policy.decisions.tolist(), policy.mixture, int(seen.group[0])
+    share, fixed, alpha = float(mixture.share[z, m]), int(mixture.fixed[m]), float(mixture.alpha[m])
+    if fixed != CHOOSES:
+        return Weighed(share, decisions[int(fixed_decisions(fixed, seen.likely)[0])])
+    kappa = mixture.kappa[m, z : z + 1] if policy.sees_group else mixture.kappa[m]
+    ledger = seen.ledger
+    chosen = int(choose(alpha, kappa, ledger.cost, ledger.value)[0])
+    gains = (kappa * ledger.value[0]).sum(axis=(1, 2))
+    total = alpha * ledger.cost[0] - gains
+    return Weighed(
+        share,
+        decisions[chosen],
+        max(float(np.delete(total, chosen).min() - total[chosen]), 0.0),
+        _by_decision(decisions, alpha * ledger.cost[0]),
+        {
+            measure.name: _by_decision(decisions, (kappa[:, j] * _happiness(policy, ledger, j)).sum(axis=1))
+            for j, measure in enumerate(policy.measures)
+            if kappa[:, j].any()
+        },
+        _by_decision(decisions, total - float((kappa * policy.origin * ledger.among[0]).sum())),
+    )
 
 
-def percent(chance: float) -> str:
-    """A chance, never rounded to none or all that it is not."""
-    text = f"{chance:.2%}"
-    return text if chance in (0.0, 1.0) else NEARLY.get(text, text)
+def _happiness(policy: IndividualPolicy, ledger: Ledger, j: int) -> Floats:
+    """Expected happiness of every decision, of shape (decisions, groups), in the unit of the measure."""
+    return np.asarray(ledger.value[0, :, :, j] + policy.origin[j] * ledger.among[0, :, j])
 
 
-def probability_words(probabilities: Mapping[Any, float]) -> str:
-    """Probabilities as a sentence has them, the likeliest first.
+def _by_decision(decisions: list[Any], numbers: Floats) -> dict[Any, float]:
+    return dict(zip(decisions, numbers.tolist(), strict=True))
 
-    "1 with probability 70.00% and 0 with probability 30.00%".
-    """
-    held = sorted(((d, p) for d, p in probabilities.items() if p > 0), key=lambda one: -one[1])
-    if len(held) == 1:
-        return repr(held[0][0])
-    return " and ".join(f"{d!r} with probability {percent(p)}" for d, p in held)
+
+def _rule_words(policy: IndividualPolicy, seen: Seen, rules: list[Weighed]) -> list[str]:
+    """What decides: one sentence, and one or two for every rule."""
+    where = "" if not policy.sees_group else f" in group {policy.groups[int(seen.group[0])]!r}"
+    told = [
+        f"What decides is all of the person's row and the model's probabilities{where}, and no score alone."
+    ]
+    fixed = policy.mixture.fixed[np.flatnonzero(_shares(policy, seen))].tolist()
+    for rule, how in zip(rules, fixed, strict=True):
+        often = "" if rule.share == 1.0 else f"With probability {percent(rule.share)} this rule counts: "
+        if how != CHOOSES:
+            whom = "what the model finds likeliest" if how == LIKELY else "the same for everybody"
+            told.append(f"{often}{'the' if often else 'The'} decision is {rule.decision!r}, {whom}.")
+            continue
+        told.append(f"{often}{_compared(rule)}")
+    return told
+
+
+def _compared(rule: Weighed) -> str:
+    """The least total, the next best, and the terms of both."""
+    others = sorted((d for d in rule.total if d != rule.decision), key=lambda d: rule.total[d])
+
+    def terms(decision: object) -> str:
+        parts = [f"expected loss {rule.loss[decision]:.6g}"]
+        for name, term in rule.terms.items():
+            sign = "less" if term[decision] >= 0 else "plus"
+            parts.append(f"{sign} {abs(term[decision]):.6g} for {name!r}")
+        total = f" is {rule.total[decision]:.6g}" if rule.terms else ""
+        return f"{' '.join(parts)}{total}"
+
+    next_best = others[0]
+    return (
+        f"{rule.decision!r} has the least ({terms(rule.decision)}); {next_best!r} is next ({terms(next_best)}), "
+        f"{rule.margin:.6g} more."
+    )

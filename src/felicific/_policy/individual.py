@@ -13,11 +13,10 @@ from felicific._people.checks import check_group_proba, check_proba
 from felicific._people.columns import Columns
 from felicific._people.people import People, joint_of
 from felicific._people.used_columns import used_columns
-from felicific._policy.calibration import Calibration
-from felicific._policy.controls_individual import WeightControls
-from felicific._policy.explain_individual import grounds_of_individual
-from felicific._policy.grounds import Grounds, Person
-from felicific._policy.ledger import expected_ledger
+from felicific._policy.controls import WeightControls
+from felicific._policy.explanation import Grounds, Person
+from felicific._policy.grounds import grounds_of_individual
+from felicific._policy.ledger import Calibration, expected_ledger
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.exploration import floors_of

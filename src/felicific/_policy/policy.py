@@ -45,18 +45,19 @@ from felicific._policy.basis import (
     Basis,
     cautions_of,
     check_shares,
+    expected_gaps,
+    expected_reached,
     harms_of,
     named_outcome,
+    outlook,
     read_left_out,
     read_share,
     write_left_out,
     write_outcome,
 )
 from felicific._policy.controls import Controls
-from felicific._policy.expected import expected_gaps, expected_reached, outlook
 from felicific._policy.explain import explain_person
-from felicific._policy.explanation import Explanation
-from felicific._policy.grounds import Grounds, Person, one_key, one_of
+from felicific._policy.explanation import Explanation, Grounds, Person, one_key, one_of
 from felicific._policy.lottery import (
     RESALT,
     SEEDED,
@@ -66,7 +67,7 @@ from felicific._policy.lottery import (
     make_salt,
     warn_of_seed,
 )
-from felicific._policy.picture import picture_of
+from felicific._policy.words import picture_of
 from felicific._problem.change import (
     baseline_words,
     harm_sentences,
@@ -92,7 +93,7 @@ from felicific._problem.unions import (
 )
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost, words_of
-from felicific._program.known_labels import KnownLabels
+from felicific._program.label_completion import KnownLabels
 from felicific._shown.parts import GROUPS, Displayed, Lines, Part, listed, more_groups
 from felicific._tables.codes import Entries
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
@@ -104,7 +105,7 @@ from felicific._typing import Array, Codes, Floats, GapLike, ProbaColumns, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 
 if TYPE_CHECKING:
-    from felicific._policy.lookup import Lookup
+    from felicific._policy.apply import Lookup
     from felicific._policy.steering import Steering
 
 #: How likely people are of each group: by group, or one column each.
@@ -725,7 +726,7 @@ class Policy(Displayed, ABC):
         >>> steering.means
         {'f': 0.5, 'm': 1.0}
         """
-        from felicific._policy.steering_start import begin
+        from felicific._policy.steering import begin
 
         return begin(self, happiness, gap, pace, reach)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import secrets
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -25,17 +26,15 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
-from felicific._policy.aims import Aim, read_aim
+from felicific._policy.aims import Aim, find_aim, parts_of, read_aim, remembered
 from felicific._policy.controls import Control
 from felicific._policy.lottery import check_keys, draw, faces_lottery, keys_as_text
-from felicific._policy.moving import Moving, Rule
-from felicific._policy.steering_state import FILES, Point, State, Sums, gap_between
-from felicific._policy.steering_words import parts_of, remembered
+from felicific._policy.steering_state import FILES, Moving, Point, Rule, State, Sums, gap_between
 from felicific._problem.happiness import HappinessLike, Measure
 from felicific._shown.parts import Displayed, Part
 from felicific._tables.engine import find_engine
-from felicific._typing import Array, Codes, Floats, Table
-from felicific.exceptions import DataError, PolicyFileError, SteeringWarning
+from felicific._typing import Array, Codes, Floats, GapLike, Table
+from felicific.exceptions import ConstraintError, DataError, PolicyFileError, SteeringWarning
 
 if TYPE_CHECKING:
     from felicific._policy.policy import Policy
@@ -494,3 +493,44 @@ def _read(content: dict[str, Any]) -> SteeringFile:
         raise refused("its pace or its reach is none")
     aim, state = read_aim(content["aim"], len(named)), State.from_json(content["state"], len(named))
     return SteeringFile(sha256, content["salt"], content["measure"], tuple(named), aim, pace, reach, state)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The beginning of a steering: what is asked of it, checked.
+
+
+#: People of the smallest group until an error that stays shrinks to a third, unless said; and fewer than are wise.
+PACE, HASTE = 300, 50
+
+
+def begin(
+    policy: Policy, happiness: HappinessLike | None, gap: GapLike, pace: float | None, reach: float
+) -> Steering:
+    """Begin to steer a policy; see :meth:`felicific.Policy.steer`."""
+    j, aim = find_aim(policy, gap)
+    controls = policy.controls(j, happiness)
+    smallest = min(share for share in controls.shares if share > 0)
+    rule = Rule(controls, aim, _pace(pace, smallest), _reach(reach))
+    if rule.pace * smallest < HASTE:
+        warnings.warn(
+            f"pace={rule.pace:g} lets {rule.pace * smallest:.3g} people of the smallest group come until an error is "
+            f"paid back: decisions will jump about with chance. Use {math.ceil(HASTE / smallest)} or more.",
+            SteeringWarning,
+            stacklevel=3,
+        )
+    groups = len(policy.groups)
+    return Steering(policy, rule, State(secrets.token_hex(8), Sums.none(groups)))
+
+
+def _pace(pace: float | None, smallest: float) -> float:
+    if pace is None:
+        return PACE / smallest
+    if isinstance(pace, bool) or not isinstance(pace, int | float | np.number) or not 0 < pace < math.inf:
+        raise ConstraintError(f"pace is {pace!r}.", "Give a number of people above 0.")
+    return float(pace)
+
+
+def _reach(reach: float) -> float:
+    if isinstance(reach, bool) or not isinstance(reach, int | float | np.number) or not 0 < reach <= 1:
+        raise ConstraintError(f"reach is {reach!r}.", "Give a number above 0, at most 1 (no limit).")
+    return float(reach)

@@ -32,7 +32,7 @@ from felicific._problem.unions import Attribute, LeftOutBy, compared_by
 from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates_file import read_aggregates
 from felicific._program.cell_sums import SUMS, CellSums, add_sums
-from felicific._program.known_labels import KnownLabels
+from felicific._program.label_completion import KnownLabels
 from felicific._program.signal_names import signal_to_json
 from felicific._program.signals import Signal
 from felicific._program.unlabelled import Unlabelled, refuse_mixed

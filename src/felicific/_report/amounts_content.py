@@ -13,20 +13,20 @@ from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.tryout import AmountTryout
 from felicific._amounts.verdict import verdict_on_amounts
 from felicific._audit.result import Audit, Interval, plain
-from felicific._policy.amount_words import loss_title
+from felicific._policy.words import loss_title
 from felicific._report.data import (
     FORMAT,
     VERSION,
+    Told,
     audited,
     describe_measure,
     interval_of,
     methods_of,
     number_of,
+    people_sha256,
     say,
     versions,
 )
-from felicific._report.fingerprint import people_sha256
-from felicific._report.told import Told
 from felicific._statistics.distributions import Distributions
 from felicific.exceptions import InfeasibleError
 

@@ -8,11 +8,12 @@ from typing import Any
 from felicific._audit.names import clean, listed
 from felicific._audit.quantity import Quantity, count, percent
 from felicific._report import appendix
-from felicific._report.charts import Scale, for_axis
-from felicific._report.curves import (
+from felicific._report.charts import (
     DRAWN,
+    Scale,
     distribution_panels,
     drawn_groups,
+    for_axis,
     frontier_panels,
     lines_panel,
 )

@@ -7,8 +7,7 @@ from typing import Any
 
 from felicific._audit.names import clean, labels, listed
 from felicific._audit.quantity import SHARE, Quantity, count, percent
-from felicific._report.places import Places
-from felicific._report.words import Content, Name, Names, counts, named, spans, texts, totals
+from felicific._report.words import Content, Name, Names, Places, counts, named, spans, texts, totals
 
 #: How ratios are written, and of how many groups at most besides the highest.
 RATIO, FURTHEST = Quantity("", 0.001), 12

@@ -11,9 +11,8 @@ from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific._problem.happiness import CURRENCIES
 from felicific._report.charts import Scale, band_path, label_width, line_path
 from felicific._report.effects import gaps_then
-from felicific._report.places import Places
 from felicific._report.slider import Moving, strip, track
-from felicific._report.words import Content, Names, confidence_text, ends, spans, texts
+from felicific._report.words import Content, Names, Places, confidence_text, ends, spans, texts
 
 
 def choice(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,16 +26,18 @@ from felicific._audit.verdict import Verdict, verdict_of_audit
 from felicific._files import write_whole
 from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
-from felicific._policy.amount_words import loss_title
 from felicific._policy.policy import Policy
+from felicific._policy.words import loss_title
 from felicific._problem.loss import is_accuracy
 from felicific._problem.unions import compared_by
 from felicific._report.amounts_content import describe_amounts
+from felicific._report.amounts_view import amounts_view
 from felicific._report.content import describe_choice
 from felicific._report.data import (
     FORMAT,
     NO_FINGERPRINT,
     VERSION,
+    Told,
     audited,
     describe_measure,
     methods_of,
@@ -42,7 +46,8 @@ from felicific._report.data import (
     versions,
     who_has_labels,
 )
-from felicific._report.told import Told
+from felicific._report.slider import embedded
+from felicific._report.view import audit_view, choice_view
 from felicific.exceptions import DataError
 
 
@@ -82,8 +87,6 @@ class Report:
 
     @cached_property
     def _page(self) -> str:
-        from felicific._report.page import render  # what a verdict or the data alone do not need
-
         return render(self.content)
 
     def save(self, target: str | os.PathLike[str] | IO[Any]) -> None:
@@ -224,3 +227,69 @@ def _audit_quantity(part: Any) -> Quantity:
 def _ratios(found: Audit) -> list[Any]:
     """Those of all groups, if there are two that can be compared."""
     return [found.ratios] if len(found.groups) > 1 else []
+
+
+# ---------------------------------------------------------------------------------------------------------
+# From a report's plain data to one HTML page. Everything a reader sees is text by the time a template gets
+# it.
+
+
+HERE = Path(__file__).parent
+
+
+def render(content: dict[str, Any]) -> str:
+    """The page of a choice, of a policy of amounts, or of an audit."""
+    if content["kind"] == "audit":
+        return render_page("audit.html", **audit_view(content))
+    if content["kind"] == "amounts":
+        return render_page("amounts.html", **amounts_view(content))
+    view = choice_view(content)
+    return render_page("page.html", script="script.js", **view | {"data": embedded(view["data"])})
+
+
+def render_page(template: str, *, script: str = "", **values: Any) -> str:
+    """A page in the report's style, which needs no other file and asks nobody for anything.
+
+    Parameters
+    ----------
+    template : str
+        Name of a template that extends ``base.html``; boxes of a verdict are in ``parts.html``.
+    script : str
+        Name of the only script that may run, beside this file; none may if there is none.
+    **values
+        For the template; every text in them is escaped.
+    """
+    code = _file(script) if script else ""
+    page: str = (
+        _environment()
+        .get_template(template)
+        .render(style=_file("style.css"), script=code, security=_security(code), **values)
+    )
+    # A lone surrogate in a name has no place in a file of UTF-8.
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+@lru_cache
+def _file(name: str) -> str:
+    return (HERE / name).read_text("utf-8")
+
+
+@lru_cache
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _security(script: str) -> str:
+    """Nothing may be loaded from anywhere, and no script may run but the page's own."""
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    runs = f"script-src 'sha256-{digest}'; " if script else ""
+    return f"default-src 'none'; style-src 'unsafe-inline'; {runs}base-uri 'none'; form-action 'none'"

@@ -8,11 +8,11 @@ from typing import Any
 from felicific._audit.flags import FEW
 from felicific._audit.quantity import Quantity, count
 from felicific._report.charts import Scale, for_axis
-from felicific._report.places import Places
 from felicific._report.slider import Moving
 from felicific._report.words import (
     Content,
     Names,
+    Places,
     change_spans,
     changes,
     counts,

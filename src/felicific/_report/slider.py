@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from felicific._report.places import Places
-from felicific._report.words import Content
+from felicific._report.words import Content, Places
 
 #: Texts longer than this are told as a frame and what fills it, since positions differ in their numbers alone.
 LONG = 45

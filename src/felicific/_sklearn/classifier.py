@@ -36,7 +36,7 @@ from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._shown.parts import Lines, Part
 from felicific._sklearn.base import FairEstimator
-from felicific._sklearn.beliefs import check_given
+from felicific._sklearn.beliefs import check_given, fit_label_model, learns, refuse_ends
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -50,7 +50,6 @@ from felicific._sklearn.inputs import (
     present_splits,
     refuse_length,
 )
-from felicific._sklearn.label_proba import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import ScoreColumns, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
@@ -70,10 +69,9 @@ from felicific.exceptions import ClusterWarning, ConstraintError, DataError, Lot
 if TYPE_CHECKING:
     from felicific._audit.band import Band
     from felicific._audit.verdict import Verdict
-    from felicific._fit.certificate import Certificate
+    from felicific._fit.certificate import Certificate, WorseOffRow
     from felicific._fit.fitted import Fitted
     from felicific._fit.tryout import Tryout
-    from felicific._fit.worse_off import WorseOffRow
     from felicific._frontier.curve import Curve
     from felicific._frontier.frontier import Frontier
     from felicific._people.people import People
@@ -667,7 +665,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _summary(self) -> list[Part]:
         """What was fitted, for whoever prints the object or shows it in a notebook; nothing before that."""
-        from felicific._policy.expected import gaps_in_words, outlook
+        from felicific._policy.basis import gaps_in_words, outlook
 
         if not hasattr(self, "policy_"):
             return []
@@ -684,7 +682,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
 
     def _pictured(self) -> list[Part]:
         """The verdict comes first: what was fitted matters more than how it was set up."""
-        from felicific._policy.picture import picture_of
+        from felicific._policy.words import picture_of
 
         if not (summary := self._summary()):
             return []
@@ -1105,7 +1103,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         The model's decision: 0, the same.
         """
         from felicific._policy.explain import explain_person
-        from felicific._policy.grounds import one_key, one_of
+        from felicific._policy.explanation import one_key, one_of
 
         check_is_fitted(self, "policy_")
         policy = self.policy_

@@ -25,6 +25,7 @@ from felicific.cli.fit import fit
 from felicific.cli.frontier import frontier
 from felicific.cli.merge import merge
 from felicific.cli.monitor import monitor
+from felicific.cli.options import plain_option
 from felicific.cli.recalibrate import recalibrate
 from felicific.cli.report import report
 from felicific.cli.show import show
@@ -130,10 +131,10 @@ def _version(asked: bool) -> None:
 @app.callback()
 def root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, plain_option(None, "Show the version.", "--version", callback=_version, is_eager=True)
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; anywhere on the line.")
+        bool, plain_option(None, "Show the traceback of an error; anywhere on the line.", "--debug")
     ] = False,
 ) -> None:
     """What a classifier's decisions do to groups of people, and the cheapest way to bring them together."""

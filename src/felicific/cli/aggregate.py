@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicific.cli.options import (
-    ASKED,
-    OUTPUT,
     Answer,
     Baseline,
     Bounded,
@@ -28,7 +26,9 @@ from felicific.cli.options import (
     Scores,
     WeightMeaning,
     WorseOff,
+    asked_option,
     decides_amounts,
+    output_option,
 )
 
 if TYPE_CHECKING:
@@ -57,19 +57,17 @@ class AggregateOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
     kind: Kind = "auto"
     min_cell: Annotated[
         float | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Merge every score bin of fewer people into a neighbour: what leaves a site speaks of no fewer.",
-            rich_help_panel=ASKED,
+        asked_option(
+            "NUMBER",
+            "Merge every score bin of fewer people into a neighbour: what leaves a site speaks of no fewer.",
         ),
     ] = None
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="PLACE",
-            help="A .json file for the sums; or a folder, which also remembers what was summed up: typed again after "
+        output_option(
+            "PLACE",
+            "A .json file for the sums; or a folder, which also remembers what was summed up: typed again after "
             "it was interrupted, the command goes on where it was.",
-            rich_help_panel=OUTPUT,
         ),
     ]
 
@@ -80,9 +78,8 @@ def aggregate(options: AggregateOptions) -> None:
     Example: felicific aggregate part-*.parquet --score score --label repaid --group sex --happiness "decision * loan"
     --out sums
     """
-    from felicific.cli.merge import summary, told
+    from felicific.cli.merge import Shards, find_files, summary, told
     from felicific.cli.outputs import check_target, print_json, printable, working
-    from felicific.cli.shards import Shards, find_files
 
     files, out = find_files(options.files), options.out
     single = out.suffix.lower() == ".json" and not out.is_dir()

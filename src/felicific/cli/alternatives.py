@@ -7,12 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from felicific.cli.options import ASKED, OUTPUT, PEOPLE, Answer, Bounded, Chart, Evidence, Label, Measured
+from felicific.cli.options import (
+    Answer,
+    Bounded,
+    Chart,
+    Evidence,
+    Label,
+    Measured,
+    asked_option,
+    output_option,
+    people_option,
+)
 
 if TYPE_CHECKING:
-    from felicific._fit.judged import Alternatives
+    from felicific._fit.candidates import Alternatives
     from felicific.cli.people import People
 
 
@@ -22,44 +30,26 @@ class AlternativesOptions(Measured, Evidence, Bounded, Answer):
 
     score: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=COLUMN",
-            help="A candidate: the column of its probability of the last class. Once for each; the first is what "
+        people_option(
+            "NAME=COLUMN",
+            "A candidate: the column of its probability of the last class. Once for each; the first is what "
             "is done at present.",
-            rich_help_panel=PEOPLE,
         ),
     ] = None
     label: Label = None
     loss_slack: Annotated[
         float,
-        typer.Option(
-            metavar="NUMBER",
-            help="By how much the loss per person may exceed the baseline's, in the unit of the loss.",
-            rich_help_panel=ASKED,
+        asked_option(
+            "NUMBER", "By how much the loss per person may exceed the baseline's, in the unit of the loss."
         ),
     ] = 0.0
     confidence: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER",
-            help="With which what is said of all candidates is to hold together.",
-            rich_help_panel=ASKED,
-        ),
+        float, asked_option("NUMBER", "With which what is said of all candidates is to hold together.")
     ] = 0.95
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Also write it to this .json or .csv file.", rich_help_panel=OUTPUT
-        ),
-    ] = None
+    out: Annotated[Path | None, output_option("FILE", "Also write it to this .json or .csv file.")] = None
     chart: Chart = None
     best: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the best policy, if one is found, to this .json file.",
-            rich_help_panel=OUTPUT,
-        ),
+        Path | None, output_option("FILE", "Write the best policy, if one is found, to this .json file.")
     ] = None
 
 

@@ -14,9 +14,9 @@ from felicific._amounts.allowed import Allowed
 from felicific._amounts.doors import aggregates_of_amounts, fitted_to_sums
 from felicific._documents import POLICY, format_of
 from felicific._people.columns import Columns
-from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply_amounts import with_remembered_amounts
+from felicific._policy.lines import AmountOutcome
 from felicific.cli.documents import read_any_policy
 from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness, read_range

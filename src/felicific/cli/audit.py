@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from felicific.cli.options import (
-    ASKED,
-    OUTPUT,
-    PEOPLE,
     Answer,
     Baseline,
     Between,
@@ -24,6 +21,9 @@ from felicific.cli.options import (
     Measured,
     MinPeople,
     PartlyLabelled,
+    asked_option,
+    output_option,
+    people_option,
 )
 
 if TYPE_CHECKING:
@@ -38,52 +38,37 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
     decision: Decision = None
     policy: Annotated[
         Path | None,
-        typer.Option(
-            "--policy-file",
-            metavar="FILE",
-            help="Audit what this policy decides, by its probabilities.",
-            rich_help_panel=PEOPLE,
-        ),
+        people_option("FILE", "Audit what this policy decides, by its probabilities.", "--policy-file"),
     ] = None
-    label: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of the truth, if it is known.", rich_help_panel=PEOPLE),
-    ] = None
+    label: Annotated[str | None, people_option("COLUMN", "Column of the truth, if it is known.")] = None
     baseline: Baseline = None
     ratios: Annotated[
         bool,
-        typer.Option(
+        asked_option(
+            None,
+            "Also divide every group's mean by the largest, and say whether the smallest ratio is four fifths.",
             "--ratios",
-            help="Also divide every group's mean by the largest, and say whether the smallest ratio is four fifths.",
-            rich_help_panel=ASKED,
         ),
     ] = False
     between: Between = None
     group_name: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A group that is compared; name each of them. Default: all groups.",
-            rich_help_panel=ASKED,
-        ),
+        asked_option("NAME", "A group that is compared; name each of them. Default: all groups."),
     ] = None
     min_people: MinPeople = None
     gap: Gap = None  # named again to stand beside --require
     require: Annotated[
         bool,
-        typer.Option(
+        asked_option(
+            None,
+            "Exit with 4 unless every gap is shown to be at most --gap; a gate for one look.",
             "--require",
-            help="Exit with 4 unless every gap is shown to be at most --gap; a gate for one look.",
-            rich_help_panel=ASKED,
         ),
     ] = False
     confidence: Confidence = 0.95
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Also write it to this .json, .csv or .html file.", rich_help_panel=OUTPUT
-        ),
-    ] = None
+    out: Annotated[Path | None, output_option("FILE", "Also write it to this .json, .csv or .html file.")] = (
+        None
+    )
 
 
 def audit(options: AuditOptions) -> None:

@@ -8,11 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
-import typer
-
 from felicific.cli.options import (
-    OUTPUT,
-    PEOPLE,
     Answer,
     Baseline,
     Bounded,
@@ -20,6 +16,8 @@ from felicific.cli.options import (
     Evidence,
     Label,
     Measured,
+    output_option,
+    people_option,
 )
 
 if TYPE_CHECKING:
@@ -36,30 +34,20 @@ class CompareOptions(Measured, Evidence, Bounded, Answer):
 
     before: Annotated[
         str | None,
-        typer.Option(
-            metavar="WAY",
-            help="How is decided before: a column of decisions, or the file of a policy. Default: what the model "
+        people_option(
+            "WAY",
+            "How is decided before: a column of decisions, or the file of a policy. Default: what the model "
             "predicts, by --score.",
-            rich_help_panel=PEOPLE,
         ),
     ] = None
     after: Annotated[
         str,
-        typer.Option(
-            metavar="WAY",
-            help="How is decided afterwards: a column of decisions, or the file of a policy.",
-            rich_help_panel=PEOPLE,
-        ),
+        people_option("WAY", "How is decided afterwards: a column of decisions, or the file of a policy."),
     ]
     label: Label = None
     baseline: Baseline = None
     confidence: Confidence = 0.95
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Also write it to this .json or .csv file.", rich_help_panel=OUTPUT
-        ),
-    ] = None
+    out: Annotated[Path | None, output_option("FILE", "Also write it to this .json or .csv file.")] = None
 
 
 def compare(options: CompareOptions) -> None:

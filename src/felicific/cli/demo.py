@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from felicific.cli.options import OUTPUT, Forced
+from felicific.cli.options import Forced, output_option, plain_option
 
 if TYPE_CHECKING:
     from felicific import FairClassifier, Happiness
@@ -23,13 +21,11 @@ if TYPE_CHECKING:
 class DemoOptions(Forced):
     """What ``felicific demo`` is told."""
 
-    rows: Annotated[int, typer.Option(metavar="NUMBER", min=1_000, help="People to simulate.")] = 48_842
+    rows: Annotated[int, plain_option("NUMBER", "People to simulate.", min=1_000)] = 48_842
     seed: Annotated[
-        int, typer.Option(metavar="NUMBER", min=0, help="Seed of the simulation, the forest and the lottery.")
+        int, plain_option("NUMBER", "Seed of the simulation, the forest and the lottery.", min=0)
     ] = 0
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the report is written.", rich_help_panel=OUTPUT)
-    ] = Path("felicific-demo.html")
+    out: Annotated[Path, output_option("FILE", "Where the report is written.")] = Path("felicific-demo.html")
 
 
 def demo(options: DemoOptions) -> None:

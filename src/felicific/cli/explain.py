@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from felicific.cli.options import PEOPLE, Baseline, Join, Json, Loss, PolicyFunction, Scored, Seen
+from felicific.cli.options import (
+    Baseline,
+    Join,
+    Json,
+    Loss,
+    PolicyFunction,
+    Scored,
+    Seen,
+    people_option,
+)
 
 if TYPE_CHECKING:
     from felicific.cli.people import People
@@ -19,21 +26,15 @@ class ExplainOptions(Scored, Seen):
 
     row: Annotated[
         int | None,
-        typer.Option(
-            metavar="NUMBER",
+        people_option(
+            "NUMBER",
+            "Which row of the file, counted from 0 without the line of names, as messages count.",
             min=0,
-            help="Which row of the file, counted from 0 without the line of names, as messages count.",
-            rich_help_panel=PEOPLE,
         ),
     ] = None
     person: Annotated[
         str | None,
-        typer.Option(
-            "--id",
-            metavar="VALUE",
-            help="Instead of --row: whoever has this value in the column of --key.",
-            rich_help_panel=PEOPLE,
-        ),
+        people_option("VALUE", "Instead of --row: whoever has this value in the column of --key.", "--id"),
     ] = None
     join: Join = None
     baseline: Baseline = None

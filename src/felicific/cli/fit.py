@@ -6,11 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from felicific.cli.options import (
-    OUTPUT,
-    PEOPLE,
     Answer,
     Fitted,
     Group,
@@ -18,6 +14,8 @@ from felicific.cli.options import (
     Key,
     PolicyKind,
     decides_amounts,
+    output_option,
+    people_option,
 )
 
 if TYPE_CHECKING:
@@ -38,15 +36,12 @@ class FitOptions(Fitted, Answer):
     happiness: HappinessText = None
     test: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Other people, with labels: say what the policy comes to for them. Needs the rows in memory.",
-            rich_help_panel=PEOPLE,
+        people_option(
+            "FILE",
+            "Other people, with labels: say what the policy comes to for them. Needs the rows in memory.",
         ),
     ] = None
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the policy is written.", rich_help_panel=OUTPUT)
-    ] = Path("policy.json")
+    out: Annotated[Path, output_option("FILE", "Where the policy is written.")] = Path("policy.json")
 
 
 def fit(options: FitOptions) -> None:
@@ -62,8 +57,8 @@ def fit(options: FitOptions) -> None:
     """
     from felicific._problem.change import baseline_words
     from felicific._problem.loss import loss_text, loss_words
+    from felicific.cli.documents import given_sums
     from felicific.cli.outputs import check_target, print_json, working
-    from felicific.cli.sums import given_sums
 
     check_target(options.out, [".json"], force=options.force)
     with working(f"Fitting a policy to {options.file} ..."):
@@ -135,9 +130,9 @@ class _Result(NamedTuple):
 def _fitted(summed: Aggregates | None, options: FitOptions) -> _Result:
     """The policy of some sums, at any size; rows are read where some are held out or each is looked at."""
     from felicific._policy.solve import solve
+    from felicific.cli.documents import named_in
     from felicific.cli.inputs import read_task
     from felicific.cli.people import People
-    from felicific.cli.sums import named_in
     from felicific.exceptions import DataError
 
     chosen = None

@@ -9,9 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from felicific.cli.options import OUTPUT, Answer, Chart, Group, HappinessText, Traced, decides_amounts
+from felicific.cli.options import (
+    Answer,
+    Chart,
+    Group,
+    HappinessText,
+    Traced,
+    decides_amounts,
+    output_option,
+)
 
 if TYPE_CHECKING:
     from felicific._amounts.frontier import AmountFrontier
@@ -26,10 +32,7 @@ class FrontierOptions(Traced, Answer):
     group: Group = None  # which a file of sums knows
     happiness: HappinessText = None
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write every breakpoint to this .csv or .json file.", rich_help_panel=OUTPUT
-        ),
+        Path | None, output_option("FILE", "Write every breakpoint to this .csv or .json file.")
     ] = None
     chart: Chart = None
 
@@ -43,8 +46,8 @@ def frontier(options: FrontierOptions) -> None:
     --out frontier.csv --chart frontier.svg
     """
     from felicific._files import write_whole
+    from felicific.cli.documents import given_sums
     from felicific.cli.outputs import check_chart, check_target, print_json, working
-    from felicific.cli.sums import given_sums
 
     out, chart = options.out, options.chart
     check_target(out, [".csv", ".json"], force=options.force)
@@ -104,10 +107,10 @@ def _say_amounts(line: AmountFrontier, options: FrontierOptions) -> None:
 def _trace(summed: Aggregates | None, options: FrontierOptions) -> Frontier:
     """The frontier of some sums; of individual policies that of the people themselves."""
     from felicific._frontier.solve import frontier as trace
+    from felicific.cli.documents import named_in
     from felicific.cli.fit import sums
     from felicific.cli.inputs import read_asked
     from felicific.cli.people import People
-    from felicific.cli.sums import named_in
 
     if summed is not None:
         _, constraints = read_asked(

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicific.cli.options import (
-    ASKED,
-    OUTPUT,
-    PEOPLE,
     Baseline,
     Compared,
     Decision,
@@ -20,6 +17,9 @@ from felicific.cli.options import (
     Json,
     Limited,
     Scored,
+    asked_option,
+    output_option,
+    people_option,
 )
 
 if TYPE_CHECKING:
@@ -35,48 +35,41 @@ class MonitorOptions(Compared, Scored, Limited):
     decision: Decision = None
     policy: Annotated[
         Path | None,
-        typer.Option(
-            "--policy-file",
-            metavar="FILE",
-            help="A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here; and its "
+        people_option(
+            "FILE",
+            "A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here; and its "
             "happiness, if it keeps it and none is said. Given what it decides by (--score), and no column of "
             "decisions, its expected happiness is monitored, without the luck of the draw.",
-            rich_help_panel=PEOPLE,
+            "--policy-file",
         ),
     ] = None
     label: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the truth, for a happiness that looks at it: give rows once all outcomes of their time are "
+        people_option(
+            "COLUMN",
+            "Column of the truth, for a happiness that looks at it: give rows once all outcomes of their time are "
             "known.",
-            rich_help_panel=PEOPLE,
         ),
     ] = None
     baseline: Baseline = None
     group_name: GroupName = None
     confidence: Annotated[
         float,
-        typer.Option(
-            metavar="NUMBER",
-            help="With which no alarm is ever raised if the gap is never more than --gap, however often one looks.",
-            rich_help_panel=ASKED,
+        asked_option(
+            "NUMBER",
+            "With which no alarm is ever raised if the gap is never more than --gap, however often one looks.",
         ),
     ] = 0.95
     state: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="What was counted so far: read if it is there, and written anew after all rows were read. Without it, "
+        output_option(
+            "FILE",
+            "What was counted so far: read if it is there, and written anew after all rows were read. Without it, "
             "the file is the whole history.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None
     picture: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw it to this .svg or .png file, anew each time.", rich_help_panel=OUTPUT
-        ),
+        Path | None, output_option("FILE", "Draw it to this .svg or .png file, anew each time.")
     ] = None
     as_json: Json = False
 

@@ -22,14 +22,26 @@ every command has the very same ones.
 """
 
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import typer
 
 #: The panels of ``--help``, in their order; what has no panel stands above them.
 PEOPLE, MEASURED, ASKED, OUTPUT = "The people", "What is measured", "What is asked", "Output"
 PANELS = (PEOPLE, MEASURED, ASKED, OUTPUT)
+
+
+def option(panel: str | None, metavar: str | None, text: str, *names: str, **more: Any) -> Any:
+    """An option as ``--help`` tells it: its panel, what stands for its value (None: it is a flag), and its text."""
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **more)
+
+
+people_option, measure_option = partial(option, PEOPLE), partial(option, MEASURED)
+asked_option, output_option = partial(option, ASKED), partial(option, OUTPUT)
+plain_option = partial(option, None)
+
 
 PolicyKind = Literal["auto", "score", "individual", "label", "soft-label"]
 WeightKind = Literal["frequency", "sampling"]
@@ -40,207 +52,155 @@ WeightKind = Literal["frequency", "sampling"]
 
 Proba = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of the model's probability of the last class; with more than two classes, once for "
+    people_option(
+        "COLUMN",
+        "Column of the model's probability of the last class; with more than two classes, once for "
         "each: CLASS=COLUMN.",
-        rich_help_panel=PEOPLE,
     ),
 ]
 Predicted = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of the label that the model predicts, which a policy of kind label reads; with --loss squared or "
+    people_option(
+        "COLUMN",
+        "Column of the label that the model predicts, which a policy of kind label reads; with --loss squared or "
         "--decisions LOW:HIGH, of the amount that it predicts: people are then given amounts.",
-        rich_help_panel=PEOPLE,
     ),
 ]
-Weight = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN", help="Column of weights: 2 is the row twice in every sum.", rich_help_panel=PEOPLE
-    ),
-]
+Weight = Annotated[str | None, people_option("COLUMN", "Column of weights: 2 is the row twice in every sum.")]
 WeightMeaning = Annotated[
     WeightKind | None,
-    typer.Option(
-        metavar="KIND",
-        help="What weights are: frequency, so many people were seen, or sampling, one was seen who stands for so "
+    people_option(
+        "KIND",
+        "What weights are: frequency, so many people were seen, or sampling, one was seen who stands for so "
         "many. Has to be said where they are not plainly counts.",
-        rich_help_panel=PEOPLE,
     ),
 ]
 Baseline = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of the baseline: the present decisions, which a happiness may name; by default what the model "
+    people_option(
+        "COLUMN",
+        "Column of the baseline: the present decisions, which a happiness may name; by default what the model "
         "predicts.",
-        rich_help_panel=PEOPLE,
     ),
 ]
 Between = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Who is compared by gaps and ratios (in an audit by ratios alone): everybody of each value of this column "
+    asked_option(
+        "COLUMN",
+        "Who is compared by gaps and ratios (in an audit by ratios alone): everybody of each value of this column "
         "of --group; of each combination, COLUMN,COLUMN. Given twice, each is asked for. Default: all groups.",
-        rich_help_panel=ASKED,
     ),
 ]
 MinPeople = Annotated[
     float | None,
-    typer.Option(
-        metavar="NUMBER",
-        help="Groups of fewer people are measured, named and not compared; below 1, a share of all people. Default: 30 "
+    asked_option(
+        "NUMBER",
+        "Groups of fewer people are measured, named and not compared; below 1, a share of all people. Default: 30 "
         "where a policy is fitted, 0 in an audit.",
-        rich_help_panel=ASKED,
     ),
 ]
 Loss = Annotated[
     str,
-    typer.Option(
-        metavar="LOSS",
-        help="What a decision costs the decision maker: error, changes (changed decisions, and nothing else), "
+    measure_option(
+        "LOSS",
+        "What a decision costs the decision maker: error, changes (changed decisions, and nothing else), "
         "squared, absolute or quantile:.9 of numbers, a cost matrix of labels and decisions such as "
         "'[[0,.2,1],[.6,.2,0]]', an expression or module.py:function.",
-        rich_help_panel=MEASURED,
     ),
 ]
 Listed = Annotated[
     str | None,
-    typer.Option(
-        "--decisions",
-        metavar="LIST",
-        help="What may be decided, from the worst to the best for the person; by default the classes in order: "
+    measure_option(
+        "LIST",
+        "What may be decided, from the worst to the best for the person; by default the classes in order: "
         "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. LOW:HIGH says amounts between these, as in "
         "0:80; with --predicted also a number of levels, 65.",
-        rich_help_panel=MEASURED,
+        "--decisions",
     ),
 ]
 Gap = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="GAP",
-        help="Largest allowed gap, in the unit of happiness; of one of several, NAME=GAP.",
-        rich_help_panel=ASKED,
-    ),
+    asked_option("GAP", "Largest allowed gap, in the unit of happiness; of one of several, NAME=GAP."),
 ]
 Label = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of the truth that the model tries to predict. Not needed to fit with --loss changes and happiness "
+    people_option(
+        "COLUMN",
+        "Column of the truth that the model tries to predict. Not needed to fit with --loss changes and happiness "
         "that does not look at it.",
-        rich_help_panel=PEOPLE,
     ),
 ]
 Group = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of the group; given twice, the groups are the combinations.",
-        rich_help_panel=PEOPLE,
-    ),
+    people_option("COLUMN", "Column of the group; given twice, the groups are the combinations."),
 ]
 Join = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="NAME=GROUPS",
-        help="Small groups that are taken as one: 'other=Asian,Black' calls both other. Where a policy is applied, "
+    people_option(
+        "NAME=GROUPS",
+        "Small groups that are taken as one: 'other=Asian,Black' calls both other. Where a policy is applied, "
         "too.",
-        rich_help_panel=PEOPLE,
     ),
 ]
 HappinessText = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="HAPPINESS",
-        help="What a decision is worth to a person: an expression such as 'decision * loan', a function as "
+    measure_option(
+        "HAPPINESS",
+        "What a decision is worth to a person: an expression such as 'decision * loan', a function as "
         "module.py:function, or a criterion such as equalized_odds. May be given several times.",
-        rich_help_panel=MEASURED,
     ),
 ]
-Name = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What to call the happiness.", rich_help_panel=MEASURED)
-]
+Name = Annotated[str | None, measure_option("NAME", "What to call the happiness.")]
 PolicyFile = Annotated[Path, typer.Argument(metavar="POLICY", help="Policy file that `felicific fit` wrote.")]
 PolicyFunction = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="HAPPINESS",
-        help="module.py:function of an individual policy that was fitted with one.",
-        rich_help_panel=MEASURED,
-    ),
+    measure_option("HAPPINESS", "module.py:function of an individual policy that was fitted with one."),
 ]
 SignedFile = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="decision.json, which the page of a report saved: exit code 4 unless just this policy was signed.",
-        rich_help_panel=OUTPUT,
+    output_option(
+        "FILE",
+        "decision.json, which the page of a report saved: exit code 4 unless just this policy was signed.",
     ),
 ]
 Classes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--class",
-        metavar="CLASS",
-        help="A decision that there is, once for each; by default those that the file holds.",
-        rich_help_panel=PEOPLE,
+    people_option(
+        "CLASS", "A decision that there is, once for each; by default those that the file holds.", "--class"
     ),
 ]
 GroupName = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="GROUP",
-        help="A group that there is, once for each; by default those that the files hold. Where one of them may lack a "
+    people_option(
+        "GROUP",
+        "A group that there is, once for each; by default those that the files hold. Where one of them may lack a "
         "group, name them all, so that it has a place.",
-        rich_help_panel=PEOPLE,
     ),
 ]
-Decision = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Column of the decisions that were taken.", rich_help_panel=PEOPLE),
-]
+Decision = Annotated[str | None, people_option("COLUMN", "Column of the decisions that were taken.")]
 WorseOff = Annotated[
     float | None,
-    typer.Option(
-        metavar="SHARE",
-        help="At most this share of the people get less than from the baseline: .02; with 0 nobody is worse off.",
-        rich_help_panel=ASKED,
+    asked_option(
+        "SHARE",
+        "At most this share of the people get less than from the baseline: .02; with 0 nobody is worse off.",
     ),
 ]
 Kind = Annotated[
     PolicyKind,
-    typer.Option(
-        "--policy",
-        metavar="KIND",
-        help="What the policy sees besides the group: score, individual, label or soft-label. auto: score for two "
+    asked_option(
+        "KIND",
+        "What the policy sees besides the group: score, individual, label or soft-label. auto: score for two "
         "classes and a group that is seen, else individual; label where there are no probabilities.",
-        rich_help_panel=ASKED,
+        "--policy",
     ),
 ]
 Key = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column that identifies a person: the same person always draws the same number.",
-        rich_help_panel=PEOPLE,
-    ),
+    people_option("COLUMN", "Column that identifies a person: the same person always draws the same number."),
 ]
-Confidence = Annotated[
-    float,
-    typer.Option(
-        metavar="NUMBER", help="With which every interval is to hold the truth.", rich_help_panel=ASKED
-    ),
-]
-Chart = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Draw it to this .svg or .png file.", rich_help_panel=OUTPUT),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)]
+Confidence = Annotated[float, asked_option("NUMBER", "With which every interval is to hold the truth.")]
+Chart = Annotated[Path | None, output_option("FILE", "Draw it to this .svg or .png file.")]
+Json = Annotated[bool, output_option(None, "Print JSON instead of text.", "--json")]
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -255,19 +215,13 @@ class Scores:
     predicted: Predicted = None
     group_proba: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="GROUP=COLUMN",
-            help="Column of how likely a person is of a group, once for each, by a model that was fitted on other "
+        people_option(
+            "GROUP=COLUMN",
+            "Column of how likely a person is of a group, once for each, by a model that was fitted on other "
             "people; an individual policy that does not see the group infers it from these.",
-            rich_help_panel=PEOPLE,
         ),
     ] = None
-    table: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TABLE", help="Table of a DuckDB file that holds several.", rich_help_panel=PEOPLE
-        ),
-    ] = None
+    table: Annotated[str | None, people_option("TABLE", "Table of a DuckDB file that holds several.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,25 +245,17 @@ class Compared:
     join: Join = None
     missing_group: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What to write where the group is missing in the file: a group like any other. Default: an error.",
-            rich_help_panel=PEOPLE,
+        people_option(
+            "NAME",
+            "What to write where the group is missing in the file: a group like any other. Default: an error.",
         ),
     ] = None
     happiness: HappinessText
     name: Name = None
-    unit: Annotated[
-        str | None,
-        typer.Option(metavar="UNIT", help="What happiness is counted in.", rich_help_panel=MEASURED),
-    ] = None
+    unit: Annotated[str | None, measure_option("UNIT", "What happiness is counted in.")] = None
     among: Annotated[
         str | None,
-        typer.Option(
-            metavar="EXPRESSION",
-            help="Who is counted: an expression such as 'age < 40', or 'decision == 1'.",
-            rich_help_panel=MEASURED,
-        ),
+        measure_option("EXPRESSION", "Who is counted: an expression such as 'age < 40', or 'decision == 1'."),
     ] = None
     decisions: Listed = None
 
@@ -333,29 +279,26 @@ class PartlyLabelled:
 
     missing_labels: Annotated[
         Literal["at_random", "unknown"] | None,
-        typer.Option(
-            metavar="WHY",
-            help="Some labels are missing: at_random, given score and group (or by --label-proba), or unknown, so that "
+        people_option(
+            "WHY",
+            "Some labels are missing: at_random, given score and group (or by --label-proba), or unknown, so that "
             "only the worst case can be told. Default: a missing label is an error.",
-            rich_help_panel=PEOPLE,
         ),
     ] = None
     label_proba: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the known chance of having a label, as `felicific apply --with-proba` has it; of several "
+        people_option(
+            "COLUMN",
+            "Column of the known chance of having a label, as `felicific apply --with-proba` has it; of several "
             "they are added up.",
-            rich_help_panel=PEOPLE,
         ),
     ] = None
     max_odds_ratio: Annotated[
         float,
-        typer.Option(
-            metavar="NUMBER",
-            help="How many fold reasons outside the file may have changed the odds of having a label; 1: nothing is "
+        asked_option(
+            "NUMBER",
+            "How many fold reasons outside the file may have changed the odds of having a label; 1: nothing is "
             "hidden.",
-            rich_help_panel=ASKED,
         ),
     ] = 1.0
 
@@ -368,27 +311,20 @@ class Traced(Measured, PartlyLabelled):
     baseline: Baseline = None
     floor: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LEVEL",
-            help="No group's mean below this: a number or 'baseline'; of one of several, NAME=LEVEL.",
-            rich_help_panel=ASKED,
+        asked_option(
+            "LEVEL", "No group's mean below this: a number or 'baseline'; of one of several, NAME=LEVEL."
         ),
     ] = None
     budget: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LEVEL",
-            help="The mean over all people at most this; of one of several, NAME=LEVEL.",
-            rich_help_panel=ASKED,
-        ),
+        asked_option("LEVEL", "The mean over all people at most this; of one of several, NAME=LEVEL."),
     ] = None
     ratio: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="RATIO",
-            help="No group's mean below this share of the highest, 0.8 for the four-fifths rule; of one of several, "
+        asked_option(
+            "RATIO",
+            "No group's mean below this share of the highest, 0.8 for the four-fifths rule; of one of several, "
             "NAME=RATIO.",
-            rich_help_panel=ASKED,
         ),
     ] = None
     between: Between = None
@@ -396,20 +332,19 @@ class Traced(Measured, PartlyLabelled):
     worse_off: WorseOff = None
     explore: Annotated[
         float | None,
-        typer.Option(
-            metavar="CHANCE",
-            help="Everybody keeps at least this chance of the best decision, by lottery: .02. With it labels are "
+        asked_option(
+            "CHANCE",
+            "Everybody keeps at least this chance of the best decision, by lottery: .02. With it labels are "
             "seen of all kinds of people; `felicific apply --with-proba` writes the chances down.",
-            rich_help_panel=ASKED,
         ),
     ] = None
     kind: Kind = "auto"
     blind: Annotated[
         bool,
-        typer.Option(
+        asked_option(
+            None,
+            "The group is not known where people are decided on: fit a policy that decides without.",
             "--without-group",
-            help="The group is not known where people are decided on: fit a policy that decides without.",
-            rich_help_panel=ASKED,
         ),
     ] = False
 
@@ -420,10 +355,8 @@ class Bounded:
 
     bounds: Annotated[
         str | None,
-        typer.Option(
-            metavar="LOW,HIGH",
-            help="Range that happiness is known to lie in, for guarantees that assume nothing else.",
-            rich_help_panel=MEASURED,
+        measure_option(
+            "LOW,HIGH", "Range that happiness is known to lie in, for guarantees that assume nothing else."
         ),
     ] = None
 
@@ -442,10 +375,9 @@ class Evidence:
     weight_kind: WeightMeaning = None
     cluster: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of what rows have in common that are not independent: a person with several rows, a branch.",
-            rich_help_panel=PEOPLE,
+        people_option(
+            "COLUMN",
+            "Column of what rows have in common that are not independent: a person with several rows, a branch.",
         ),
     ] = None
 
@@ -456,29 +388,22 @@ class Fitted(Traced, Evidence, Limited):
 
     change_cost: Annotated[
         str,
-        typer.Option(
-            metavar="COST",
-            help="What a changed decision costs beside the loss, in its unit; 0 makes changes free. auto: for the "
+        asked_option(
+            "COST",
+            "What a changed decision costs beside the loss, in its unit; 0 makes changes free. auto: for the "
             "score of two classes and the error rate 0.1, growing with the distance from the border; else 0.",
-            rich_help_panel=ASKED,
         ),
     ] = "auto"
     confidence: Annotated[
         float | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Return only a policy whose gap is shown, with this confidence, to be at most --gap for people "
+        asked_option(
+            "NUMBER",
+            "Return only a policy whose gap is shown, with this confidence, to be at most --gap for people "
             "like these: 60 % of every group are held out to test it on.",
-            rich_help_panel=ASKED,
         ),
     ] = None
     seed: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="Makes the lottery reproducible; by default its salt is fresh.",
-            rich_help_panel=ASKED,
-        ),
+        int | None, asked_option("NUMBER", "Makes the lottery reproducible; by default its salt is fresh.")
     ] = None
 
 
@@ -488,12 +413,7 @@ class Seen:
 
     policy: PolicyFile
     group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the group, unless the policy decides without.",
-            rich_help_panel=PEOPLE,
-        ),
+        list[str] | None, people_option("COLUMN", "Column of the group, unless the policy decides without.")
     ] = None
     key: Key = None
 
@@ -502,17 +422,14 @@ class Seen:
 class Decided(Seen):
     """A policy that decides, and how its decisions are written."""
 
-    column: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="What to call the column of decisions.", rich_help_panel=OUTPUT),
-    ] = "decision"
+    column: Annotated[str, output_option("NAME", "What to call the column of decisions.")] = "decision"
     with_proba: Annotated[
         bool,
-        typer.Option(
-            "--with-proba",
-            help="Also write the chance that everybody had of the best decision, as proba; of more than two "
+        output_option(
+            None,
+            "Also write the chance that everybody had of the best decision, as proba; of more than two "
             "classes that of each, as proba_CLASS.",
-            rich_help_panel=OUTPUT,
+            "--with-proba",
         ),
     ] = False
 
@@ -521,9 +438,7 @@ class Decided(Seen):
 class Forced:
     """What is written."""
 
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace existing files.", rich_help_panel=OUTPUT)
-    ] = False
+    force: Annotated[bool, output_option(None, "Replace existing files.", "--force")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from felicific.cli.options import OUTPUT, PEOPLE, Answer, HappinessText, Limited, PolicyFile, Traced
+from felicific.cli.options import (
+    Answer,
+    HappinessText,
+    Limited,
+    PolicyFile,
+    Traced,
+    output_option,
+    people_option,
+)
 
 if TYPE_CHECKING:
     from felicific import Policy
-    from felicific._fit.stored import Recalibrated
+    from felicific._fit.fit import Recalibrated
     from felicific._people.people import People as Known
     from felicific._problem.problem import Problem
     from felicific._program.aggregates import Aggregates, Outcome
@@ -33,16 +39,13 @@ class RecalibrateOptions(Traced, Limited, Answer):
     happiness: HappinessText = None
     labelled: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="The people with labels that the policy was fitted on, or their sums from `felicific aggregate`: what "
+        people_option(
+            "FILE",
+            "The people with labels that the policy was fitted on, or their sums from `felicific aggregate`: what "
             "is known of labels. An individual policy needs none.",
-            rich_help_panel=PEOPLE,
         ),
     ] = None
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the new policy is written.", rich_help_panel=OUTPUT)
-    ]
+    out: Annotated[Path, output_option("FILE", "Where the new policy is written.")]
 
 
 def recalibrate(options: RecalibrateOptions) -> None:
@@ -53,7 +56,7 @@ def recalibrate(options: RecalibrateOptions) -> None:
     Example: felicific recalibrate policy.json next.csv --labelled scores.csv --label repaid --score score --group sex
     --happiness "decision * loan" --out next.json
     """
-    from felicific._fit.stored import recalibrate_stored
+    from felicific._fit.fit import recalibrate_stored
     from felicific.cli.options import Roles
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.cli.people import People

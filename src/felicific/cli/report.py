@@ -6,9 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-import typer
-
-from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Fitted, Forced, decides_amounts
+from felicific.cli.options import (
+    Fitted,
+    Forced,
+    decides_amounts,
+    measure_option,
+    output_option,
+    people_option,
+)
 
 if TYPE_CHECKING:
     from felicific import FairClassifier, Policy
@@ -30,65 +35,48 @@ class ReportOptions(Fitted, Forced):
 
     test: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Other people to report on; by default a random half of FILE, which the policy is then not fitted on.",
-            rich_help_panel=PEOPLE,
+        people_option(
+            "FILE",
+            "Other people to report on; by default a random half of FILE, which the policy is then not fitted on.",
         ),
     ] = None
     also: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=EXPRESSION",
-            help='Another measure of the policy, "approved=decision == 1": does its gap grow? Repeat for several.',
-            rich_help_panel=MEASURED,
+        measure_option(
+            "NAME=EXPRESSION",
+            'Another measure of the policy, "approved=decision == 1": does its gap grow? Repeat for several.',
         ),
     ] = None
     labels: Annotated[
         Literal["all", "selected"] | None,
-        typer.Option(
-            metavar="WHOSE",
-            help="Whether everybody's label is known (all), or only that of people who were selected (selected).",
-            rich_help_panel=PEOPLE,
+        people_option(
+            "WHOSE",
+            "Whether everybody's label is known (all), or only that of people who were selected (selected).",
         ),
     ] = None
     decision_name: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="DECISION=NAME",
-            help="What a decision is called on the page: 0=declined. Repeat for every decision.",
-            rich_help_panel=OUTPUT,
+        output_option(
+            "DECISION=NAME", "What a decision is called on the page: 0=declined. Repeat for every decision."
         ),
     ] = None
-    period: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="Of when the data are, as the page says it.", rich_help_panel=OUTPUT
-        ),
-    ] = None
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title of the page.", rich_help_panel=OUTPUT)
-    ] = None
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="The page, .html, or its data, .json.", rich_help_panel=OUTPUT),
-    ] = Path("report.html")
+    period: Annotated[str | None, output_option("TEXT", "Of when the data are, as the page says it.")] = None
+    title: Annotated[str | None, output_option("TEXT", "Title of the page.")] = None
+    out: Annotated[Path, output_option("FILE", "The page, .html, or its data, .json.")] = Path("report.html")
     policy_out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write the policy that the page proposes, .json; with --signed the one that was signed, and no "
+        output_option(
+            "FILE",
+            "Also write the policy that the page proposes, .json; with --signed the one that was signed, and no "
             "page.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None
     signed: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="decision.json, which the page saved: --policy-out then gets the policy at the signed position, if "
+        output_option(
+            "FILE",
+            "decision.json, which the page saved: --policy-out then gets the policy at the signed position, if "
             "the same command (with its --seed) gives just that policy; else exit code 4.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None
 

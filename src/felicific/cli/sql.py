@@ -6,10 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from felicific._tables.dialect import DIALECTS, dialect_of
-from felicific.cli.options import OUTPUT, PEOPLE, Decided, Forced, Predicted, Proba
+from felicific.cli.options import (
+    Decided,
+    Forced,
+    Predicted,
+    Proba,
+    output_option,
+    people_option,
+)
 
 if TYPE_CHECKING:
     from felicific._policy.amounts import AmountPolicy
@@ -21,32 +26,20 @@ if TYPE_CHECKING:
 class SqlOptions(Decided, Forced):
     """What ``felicific sql`` is told."""
 
-    dialect: Annotated[
-        str,
-        typer.Option(
-            metavar="DIALECT",
-            help=f"The SQL to write: {', '.join(DIALECTS)}.",
-            rich_help_panel=OUTPUT,
-        ),
-    ]
+    dialect: Annotated[str, output_option("DIALECT", f"The SQL to write: {', '.join(DIALECTS)}.")]
     score: Proba = None
     predicted: Predicted = None
     people: Annotated[
         str | None,
-        typer.Option(
+        people_option(
+            "TABLE",
+            "Write a whole query of this table, which is taken as it is typed; by default the expression alone.",
             "--from",
-            metavar="TABLE",
-            help="Write a whole query of this table, which is taken as it is typed; by default the expression alone.",
-            rich_help_panel=PEOPLE,
         ),
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where the text is written, a .sql file; by default it is printed.",
-            rich_help_panel=OUTPUT,
-        ),
+        output_option("FILE", "Where the text is written, a .sql file; by default it is printed."),
     ] = None
 
 

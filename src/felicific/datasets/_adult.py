@@ -6,8 +6,7 @@ import numpy as np
 
 from felicific._problem.happiness import Happiness
 from felicific._tables.memory import Columns, Form, table_maker
-from felicific.datasets._csv import column, embedded, text_columns
-from felicific.datasets._dataset import Dataset
+from felicific.datasets._dataset import Dataset, column, embedded, text_columns
 
 FILE = "adult.csv.xz"
 SHA256 = "6f8f2babc5ee744afd03f6d978d8d6b3e3b0aae240d931c4976a9cce7af0d347"

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific._typing import Floats
-from felicific.datasets._csv import column, embedded, text_columns
+from felicific.datasets._dataset import column, embedded, text_columns
 from felicific.exceptions import DataError
 
 CDF_FILE = "transrisk_cdf.csv.xz"

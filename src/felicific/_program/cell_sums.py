@@ -95,7 +95,7 @@ class CellSums:
     def by_group(self, array: Floats) -> Floats:
         """Numbers of cells, of shape (..., n), added up to shape (groups, ...)."""
         found = np.zeros((*array.shape[:-1], self.groups))
-        starts = np.flatnonzero(np.diff(self.group, prepend=-1))
+        starts = starts_of(self.group)
         found[..., self.group[starts]] = add_runs(array, starts)
         return np.moveaxis(found, -1, 0)
 
@@ -110,7 +110,7 @@ class CellSums:
             order = np.argsort(place, kind="stable")
             moved = self.changed(lambda _, array: array[..., order])
             return CellSums(groups, signals, place[order], moved.arrays).moved(place[order], groups, signals)
-        starts = np.flatnonzero(np.diff(place, prepend=-1))
+        starts = starts_of(place)
         added = self.changed(lambda _, array: add_runs(array, starts))
         return CellSums(groups, signals, place[starts], added.arrays)
 
@@ -128,6 +128,11 @@ def add_sums(parts: Sequence[CellSums]) -> CellSums:
     arrays = {name: np.concatenate([part.arrays[name] for part in parts], axis=-1) for name in names}
     place = np.concatenate([part.place for part in parts])
     return CellSums(first.groups, first.signals, place, arrays).moved(place, first.groups, first.signals)
+
+
+def starts_of(codes: Codes) -> Codes:
+    """Where the runs of equal codes begin, of codes in their order."""
+    return np.flatnonzero(np.diff(codes, prepend=-1))
 
 
 def add_runs(array: Floats, starts: Codes) -> Floats:

@@ -80,6 +80,11 @@ class CellSums:
         """The signal of every cell."""
         return self.place % max(self.signals, 1)
 
+    @cached_property
+    def _starts(self) -> Codes:
+        """Where the cells of every group begin."""
+        return starts_of(self.group)
+
     def dense(self, name: str) -> Floats | None:
         """One of the sums as an array of shape (groups, signals, ...); None where it is not known."""
         array = self.arrays.get(name)
@@ -95,8 +100,7 @@ class CellSums:
     def by_group(self, array: Floats) -> Floats:
         """Numbers of cells, of shape (..., n), added up to shape (groups, ...)."""
         found = np.zeros((*array.shape[:-1], self.groups))
-        starts = starts_of(self.group)
-        found[..., self.group[starts]] = add_runs(array, starts)
+        found[..., self.group[self._starts]] = add_runs(array, self._starts)
         return np.moveaxis(found, -1, 0)
 
     def changed(self, change: Callable[[str, Floats], Floats]) -> CellSums:
@@ -132,7 +136,9 @@ def add_sums(parts: Sequence[CellSums]) -> CellSums:
 
 def starts_of(codes: Codes) -> Codes:
     """Where the runs of equal codes begin, of codes in their order."""
-    return np.flatnonzero(np.diff(codes, prepend=-1))
+    new = np.ones(len(codes), dtype=bool)
+    np.not_equal(codes[1:], codes[:-1], out=new[1:])
+    return np.flatnonzero(new)
 
 
 def add_runs(array: Floats, starts: Codes) -> Floats:

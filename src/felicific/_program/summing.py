@@ -482,7 +482,11 @@ def _positions(codes: Codes, held: Codes) -> Codes:
     if possible == len(held):
         return codes
     if possible > 2 * DENSE:
-        return np.searchsorted(held, codes)
+        order, position = np.argsort(codes), np.zeros(len(codes), dtype=np.intp)
+        position[starts_of(codes[order])[1:]] = 1
+        found = np.empty(len(codes), dtype=np.intp)
+        found[order] = position.cumsum()
+        return found
     position = np.zeros(possible, dtype=np.int32)
     position[held] = np.arange(len(held), dtype=np.int32)
     return position[codes].astype(np.intp)

@@ -1,6 +1,6 @@
-"""Aggregates of Parquet on DuckDB, Polars and Dask against each engine's own hand-written query, in one run.
+"""Aggregates of Parquet on every engine against its own hand-written query, where there is one, in one run.
 
-    pip install -e ".[duckdb,polars,dask,pandas]"
+    pip install -e ".[duckdb,polars,dask,spark,pandas]"
     python benchmarks/engines.py [--rows 20000000] [--repeats 3] [--only engines | growth | policies]
 
 Three classes, four groups, three measures. The file is made in a temporary folder. Every measurement is a process of
@@ -143,20 +143,38 @@ def income(decision, x): return decision * x["income"]
 ask = dict(score={0: "p0", 1: "p1", 2: "p2"}, y="y", sensitive_features="group", happiness=[loan, hours, income])
 """
 
-OURS = {
-    "DuckDB": ASK
-    + "import duckdb\nmonitored(lambda: int(aggregate(duckdb.read_parquet(file), **ask).rows.sum()))",
-    "Polars": ASK
-    + "import polars as pl\nmonitored(lambda: int(aggregate(pl.scan_parquet(file), **ask).rows.sum()))",
-    "Dask": ASK
-    + """
+SUM = "monitored(lambda: int(aggregate({rows}, **ask).rows.sum()))\n"
+
+#: What every engine is imported by, its rows, and a few of them.
+READ = {
+    "DuckDB": ("import duckdb", "duckdb.read_parquet(file)", "duckdb.read_parquet(file).limit(1000)"),
+    "Polars": ("import polars as pl", "pl.scan_parquet(file)", "pl.scan_parquet(file).head(1000)"),
+    "Arrow": ("import pyarrow.dataset as ds", "ds.dataset(file)", ""),
+}
+
+DASK = """
+import signal
 import dask.dataframe as dd
 from distributed import Client, LocalCluster
 if __name__ == "__main__":
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
         frame = dd.read_parquet(file, split_row_groups=True)
+        if {killed}:
+            pid = next(iter(cluster.workers.values())).pid
+            threading.Timer(1.0, os.kill, (pid, signal.SIGKILL)).start()
         monitored(lambda: int(aggregate(frame, **ask).rows.sum()))
-""",
+"""
+
+SPARK = """
+from pyspark.sql import SparkSession
+os.environ["PYSPARK_PYTHON"] = sys.executable
+spark = SparkSession.builder.master("local[2]").config("spark.driver.memory", "4g").getOrCreate()
+"""
+
+OURS = {name: f"{ASK}{opening}\n{SUM.format(rows=rows)}" for name, (opening, rows, _) in READ.items()} | {
+    "Dask": ASK + DASK.format(killed=False),
+    "Dask, a worker killed": ASK + DASK.format(killed=True),
+    "Spark": ASK + SPARK + SUM.format(rows="spark.read.parquet(file)"),
 }
 
 #: The same once a few rows have been summed, so that imports do not count.
@@ -166,20 +184,12 @@ WARM = {
 import pyarrow.parquet as pq
 table = {name: column.to_numpy() for name, column in zip(*(lambda t: (t.column_names, t.columns))(pq.read_table(file)))}
 aggregate({name: column[:1000] for name, column in table.items()}, **ask)
-monitored(lambda: int(aggregate(table, **ask).rows.sum()))
-""",
-    "DuckDB": ASK
-    + """
-import duckdb
-aggregate(duckdb.read_parquet(file).limit(1000), **ask)
-monitored(lambda: int(aggregate(duckdb.read_parquet(file), **ask).rows.sum()))
-""",
-    "Polars": ASK
-    + """
-import polars as pl
-aggregate(pl.scan_parquet(file).head(1000), **ask)
-monitored(lambda: int(aggregate(pl.scan_parquet(file), **ask).rows.sum()))
-""",
+"""
+    + SUM.format(rows="table")
+} | {
+    name: f"{ASK}{opening}\naggregate({few}, **ask)\n{SUM.format(rows=rows)}"
+    for name, (opening, rows, few) in READ.items()
+    if few
 }
 
 
@@ -278,26 +288,27 @@ def best(measured: list[dict[str, Any]]) -> dict[str, float]:
 def compare(file: Path, rows: int, repeats: int) -> str:
     """Every engine: floor, hand-written query, felicific, in turns."""
     lines = []
-    for engine in HAND:
-        ways = {"floor": FLOOR.get(engine), "by hand": HAND[engine], "felicific": OURS[engine]}
+    for engine in OURS:
+        ways = {"floor": FLOOR.get(engine), "by hand": HAND.get(engine), "felicific": OURS[engine]}
         measured: dict[str, list[dict[str, Any]]] = {
             way: [] for way, code in ways.items() if code is not None
         }
-        for _ in range(repeats):
-            for way in measured:
-                found = run(str(ways[way]), file, rows)
-                if way != "floor" and found["check"] != rows:
-                    sys.exit(f"{engine} {way} counted {found['check']} rows")
-                measured[way].append(found)
-                print(f"  {engine:7} {way:10} {found}", flush=True)
-        hand = best(measured["by hand"])
+        for way in list(measured) * repeats:
+            found = run(str(ways[way]), file, rows)
+            if way != "floor" and found["check"] != rows:
+                sys.exit(f"{engine} {way} counted {found['check']} rows")
+            measured[way].append(found)
+            print(f"  {engine:7} {way:10} {found}", flush=True)
+        hand = best(measured["by hand"]) if "by hand" in measured else None
         for way, several in measured.items():
             one = best(several)
-            ratio = f"{one['seconds'] / hand['seconds']:.2f}", f"{one['cpu'] / hand['cpu']:.2f}"
-            memory = f"{one['memory']:.0f} MB"
-            # The processor time of Dask's workers is theirs.
-            cpu = ["", ""] if engine == "Dask" else [f"{one['cpu']:.2f} s", ratio[1]]
-            lines.append([f"{engine}, {way}", f"{one['seconds']:.2f} s", ratio[0], *cpu, memory])
+            line = [f"{engine}, {way}"]
+            for name in ("seconds", "cpu"):
+                # The processor time of workers is theirs.
+                apart = name == "cpu" and engine.startswith(("Dask", "Spark"))
+                line += ["" if apart else f"{one[name]:.2f} s"]
+                line += ["" if apart or hand is None else f"{one[name] / hand[name]:.2f}"]
+            lines.append([*line, f"{one['memory']:.0f} MB"])
     head = ["", "time", "of by hand", "processor time", "of by hand", "peak memory"]
     return table(head, lines)
 

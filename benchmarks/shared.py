@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"
@@ -37,6 +39,13 @@ def fill(page: Path, block: str, text: str) -> None:
     if count != 1:
         sys.exit(f"{page} has {count} blocks called {block!r}; it should have one.")
     page.write_text(content, "utf-8")
+
+
+def keep(out: Path, **figures: Any) -> None:
+    """Put figures that other pages quote into ``speed.json``, in the place of those of an earlier run."""
+    file = out / "speed.json"
+    kept = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    file.write_text(json.dumps(kept | figures, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 def machine() -> str:

@@ -708,3 +708,30 @@ def test_loss_too_large_to_sum_is_refused_in_words():
     rows = replace(generic(30, J=1), cost=np.full((30, 3), 1e308))
     with pytest.raises(DataError, match=r"loss.*overflow"):
         aggregates_of(rows)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_sums_of_more_cells_than_an_array_has_room_for(weight):
+    """Of thousands of groups cells are sorted; every sum is that of a loop over people."""
+    rng, groups, n = np.random.default_rng(1), 2_500, 20_000
+    table = {"score": rng.beta(2, 2, n), "w": rng.integers(1, 4, n), "loan": rng.integers(1, 40, n) * 1000.0}
+    table |= {"g": np.arange(n) % groups, "y": rng.integers(0, 2, n)}
+    asked = {"happiness": ["decision * loan", "decision"], "score": "score", "y": "y"}
+    sums = aggregate(table, sensitive_features="g", sample_weight=weight, **asked)
+    yes = table["score"] > 0.5
+    cell = table["g"] * 4098 + np.ceil(4096 * table["score"]).astype(int) + yes
+    held, place = np.unique(cell, return_inverse=True)
+    w = table["w"] if weight else np.ones(n)
+
+    def total(numbers):
+        return np.bincount(place, w * numbers)
+
+    found, loan = sums.sums.arrays, table["loan"] - sums.origin[0]
+    np.testing.assert_array_equal(sums.sums.place, held)
+    for name, numbers in {"mass": 1, "baseline_loss": yes != table["y"]}.items():
+        np.testing.assert_allclose(found[name], total(numbers))
+    np.testing.assert_allclose(found["loss"], [total(table["y"] == 1), total(table["y"] == 0)])
+    np.testing.assert_allclose(found["value"][1, 0], total(loan))
+    np.testing.assert_allclose(found["square"][1, 0], total(loan**2))
+    np.testing.assert_allclose(found["loses"][0], [total(yes)] * 2)
+    np.testing.assert_allclose(found["gains"][1], [total(~yes)] * 2)

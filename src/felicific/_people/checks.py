@@ -128,7 +128,7 @@ def as_columns(score: Any, n_classes: int) -> Array:
     single = array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1)
     if n_classes == 2 and single and array.dtype.kind in "biuf":
         second = array.reshape(len(array)).astype(np.float64, copy=False)
-        return np.column_stack([1.0 - second, second])
+        return np.stack([1.0 - second, second]).T  # of each class side by side, as they are looked at
     if array.ndim != 2 or array.shape[1] != n_classes or array.dtype.kind not in "biuf":
         raise DataError(
             f"The probabilities have shape {array.shape} and type {array.dtype}.",
@@ -141,7 +141,7 @@ def as_columns(score: Any, n_classes: int) -> Array:
 def check_proba(score: Any, n_classes: int, rows: Codes) -> Floats:
     """Probabilities as float64 rows that sum to one exactly; anything else is an error that names a row."""
     array = as_columns(score, n_classes)
-    normalised = np.empty(array.shape)
+    normalised = np.empty(array.shape, order="F")
     for start in range(0, len(array), CHUNK):  # what stays in the processor's cache is faster
         part = slice(start, start + CHUNK)
         _normalise(array[part].astype(np.float64, copy=False), rows[part], normalised[part])

@@ -423,7 +423,7 @@ class People:
                     table,
                     y,
                     labels,
-                    np.asarray(self.group_entries[part]),
+                    self.group_entries[part],
                     self.rows[part],
                     self.baseline_of(part),
                     self.supposed,

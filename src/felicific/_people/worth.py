@@ -24,6 +24,7 @@ from felicific._problem.expressions import Expression
 from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
 from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
+from felicific._tables.codes import Entries
 from felicific._tables.memory import ArrayRows, UnreadColumn, slice_rows, take_rows
 from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError, FelicificError, HappinessError
@@ -56,8 +57,8 @@ class Batch:
         Labels.
     labels : array of shape (n,), or None
         Their positions among the classes.
-    group : array of shape (n,)
-        Groups.
+    group : entries of shape (n,)
+        Groups, of text by their codes.
     rows : array of shape (n,)
         Numbers in the user's table, for messages.
     baseline : array of shape (n,), or None
@@ -71,7 +72,7 @@ class Batch:
     x: Table
     y: Array | None
     labels: Codes | None
-    group: Array
+    group: Entries
     rows: Codes
     baseline: Array | None = None
     supposed: frozenset[str] = frozenset()
@@ -476,7 +477,7 @@ def _raw_numbers(
         "decision": decision,
         "x": batch.x,
         "y": batch.y,
-        "group": batch.group,
+        "group": np.asarray(batch.group) if "group" in asked else None,
         "baseline": batch.baseline,
     }
     given = {name: offered[name] for name in asked}

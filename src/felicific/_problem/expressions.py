@@ -124,8 +124,7 @@ class Expression:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        by_name = inspect.Parameter.KEYWORD_ONLY
-        return inspect.Signature([inspect.Parameter(name, by_name) for name in _arguments(self.text)])
+        return _signature(self.text)
 
     def __call__(self, **given: Any) -> Any:
         """One number per row, or one number when no column is named."""
@@ -188,6 +187,12 @@ def _name_as_written(tree: ast.Expression, line: str) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             node.id = encoded[node.col_offset : node.end_col_offset].decode()
+
+
+@lru_cache(maxsize=256)
+def _signature(text: str) -> inspect.Signature:
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Signature([inspect.Parameter(name, by_name) for name in _arguments(text)])
 
 
 @lru_cache(maxsize=256)

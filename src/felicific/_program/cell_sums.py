@@ -80,6 +80,11 @@ class CellSums:
         """The signal of every cell."""
         return self.place % max(self.signals, 1)
 
+    @cached_property
+    def _starts(self) -> Codes:
+        """Where the cells of every group begin."""
+        return starts_of(self.group)
+
     def dense(self, name: str) -> Floats | None:
         """One of the sums as an array of shape (groups, signals, ...); None where it is not known."""
         array = self.arrays.get(name)
@@ -95,8 +100,7 @@ class CellSums:
     def by_group(self, array: Floats) -> Floats:
         """Numbers of cells, of shape (..., n), added up to shape (groups, ...)."""
         found = np.zeros((*array.shape[:-1], self.groups))
-        starts = np.flatnonzero(np.diff(self.group, prepend=-1))
-        found[..., self.group[starts]] = add_runs(array, starts)
+        found[..., self.group[self._starts]] = add_runs(array, self._starts)
         return np.moveaxis(found, -1, 0)
 
     def changed(self, change: Callable[[str, Floats], Floats]) -> CellSums:
@@ -110,7 +114,7 @@ class CellSums:
             order = np.argsort(place, kind="stable")
             moved = self.changed(lambda _, array: array[..., order])
             return CellSums(groups, signals, place[order], moved.arrays).moved(place[order], groups, signals)
-        starts = np.flatnonzero(np.diff(place, prepend=-1))
+        starts = starts_of(place)
         added = self.changed(lambda _, array: add_runs(array, starts))
         return CellSums(groups, signals, place[starts], added.arrays)
 
@@ -128,6 +132,13 @@ def add_sums(parts: Sequence[CellSums]) -> CellSums:
     arrays = {name: np.concatenate([part.arrays[name] for part in parts], axis=-1) for name in names}
     place = np.concatenate([part.place for part in parts])
     return CellSums(first.groups, first.signals, place, arrays).moved(place, first.groups, first.signals)
+
+
+def starts_of(codes: Codes) -> Codes:
+    """Where the runs of equal codes begin, of codes in their order."""
+    new = np.ones(len(codes), dtype=bool)
+    np.not_equal(codes[1:], codes[:-1], out=new[1:])
+    return np.flatnonzero(new)
 
 
 def add_runs(array: Floats, starts: Codes) -> Floats:

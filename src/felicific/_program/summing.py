@@ -16,7 +16,7 @@ from felicific._problem.problem import Problem
 from felicific._problem.worse_off import can_be_lost
 from felicific._program.aggregates import Aggregates
 from felicific._program.aggregates_file import check_size
-from felicific._program.cell_sums import ADDED, COMPARED, CellSums
+from felicific._program.cell_sums import ADDED, COMPARED, CellSums, add_runs, starts_of
 from felicific._program.signals import Signal, Spread
 from felicific._program.unlabelled import Standing, Unlabelled
 from felicific._tables.memory import as_objects
@@ -26,11 +26,15 @@ from felicific.exceptions import HappinessError
 #: Rows that are looked at together where no function looks at them.
 KEY_BATCH = 8 * BATCH
 
-#: Up to so many possible cells, or keys, each has a place of its own in an array; of more, those that occur are sorted.
-DENSE = 2**24
+#: Up to so many possible keys, and so many for each row, each has a place of its own in an array; of more, those that
+#: occur are sorted.
+DENSE, SPARSE = 2**22, 4
 
-#: From so many cells for each row of a batch on, sums are grown where the batch's rows are, and not as a whole.
-SPARSE = 4
+#: Of fewer cells than this many rows are in each.
+FEW_CELLS = 1024
+
+#: Adds numbers of some people to the sums of their cells.
+Grow = Callable[[Floats, Array], None]
 
 
 def sum_people(people: People, problem: Problem, signal: Signal) -> Aggregates:
@@ -224,11 +228,14 @@ class _Sums:
     def __init__(self, problem: Problem, people: People, signal: Signal) -> None:
         self.problem, self.people, self.signal = problem, people, signal
         self.signals = signal.size(len(problem.labels))
-        d, j = len(problem.decisions), len(problem.happiness)
         self.place, self.now = self._places()
+        self.n_labels = 1 if people.labels is None else len(problem.labels)
+        self.kinds = self.n_labels * (1 if self.now is None else len(problem.decisions))
         cells = len(people.groups) * self.signals
-        self.held = np.arange(cells) if self.place is None else _distinct(self.place, cells)
-        n = len(self.held)
+        self.key, self.counts = self._counts(cells * self.kinds)
+        of_key = self.key // self.kinds
+        self.held = np.arange(cells) if self.place is None else of_key[starts_of(of_key)]
+        n, d, j = len(self.held), len(problem.decisions), len(problem.happiness)
         check_size(n, 1, d, j)
         self.origin: list[float | None] = [None] * j
         self.by_row = {j for j, one in enumerate(problem.happiness) if "x" in one.asks}
@@ -265,7 +272,7 @@ class _Sums:
         return place, now
 
     def _spread(self, part: slice) -> Spread:
-        """Where some people are among the cells that are held, weights included."""
+        """The cells of some people, weights included."""
         weight = None if self.people.weight is None else self.people.weight[part]
         if self.place is not None:
             return [(self.place[part], weight)]
@@ -274,54 +281,63 @@ class _Sums:
             (self.people.codes[part] * self.signals + cell, _product(weight, share)) for cell, share in cells
         ]
 
-    def count(self) -> None:
-        """Count the people of every cell, baseline and label, and add what is the same for all of them."""
-        people, problem, n = self.people, self.problem, len(self.held)
-        if self.place is not None:
-            self.place = _positions(self.place, self.held)
-        n_labels = 1 if people.labels is None else len(problem.labels)
-        kinds = n_labels * (1 if self.now is None else len(problem.decisions))
-        key, counts = self._counts(n_labels, kinds)
-        cell, kind = key // kinds, key % kinds
-        now = None if self.now is None else kind // n_labels
-        self.mass += np.bincount(cell, counts, minlength=n)
-        for d in range(len(self.baseline_mass)) if now is not None else ():
-            decided = now == d
-            self.baseline_mass[d] += np.bincount(cell[decided], counts[decided], minlength=n)
-        group_kind = self.held[cell] // self.signals * kinds + kind
-        held = _distinct(group_kind, len(people.groups) * kinds)
-        batch = self._batch_of(held, kinds, n_labels)
-        try:
-            self._add(batch, [(cell, counts)], now, _positions(group_kind, held))
-        except HappinessError:  # a function that needs every row, or is wrong for one, which is then named
-            self.by_row, self.cost_by_row = set(range(len(problem.happiness))), True
-
-    def _counts(self, n_labels: int, kinds: int) -> tuple[Codes, Floats]:
-        """The keys (cell, baseline, label) that occur, in their order, and the weight of each."""
-        possible = len(self.held) * kinds
-        dense = possible <= DENSE
+    def _counts(self, possible: int) -> tuple[Codes, Floats]:
+        """The keys (cell, baseline, label) that occur, of so many, in their order, and the weight of each."""
+        labels, n = self.people.labels, len(self.people)
+        dense = possible <= min(DENSE, SPARSE * n)
         counts = np.zeros(possible if dense else 0)
         keys: list[Codes] = []
-        weights: list[Floats] = []
-        for part in _parts(len(self.people), max(KEY_BATCH, len(counts))):
-            kind: Any = 0 if self.now is None else self.now[part] * n_labels
-            kind = kind if self.people.labels is None else kind + self.people.labels[part]
+        weights: list[Any] = []
+        for part in _parts(n, max(KEY_BATCH, possible) if dense else n + 1) or [slice(0)]:
             for cell, share in self._spread(part):
-                key = cell * kinds + kind
+                key = cell * self.kinds
+                key += 0 if self.now is None else self.now[part] * self.n_labels
+                key += 0 if labels is None else labels[part]
                 if dense:
                     counts += np.bincount(key, share, minlength=possible)
                 else:
                     keys.append(key)
-                    weights.append(np.ones(len(key)) if share is None else share)
+                    weights.append(share)
         if dense:
             held = np.flatnonzero(counts > 0.0)
             return held, counts[held]
-        held, at = np.unique(np.concatenate(keys), return_inverse=True)
-        return held, np.bincount(at, np.concatenate(weights)).astype(np.float64)
+        key, weight = keys[0], weights[0]
+        if len(keys) > 1:
+            key, weight = np.concatenate(keys), np.concatenate(weights)
+        if weight is None:
+            key.sort()
+        else:
+            order = np.argsort(key)
+            key, weight = key[order], weight[order]
+        starts = starts_of(key)
+        if weight is None:
+            return key[starts], np.diff(starts, append=len(key)).astype(np.float64)
+        return key[starts], add_runs(weight, starts)
 
-    def _batch_of(self, held: Codes, kinds: int, n_labels: int) -> Batch:
+    def count(self) -> None:
+        """Add what is the same for all people of a group, baseline and label."""
+        kinds, n, counts = self.kinds, len(self.held), self.counts
+        cell, kind = _positions(self.key // kinds, self.held), self.key % kinds
+        kind += self.held[cell] // self.signals * kinds
+        held = _distinct(kind, len(self.people.groups) * kinds)
+        position = _positions(kind, held)
+
+        def grow(sums: Floats, numbers: Array) -> None:
+            if numbers.any():
+                sums += np.bincount(cell, numbers[position] * counts, minlength=n)
+
+        now = None if self.now is None else held % kinds // self.n_labels
+        grow(self.mass, np.ones(len(held)))
+        for d in range(len(self.baseline_mass)) if now is not None else ():
+            grow(self.baseline_mass[d], np.asarray(now == d))
+        try:
+            self._add(self._batch_of(held), now, grow, by_row=False)
+        except HappinessError:  # a function that needs every row, or is wrong for one, which is then named
+            self.by_row, self.cost_by_row = set(range(len(self.problem.happiness))), True
+
+    def _batch_of(self, held: Codes) -> Batch:
         """One person of every group, baseline and label."""
-        problem, people = self.problem, self.people
+        problem, people, kinds, n_labels = self.problem, self.people, self.kinds, self.n_labels
         group = as_objects(people.groups)[held // kinds]
         label, now = held % n_labels, held % kinds // n_labels
         known = people.labels is not None
@@ -340,78 +356,68 @@ class _Sums:
         """Add what looks at x, row by row."""
         if not self.by_row and not self.cost_by_row:
             return
+        if self.place is not None:
+            self.place = _positions(self.place, self.held)
+        # Of few cells the rows of a batch are added up first: long sums lose digits.
+        size, direct = len(self.held), len(self.held) > FEW_CELLS
         for part, batch in self.people.batches():
-            self._add(batch, self._spread(part), None if self.now is None else self.now[part], None)
+            spread = self._spread(part)
 
-    def _add(self, batch: Batch, cells: Spread, now: Codes | None, position: Codes | None) -> None:
-        """Add the worth of decisions in some cells: of the people of a batch, or of those at some positions of it."""
-        worth, size, by_row = worth_of(self.problem, batch), len(self.held), position is None
+            def grow(sums: Floats, numbers: Array, spread: Spread = spread) -> None:
+                if not numbers.any():
+                    return
+                numbers = numbers.astype(np.float64, copy=False)
+                for at, share in spread:
+                    if direct:
+                        np.add.at(sums, at, _product(share, numbers))
+                    else:
+                        sums += np.bincount(at, _product(share, numbers), minlength=size)
 
-        def grow(sums: Floats, numbers: Floats | Truths) -> None:
-            some = np.flatnonzero(numbers) if numbers.dtype == bool else None
-            for at, share in cells:
-                if some is None:
-                    share = _product(share, numbers)
-                else:  # who is counted, each as one
-                    at, share = at[some], None if share is None else share[some]
-                if by_row and size > SPARSE * len(at):
-                    np.add.at(sums, at, 1.0 if share is None else share)
-                else:
-                    sums += np.bincount(at, share, minlength=size)
+            self._add(batch, None if self.now is None else self.now[part], grow, by_row=True)
 
-        def taken(numbers: Array) -> Array:
-            return numbers if position is None else numbers[..., position]
-
+    def _add(self, batch: Batch, now: Codes | None, grow: Grow, *, by_row: bool) -> None:
+        """Add the worth of decisions to some people, of what looks at x or of what does not."""
+        worth = worth_of(self.problem, batch)
         # All are evaluated before anything is added: an error leaves the sums as they were.
         known = {
             j: worth.values(j) for j in range(len(self.problem.happiness)) if (j in self.by_row) == by_row
         }
         if self.cost_by_row == by_row and worth.knows_cost:
-            cost = taken(worth.cost)
-            for d in range(len(cost)):
-                grow(self.loss[d], cost[d])
+            for d, cost in enumerate(worth.cost):
+                grow(self.loss[d], cost)
             if now is not None:
-                grow(self.baseline_loss, cost[now, np.arange(len(now))])
+                grow(self.baseline_loss, _own(worth.cost, now))
         if now is not None and self.wanted and by_row == any(j in self.by_row for j in self.wanted):
             lost_by = {j: known[j] if j in known else worth.values(j) for j in self.wanted}
-            for d, lost in enumerate(self._worse(lost_by, taken, now)):
+            for d, lost in enumerate(self._worse(lost_by, now)):
                 grow(self.worse[d], lost)
         for j, (values, counted) in known.items():
             if self.origin[j] is None:
                 self.origin[j] = typical(values, counted)
-            self._add_values(j, taken(values), None if counted is None else taken(counted), now, grow)
+            self._add_values(j, values, counted, now, grow)
 
-    def _worse(
-        self,
-        worth: dict[int, tuple[Floats, Truths | None]],
-        taken: Callable[[Array], Array],
-        now: Codes,
-    ) -> Truths:
+    def _worse(self, worth: dict[int, tuple[Floats, Truths | None]], now: Codes) -> Truths:
         """Whom each decision gives less than the baseline's does, of any measure that people want more of."""
         lost = np.zeros((len(self.worse), len(now)), dtype=bool)
-        for numbers, counted in worth.values():
-            values = taken(numbers)
-            own = values[now, np.arange(len(now))]
+        for values, counted in worth.values():
+            own = _own(values, now)
             less = own - values > SAME * np.abs(own)
-            lost |= less if counted is None else less & taken(counted)
+            lost |= less if counted is None else less & counted
         return lost
 
     def _add_values(
-        self,
-        j: int,
-        values: Floats,
-        inside: Truths | None,
-        now: Codes | None,
-        grow: Callable[[Floats, Floats | Truths], None],
+        self, j: int, values: Floats, inside: Truths | None, now: Codes | None, grow: Grow
     ) -> None:
         """Add what decisions are worth by one measure."""
         if now is not None:
-            own = values[now, np.arange(len(now))]
+            own = _own(values, now)
             least = SAME * np.abs(own)
             for d in range(len(values)):
-                grow(self.gains[d, j], _both(inside, values[d] - own > least))
-                grow(self.loses[d, j], _both(inside, own - values[d] > least))
-        values = values - (self.origin[j] or 0.0)
+                more = values[d] - own
+                grow(self.gains[d, j], _both(inside, more > least))
+                grow(self.loses[d, j], _both(inside, more < -least))
+        origin = self.origin[j]
+        values = values - origin if origin else values
         if inside is None:
             self.everybody.add(j)
         else:
@@ -419,8 +425,6 @@ class _Sums:
         rate = self.problem.happiness[j].rate
         for d in range(len(values)):
             numbers = _product(inside, values[d])
-            if not numbers.any():
-                continue
             grow(self.value[d, j], numbers)
             # Of a rate, the origin is one of its two values: the others are all at the same side of it.
             if not rate:
@@ -428,7 +432,7 @@ class _Sums:
         if rate:
             self.square[:, j] = np.abs(self.value[:, j])
         if now is not None:
-            grow(self.baseline_value[j], _product(inside, values[now, np.arange(len(now))]))
+            grow(self.baseline_value[j], _product(inside, own - origin if origin else own))
 
     def aggregates(self) -> Aggregates:
         """Return the sums, if they are finite."""
@@ -467,8 +471,6 @@ def _parts(n: int, size: int) -> list[slice]:
 
 def _distinct(codes: Codes, possible: int) -> Codes:
     """The codes that occur, in their order, of so many that are possible."""
-    if possible > DENSE:
-        return np.unique(codes)
     occurs = np.zeros(possible, dtype=bool)
     occurs[codes] = True
     return np.flatnonzero(occurs)
@@ -479,11 +481,20 @@ def _positions(codes: Codes, held: Codes) -> Codes:
     possible = int(held[-1]) + 1 if len(held) else 0
     if possible == len(held):
         return codes
-    if possible > DENSE:
-        return np.searchsorted(held, codes)
-    position = np.zeros(possible, dtype=np.intp)
-    position[held] = np.arange(len(held))
-    return position[codes]
+    if possible > 2 * DENSE:
+        order, position = np.argsort(codes), np.zeros(len(codes), dtype=np.intp)
+        position[starts_of(codes[order])[1:]] = 1
+        found = np.empty(len(codes), dtype=np.intp)
+        found[order] = position.cumsum()
+        return found
+    position = np.zeros(possible, dtype=np.int32)
+    position[held] = np.arange(len(held), dtype=np.int32)
+    return position[codes].astype(np.intp)
+
+
+def _own(values: Floats, now: Codes) -> Floats:
+    """What everybody gets from the baseline's decision."""
+    return values.take(now * len(now) + np.arange(len(now)))
 
 
 def _both(inside: Truths | None, truth: Truths) -> Truths:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from felicific._audit.monitored import Monitor
-from felicific._documents import AGGREGATES, MONITOR, POLICY, STEERING, format_of
+from felicific._files import AGGREGATES, MONITOR, POLICY, STEERING, format_of
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.cells import CellPolicy
 from felicific._policy.individual import IndividualPolicy

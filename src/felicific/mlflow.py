@@ -33,8 +33,7 @@ import numpy as np
 
 from felicific import __version__
 from felicific._audit.verdict import plain_text
-from felicific._documents import read_document, write_document
-from felicific._files import folder_whole
+from felicific._files import folder_whole, read_document, write_document
 from felicific._fit.certificate import Certificate, no_certificate
 from felicific._people.roles import Roles
 from felicific._policy.amounts import AmountPolicy

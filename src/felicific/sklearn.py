@@ -12,8 +12,8 @@ from felicific._audit.decided import scored_by
 from felicific._audit.missing import with_beliefs
 from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
-from felicific._people.columns import Columns
 from felicific._people.people import People, changes, refuse_idle
+from felicific._people.roles import Columns
 from felicific._problem.constraints import check_one_unit
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels

@@ -15,7 +15,7 @@ _TYPES = {
     "felicific._fit.cells": ["FittedCells"],
     "felicific._fit.certificate": ["Certificate"],
     "felicific._fit.individual": ["FittedIndividual"],
-    "felicific._lazy": ["Lazy"],
+    "felicific._typing": ["Lazy"],
     "felicific._people.labels": ["LabelBeliefs"],
     "felicific._people.roles": ["Roles"],
     "felicific._people.sketch": ["RowSketch"],

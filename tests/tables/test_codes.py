@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import felicific
-from felicific._tables import codes
-from felicific._tables.codes import Coded, code_text
+from felicific._tables import memory
 from felicific._tables.groups import name_groups, resolve_groups
 from felicific._tables.memory import (
+    Coded,
     as_vector,
+    code_text,
     distinct,
     encode,
     is_null,
@@ -234,7 +235,7 @@ def test_fixed_letters_by_codes_say_what_numpy_says(texts, places, width, layout
         column = column.astype(f">U{width}")
     column = {"backwards": column[::-1], "every other": np.repeat(column, 2)[::2]}.get(layout, column)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(codes, "LETTERS_CHUNK", chunk)
+        patched.setattr(memory, "LETTERS_CHUNK", chunk)
         coded = code_text(column, 1)
     assert coded is not None
     assert coded.tolist() == column.tolist()
@@ -247,7 +248,7 @@ def test_letters_that_codes_do_not_tell_apart_stay_letters(limit, monkeypatch):
     """Two texts of one hash, too many texts, and too long ones: nothing is coded, and nothing mistaken."""
     column = np.array([f"branch {i % 40}" for i in range(2000)])
     assert code_text(column) is not None
-    monkeypatch.setattr(codes, limit, 4)
+    monkeypatch.setattr(memory, limit, 4)
     assert code_text(column) is None
 
 

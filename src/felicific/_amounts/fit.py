@@ -30,7 +30,7 @@ from felicific._amounts.shapes import Ranks
 from felicific._amounts.solve import SolvedLines, free_lines, means_of_amounts, ranks_of, solve_lines
 from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._audit.requirements import Stated
-from felicific._people.straight import is_straight
+from felicific._people.evaluate import is_straight
 from felicific._policy.amount_calibration import Calibration
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy

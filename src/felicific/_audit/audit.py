@@ -43,13 +43,18 @@ from felicific._audit.missing import Scored, notes_of, with_beliefs
 from felicific._audit.persons import Persons, only_comparing, persons_of
 from felicific._audit.result import Audit
 from felicific._audit.words_of_verdicts import one_look
-from felicific._people.checks import check_weights
-from felicific._people.columns import Columns, without_missing
-from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
-from felicific._people.missing import Missing, missing_first, missing_values
+from felicific._people.checks import WeightKind, check_weights, level_outside, warn_repeated
+from felicific._people.evaluate import idle
+from felicific._people.lazy import (
+    LazyPeople,
+    Missing,
+    classes_on,
+    distinct_labels,
+    missing_first,
+    missing_values,
+)
 from felicific._people.people import People
-from felicific._people.weights import WeightKind, level_outside, warn_repeated
-from felicific._people.worth import idle
+from felicific._people.roles import Columns, without_missing
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.amounts import AmountsProblem

@@ -17,10 +17,9 @@ from felicific._audit.methods import cautious_limits
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.result import plain
 from felicific._frontier.frontier import Frontier
-from felicific._people.checks import check_weights
-from felicific._people.columns import Columns
+from felicific._people.checks import WeightKind, check_weights
 from felicific._people.people import People
-from felicific._people.weights import WeightKind
+from felicific._people.roles import Columns
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES, Measure
 from felicific._problem.problem import problem_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from felicific._audit.missing import Scored
 from felicific._people.checks import check_proba, predict_proba
-from felicific._people.columns import Columns
+from felicific._people.roles import Columns
 from felicific._policy.apply import refuse_several, with_remembered
 from felicific._policy.policy import Policy
 from felicific._problem.criteria import CRITERIA

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.persons import EachPerson, SummedPersons, check_persons, persons_of, rates_of
+from felicific._people.checks import are_sampling, distinct_clusters
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
-from felicific._people.weights import are_sampling, distinct_clusters
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._statistics.distributions import Distributions, effective

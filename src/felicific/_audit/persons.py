@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from felicific._audit.debiased import Debiased, Supposed
+from felicific._people.evaluate import Worth, typical, worth_of
 from felicific._people.labels import stands_for
 from felicific._people.people import People
-from felicific._people.worth import Worth, typical, worth_of
 from felicific._problem.happiness import ARGUMENTS, Happiness, Measure, arguments_of, fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute, LeftOut, LeftOutBy, Union, Whom, compared, compared_groups
@@ -83,8 +83,8 @@ def check_persons(persons: Persons) -> None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EachPerson:
-    """Each person's own values.
+class _Audited:
+    """What is known of people whether each of them is, or sums over them are.
 
     Attributes
     ----------
@@ -100,28 +100,8 @@ class EachPerson:
         The range of the loss, when it is known.
     sampling : bool
         Whether weights are sampling weights; else they are frequencies.
-    cluster : array of shape (n,), or None
-        A number for every cluster, whose people are not independent; None where everybody is.
-    codes : array of shape (n,)
-        Position of each person's group.
-    values : array of shape (n, measures)
-        Happiness of each person, expected over the lottery; 0 for people who are not counted.
-    inside : bool array of shape (n, measures), or None
-        Who is counted; None for everybody.
-    share : array of shape (n, measures), or None
-        With which probability each person is counted, where a lottery decides on that; values are then what is
-        expected of those who are.
-    draws : bool
-        Whether there is such a lottery.
-    losses : array of shape (n,), or None
-        Loss of each person; None when it cannot be known.
-    weight : array of shape (n,), or None
-    reach : array of shape (groups + 1, measures + 1)
-        Mean square of how far apart the decisions leave a person: by group and measure; of everybody, last, by loss.
     idle : tuple of str
         Measures that no decision changes for anybody.
-    checksum : int
-        Of who these people are and what every decision would be worth to them, whatever was decided.
     attributes : tuple
         What the groups are made of.
     left_out : dict of measure name to LeftOut
@@ -133,9 +113,8 @@ class EachPerson:
         each. Their values are made of it, and are neither rates nor within bounds person by person.
     ends : (EachPerson, EachPerson), or None
         The same people at the least and the most that hidden reasons leave open; None where nothing is hidden.
-    amounts : array of shape (n,), or None
-        What is decided on each, where it is an amount. ``reach`` is then the mean square of how far apart two people
-        of a group are.
+    randomized : bool
+        Whether it is drawn who is counted, or what is decided on people who are summed.
     """
 
     groups: tuple[Any, ...]
@@ -145,6 +124,56 @@ class EachPerson:
     loss_rate: bool
     loss_bounds: tuple[float, float] | None
     sampling: bool
+    idle: tuple[str, ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+    left_out: LeftOutBy = field(default_factory=dict)
+    least: Floats | None = None
+    randomized: bool = False
+    debiased: Debiased | None = None
+    ends: tuple[EachPerson, EachPerson] | None = None
+
+    @property
+    def debiased_at(self) -> Truths:
+        """Of which measures, and last whether of the loss, values are debiased for missing labels."""
+        found = np.zeros(len(self.measures) + 1, dtype=bool)
+        found[list(self.debiased.parts) if self.debiased is not None else []] = True
+        return found
+
+    @property
+    def fingerprint(self) -> str | None:
+        """A checksum of people who are known one by one."""
+        return None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EachPerson(_Audited):
+    """Each person's own values.
+
+    Attributes
+    ----------
+    cluster : array of shape (n,), or None
+        A number for every cluster, whose people are not independent; None where everybody is.
+    codes : array of shape (n,)
+        Position of each person's group.
+    values : array of shape (n, measures)
+        Happiness of each person, expected over the lottery; 0 for people who are not counted.
+    inside : bool array of shape (n, measures), or None
+        Who is counted; None for everybody.
+    share : array of shape (n, measures), or None
+        With which probability each person is counted, where a lottery decides on that; values are then what is
+        expected of those who are.
+    losses : array of shape (n,), or None
+        Loss of each person; None when it cannot be known.
+    weight : array of shape (n,), or None
+    reach : array of shape (groups + 1, measures + 1)
+        Mean square of how far apart the decisions leave a person: by group and measure; of everybody, last, by loss.
+    checksum : int
+        Of who these people are and what every decision would be worth to them, whatever was decided.
+    amounts : array of shape (n,), or None
+        What is decided on each, where it is an amount. ``reach`` is then the mean square of how far apart two people
+        of a group are.
+    """
+
     cluster: Codes | None = None
     codes: Codes
     values: Floats
@@ -153,14 +182,7 @@ class EachPerson:
     weight: Floats | None
     reach: Floats
     checksum: int
-    idle: tuple[str, ...] = ()
-    attributes: tuple[Attribute, ...] = ()
-    left_out: LeftOutBy = field(default_factory=dict)
-    least: Floats | None = None
     share: Floats | None = None
-    randomized: bool = False
-    debiased: Debiased | None = None
-    ends: tuple[EachPerson, EachPerson] | None = None
     amounts: Floats | None = None
 
     @cached_property
@@ -201,13 +223,6 @@ class EachPerson:
     def clusters(self) -> int | None:
         """How many clusters there are."""
         return None if self.cluster is None else len(np.unique(self.cluster))
-
-    @property
-    def debiased_at(self) -> Truths:
-        """Of which measures, and last whether of the loss, values are debiased for missing labels."""
-        found = np.zeros(len(self.measures) + 1, dtype=bool)
-        found[list(self.debiased.parts) if self.debiased is not None else []] = True
-        return found
 
     def summed(
         self,
@@ -280,11 +295,6 @@ class EachPerson:
         return self.summed(self.losses[:, None], everyone, 1, uneven=self.debiased_at[-1:]).take(0)
 
     @property
-    def one_by_one(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def fingerprint(self) -> str | None:
         """A checksum."""
         return f"{self.checksum:08x}"
@@ -334,7 +344,7 @@ class EachPerson:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SummedPersons:
+class SummedPersons(_Audited):
     """Sums over people in a table that is not in memory; nobody's own values are known.
 
     Attributes
@@ -356,19 +366,10 @@ class SummedPersons:
         Sizes of the largest values and loss.
     join : callable
         From the union that every group belongs to, and their number, to the sample of unions.
-    draws : bool
-        Whether decisions are decided at random.
     distributions : Distributions, or None
         The amounts of every group, where their distributions are compared.
     """
 
-    groups: tuple[Any, ...]
-    measures: tuple[Measure, ...]
-    origin: Floats
-    rates: Truths
-    loss_rate: bool
-    loss_bounds: tuple[float, float] | None
-    sampling: bool
     sample: Sample
     loss_sample: Sample | None
     rows: int
@@ -379,11 +380,6 @@ class SummedPersons:
     counted: Floats
     largest: tuple[Floats, float]
     join: Callable[[Codes, int], Sample]
-    idle: tuple[str, ...] = ()
-    attributes: tuple[Attribute, ...] = ()
-    left_out: LeftOutBy = field(default_factory=dict)
-    least: Floats | None = None
-    randomized: bool = False
     distributions: Distributions | None = None
 
     @property
@@ -395,11 +391,6 @@ class SummedPersons:
     def weighed(self) -> Floats:
         """How much those weigh."""
         return self.counted
-
-    @property
-    def debiased_at(self) -> Truths:
-        """Of no measure, nor of the loss: where labels are missing, people have to be known one by one."""
-        return np.zeros(len(self.measures) + 1, dtype=bool)
 
     @property
     def countable(self) -> bool:
@@ -424,24 +415,6 @@ class SummedPersons:
     def means(self) -> Floats:
         """Group means, of shape (groups, measures); not a number where nobody is counted."""
         return np.where(self.sample.n > 0, self.sample.mean + self.origin, np.nan)
-
-    @property
-    def one_by_one(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def fingerprint(self) -> str | None:
-        """Nobody knows them."""
-        return None
-
-    def values_of(self, z: int, j: int) -> Floats:
-        """Nobody knows them, and nobody asks: bets are on people in memory."""
-        raise AssertionError("sums hold no single values")
-
-    def loss_values(self) -> Floats:
-        """Nobody knows them, and nobody asks: bets are on people in memory."""
-        raise AssertionError("sums hold no single values")
 
 
 #: People of positive weight with what decisions do to them: each of them, or sums over them.

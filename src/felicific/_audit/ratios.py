@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, Persons
+from felicific._audit.persons import Persons
 from felicific._audit.result import (
     FRAME,
     Audit,
@@ -323,7 +323,7 @@ def _refuse_idle(persons: Persons, measure: Measure) -> None:
 
 def _refuse_open(persons: Persons, j: int) -> None:
     """Refuse a ratio of what hidden reasons leave open."""
-    if isinstance(persons, EachPerson) and persons.ends is not None and persons.debiased_at[j]:
+    if persons.ends is not None and persons.debiased_at[j]:
         raise ConstraintError(
             f"Hidden reasons leave open what {persons.measures[j].name!r} is, and there are no bounds for ratios.",
             "Compare groups by its gap, or audit with max_odds_ratio=1.",

@@ -31,11 +31,11 @@ from felicific._fit.candidates import Candidate, check_candidates, classes_of, r
 from felicific._fit.judged import Alternative, Alternatives
 from felicific._fit.safety import split
 from felicific._frontier.breakpoints import point_of
-from felicific._people.columns import Columns
-from felicific._people.missing import missing_first
+from felicific._people.checks import WeightKind, number_clusters
+from felicific._people.lazy import missing_first
 from felicific._people.people import People
+from felicific._people.roles import Columns
 from felicific._people.sketch import row_hashes
-from felicific._people.weights import WeightKind, number_clusters
 from felicific._policy.calibration import fit_calibration
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.lottery import make_salt

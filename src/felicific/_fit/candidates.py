@@ -17,8 +17,8 @@ from felicific._audit.decided import (
     without_policy,
 )
 from felicific._people.checks import as_columns, check_proba, predict_proba
-from felicific._people.columns import probabilities_of
 from felicific._people.people import People, one_hot
+from felicific._people.roles import probabilities_of
 from felicific._problem.problem import Problem
 from felicific._tables.memory import distinct, exact_array
 from felicific._typing import Array, Codes, Floats

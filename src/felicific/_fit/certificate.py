@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._people.weights import unclear, what_to_say
+from felicific._people.checks import unclear, what_to_say
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure, written
 from felicific._problem.loss import Loss, is_accuracy

@@ -9,8 +9,8 @@ from felicific._fit.cells import FittedCells
 from felicific._fit.fitted import Fitted
 from felicific._fit.individual import FittedIndividual
 from felicific._fit.tryout import Tryout
+from felicific._people.checks import are_counts
 from felicific._people.people import People
-from felicific._people.weights import are_counts
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._program.change_cost import ChangeCost

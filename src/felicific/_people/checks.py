@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from felicific._problem.missing_labels import SAY
-from felicific._tables.codes import Coded, Entries
-from felicific._tables.memory import as_entries, as_vector, distinct, encode, is_null, null_rows
+from felicific._tables.memory import (
+    Coded,
+    Entries,
+    as_entries,
+    as_objects,
+    as_vector,
+    distinct,
+    encode,
+    exact_array,
+    is_null,
+    null_rows,
+)
 from felicific._typing import Array, Codes, Floats, Table, Truths
-from felicific.exceptions import DataError
+from felicific.exceptions import ClusterWarning, DataError
 
 #: How far the probabilities of one person may be from summing to one (single precision models reach 1e-7).
 PROBABILITY_TOLERANCE = 1e-6
@@ -60,6 +72,19 @@ def count_by_group(group: Entries, missing: Codes) -> dict[str, list[int]]:
     """How many of which group are missing something, and how many there are of it."""
     everyone, gone = Counter(group.tolist()), Counter(group[missing].tolist())
     return {repr(name): [gone[name], n] for name, n in everyone.items()}
+
+
+def check_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array:
+    """The classes as an array of at least two different values, of text as the table keeps it."""
+    array = exact_array(classes if isinstance(classes, np.ndarray) else list(classes))
+    if array.dtype.kind == "U" and text_as_objects:
+        array = array.astype(object)
+    if len(array) < 2 or len(set(array.tolist())) < len(array):
+        raise DataError(
+            f"The classes are {array.tolist()}.",
+            "A decision needs at least two different classes: pass classes=.",
+        )
+    return array
 
 
 def encode_labels(values: Any, classes: Array, what: str, rows: Codes, among: str = "classes") -> Codes:
@@ -314,3 +339,104 @@ def check_inference(group_proba: Any, *, sees_x: bool, sees_group: bool) -> None
         f"group_proba= has no use: {why}.",
         "Leave group_proba= out, or use policy='individual' with sees_group=False.",
     )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What weights mean for how sure one can be, and which rows are not independent of each other.
+
+#: Frequencies: weight 2 is two people who were seen. Sampling weights: one was seen who stands for two. None: not said.
+WeightKind: TypeAlias = Literal["frequency", "sampling"] | None
+
+#: Whole weights of more than so many people a row on average are not taken for counts of people unless that is said.
+MOST_PER_ROW = 10
+
+
+def check_weight_kind(kind: Any) -> None:
+    """Refuse what is no kind of weights."""
+    if kind not in (None, "frequency", "sampling"):
+        raise DataError(f"weight_kind is {kind!r}.", "Say 'frequency' or 'sampling'.")
+
+
+def are_counts(kind: WeightKind, whole: bool, total: float, rows: int) -> bool:
+    """Whether weights count people who were seen: as is said, else if they are whole numbers and few a row."""
+    return whole and (kind == "frequency" or (kind is None and total <= MOST_PER_ROW * rows))
+
+
+def are_sampling(kind: WeightKind, whole: bool, total: float, rows: int) -> bool:
+    """Whether weights are sampling weights, for an interval; an error when that is not clear."""
+    if kind == "sampling" or are_counts(kind, whole, total, rows):
+        return kind == "sampling"
+    if kind == "frequency":
+        raise DataError(
+            "The weights are said to be frequencies, and some are no whole numbers.",
+            "Say weight_kind='sampling' if a row stands for people who were not seen, or pass counts of people.",
+        )
+    raise DataError(unclear(whole, total, rows), what_to_say(whole))
+
+
+def what_to_say(whole: bool) -> str:
+    """What to do about weights of which it is not clear what they are."""
+    sampling = "Say weight_kind='sampling' if a row is one person who stands for so many"
+    frequency = "weight_kind='frequency' if so many people were seen" if whole else "pass counts of people"
+    return f"{sampling}, or {frequency}."
+
+
+def unclear(whole: bool, total: float, rows: int) -> str:
+    """What is not clear about weights that are not plainly counts."""
+    if not whole:
+        return "The weights are no whole numbers, so they are no counts of people."
+    return (
+        f"The weights of {rows:,} rows sum to {total:,.0f}, so it is not clear that so many people were seen."
+    )
+
+
+def refuse_no_cluster(cluster: Array | None, rows: Codes) -> None:
+    """Refuse rows of no cluster."""
+    missing = np.empty(0, dtype=np.intp) if cluster is None else null_rows(cluster)
+    if len(missing):
+        raise DataError(
+            f"The cluster is missing in {len(missing)} rows, first in row {rows[missing[0]]}.",
+            "Give every row one; a row that is independent of all others is a cluster of its own.",
+        )
+
+
+def number_clusters(cluster: Array) -> Codes:
+    """Clusters as numbers from 0 on; text and numbers are different ones."""
+    return distinct_clusters(cluster)[1]
+
+
+def distinct_clusters(cluster: Array) -> tuple[Array, Codes]:
+    """The different clusters, and the place of every row's among them."""
+    if cluster.dtype.kind != "O":
+        names, place = np.unique(cluster, return_inverse=True)
+        return names, place
+    index: dict[Any, int] = {}
+    place = np.fromiter(
+        (index.setdefault((type(name), name), len(index)) for name in cluster.tolist()), np.intp, len(cluster)
+    )
+    return as_objects([name for _, name in index]), place
+
+
+def repeated(keys: Array | None, cluster: Any) -> list[str]:
+    """What is to be said when several rows have the same key and nobody named clusters."""
+    different = 0 if keys is None or cluster is not None else len(distinct_clusters(keys)[0])
+    if keys is None or cluster is not None or different == len(keys):
+        return []
+    return [
+        f"{len(keys):,} rows have {different:,} different keys, and intervals and certificates take every row for "
+        "another person. Name what the rows of one person have in common: cluster= (the column of the key)."
+    ]
+
+
+def warn_repeated(keys: Array | None, cluster: Any) -> None:
+    """Warn of it."""
+    for text in repeated(keys, cluster):
+        warnings.warn(text, ClusterWarning, stacklevel=level_outside())
+
+
+def level_outside() -> int:
+    """How many calls up the code that called felicific stands, for a warning that points at it."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "felicific":
+        level, frame = level + 1, frame.f_back
+    return level

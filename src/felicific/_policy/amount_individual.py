@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._documents import check_shape, read_numbers, refused
+from felicific._files import check_shape, read_numbers, refused
 from felicific._people.checks import as_amounts, check_group_proba
-from felicific._people.worth import Batch
+from felicific._people.user_functions import Batch
 from felicific._policy.amount_calibration import Calibration
 from felicific._policy.amount_worth import AmountWorth, worth_of_people
 from felicific._policy.amounts import AmountPolicy

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.straight import Straight, straight_worth
-from felicific._people.worth import BATCH, Batch
+from felicific._people.evaluate import BATCH, Straight, straight_worth
+from felicific._people.user_functions import Batch
 from felicific._problem.happiness import Happiness
 from felicific._tables.groups import names_at
 from felicific._typing import Codes, Floats
@@ -93,7 +93,7 @@ def worth_of_people(
     worth = AmountWorth(np.zeros(shape), np.zeros(shape), np.zeros(shape))
     for first in range(0, n, BATCH):
         part = slice(first, min(first + BATCH, n))
-        some = batch.part(part)
+        some = batch.take(part)
         for j, one in enumerate(happiness):
             line: Straight | None = None
             for slot in range(slots):

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._lazy import Lazy
 from felicific._problem.rows import Goal
 from felicific._problem.unions import compared_groups
 from felicific._program.evidence import Evidence
-from felicific._typing import Floats
+from felicific._typing import Floats, Lazy
 from felicific.exceptions import DataError, GroupError
 
 if TYPE_CHECKING:

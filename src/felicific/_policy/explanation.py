@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from felicific._documents import plain
+from felicific._files import plain
 from felicific._shown.parts import Displayed, Lines, Part
 
 #: What an explanation is not.

@@ -13,8 +13,7 @@ from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.explanation import Weighed
 from felicific._policy.lottery import NEARLY, check_keys, keys_as_text
 from felicific._tables.engine import find_engine
-from felicific._tables.memory import as_objects
-from felicific._tables.one_row import refuse_several
+from felicific._tables.memory import as_objects, refuse_several
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
 

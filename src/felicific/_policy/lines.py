@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._documents import read_numbers, refused
+from felicific._files import read_numbers, refused
 from felicific._typing import Codes, Floats
 
 

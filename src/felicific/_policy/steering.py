@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from felicific._documents import (
+from felicific._files import (
     STEERING,
     plain,
     read_document,
@@ -23,8 +23,8 @@ from felicific._documents import (
     read_sha256,
     refused,
     write_document,
+    write_whole,
 )
-from felicific._files import write_whole
 from felicific._policy.aims import Aim, read_aim
 from felicific._policy.controls import Control
 from felicific._policy.lottery import check_keys, draw, faces_lottery, keys_as_text

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from felicific._documents import check_shape, read_number, read_numbers, read_whole, refused
+from felicific._files import check_shape, read_number, read_numbers, read_whole, refused
 
 #: Aggregates of the past that are remembered; of more, every second one is forgotten.
 POINTS = 256

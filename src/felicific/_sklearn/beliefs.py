@@ -17,9 +17,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from felicific._capacity import check_room
-from felicific._people.columns import BY_GROUP, ordered_groups
+from felicific._people.checks import number_clusters
+from felicific._people.roles import BY_GROUP, ordered_groups
 from felicific._people.sketch import RowSketch
-from felicific._people.weights import number_clusters
 from felicific._sklearn.model import splits
 from felicific._tables.memory import column_names, count_rows, is_null, take_column
 from felicific._typing import Array, Codes, Floats, Table

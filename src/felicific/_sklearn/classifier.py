@@ -15,11 +15,18 @@ from sklearn.base import ClassifierMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from felicific._lazy import Lazy
-from felicific._people.checks import check_inference, check_weights, decision_values, predict_proba
-from felicific._people.columns import Columns
+from felicific._people.checks import (
+    WeightKind,
+    check_inference,
+    check_weights,
+    decision_values,
+    level_outside,
+    predict_proba,
+    repeated,
+    warn_repeated,
+)
+from felicific._people.roles import Columns
 from felicific._people.sketch import RowSketch
-from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, make_salt
 from felicific._problem.change import baseline_words
 from felicific._problem.constraints import check_constraints, refuse_nothing
@@ -61,10 +68,12 @@ from felicific._tables.memory import (
     encode,
     is_frame,
     null_rows,
+    one_row,
     take_column,
     take_rows,
+    unwidened,
 )
-from felicific._tables.one_row import one_row, unwidened
+from felicific._typing import Lazy
 from felicific.exceptions import ClusterWarning, ConstraintError, DataError, LotteryWarning, PolicyWarning
 
 if TYPE_CHECKING:
@@ -85,7 +94,7 @@ if TYPE_CHECKING:
     from felicific._program.aggregates import Aggregates, Outcome
     from felicific._program.signals import Individual, Score, Signal
     from felicific._report.document import Report
-    from felicific._tables.codes import Entries
+    from felicific._tables.memory import Entries
     from felicific._typing import Array, Floats, GapLike, LossLike, RandomState, Table, Truths
 
 

@@ -10,12 +10,10 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from felicific._people.checks import refuse_missing_labels
-from felicific._people.columns import Columns, added_label_proba, without_missing
-from felicific._people.weights import WeightKind, are_sampling, number_clusters
+from felicific._people.checks import WeightKind, are_sampling, number_clusters, refuse_missing_labels
+from felicific._people.roles import Columns, added_label_proba, without_missing
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
-from felicific._tables.codes import Entries
 from felicific._tables.groups import (
     attributes_of,
     encode_groups,
@@ -24,6 +22,7 @@ from felicific._tables.groups import (
     refuse_identifiers,
 )
 from felicific._tables.memory import (
+    Entries,
     as_objects,
     as_vector,
     column_names,

@@ -14,10 +14,9 @@ from sklearn.base import RegressorMixin, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from felicific._people.checks import as_amounts, check_inference, check_weights
-from felicific._people.columns import Columns
+from felicific._people.checks import WeightKind, as_amounts, check_inference, check_weight_kind, check_weights
+from felicific._people.roles import Columns
 from felicific._people.sketch import RowSketch
-from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._program.change_cost import ChangeCost, check_change_cost
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from felicific._problem.happiness import HappinessLike
     from felicific._problem.rows import Requirement
     from felicific._report.document import Report
-    from felicific._tables.codes import Entries
+    from felicific._tables.memory import Entries
     from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 
 #: Where everything is that was fitted.

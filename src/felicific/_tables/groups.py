@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._tables.codes import Coded, Entries
 from felicific._tables.memory import (
-    Array,
-    Table,
+    Coded,
+    Entries,
     as_entries,
     column_names,
     count_rows,
@@ -24,6 +23,7 @@ from felicific._tables.memory import (
     null_rows,
     take_entries,
 )
+from felicific._typing import Array, Table
 from felicific.exceptions import GroupError
 
 #: What to do about missing groups: of people who are fitted or audited, and of those about whom a policy decides.

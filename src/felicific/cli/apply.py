@@ -25,7 +25,7 @@ from felicific.cli.options import (
 from felicific.cli.steered import CONTROL, Steer, SteeredPeople, check_alone
 
 if TYPE_CHECKING:
-    from felicific._people.columns import Columns
+    from felicific._people.roles import Columns
     from felicific._policy.amounts import AmountPolicy
     from felicific._typing import Array, Table
     from felicific.cli.people import People
@@ -65,7 +65,7 @@ def apply(options: ApplyOptions) -> None:
 
     Example: felicific apply policy.json next-month.csv --score score --group sex --key id --out decided.csv
     """
-    from felicific._people.columns import Columns
+    from felicific._people.roles import Columns
     from felicific._policy.apply import proba_columns
     from felicific._policy.signed import Signed
     from felicific.cli.amounts import amounts_of

@@ -18,8 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from felicific._documents import read_document, write_document
-from felicific._files import write_whole
+from felicific._files import read_document, write_document, write_whole
 from felicific.exceptions import DataError, FelicificError
 
 if TYPE_CHECKING:

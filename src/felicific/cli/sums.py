@@ -7,7 +7,7 @@ import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from felicific._documents import AGGREGATES, format_of
+from felicific._files import AGGREGATES, format_of
 from felicific._policy.solve import is_of_amounts
 from felicific.cli.commands import USAGE
 from felicific.cli.documents import read_sums, what_is

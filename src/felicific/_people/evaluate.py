@@ -10,23 +10,19 @@ that sums of it overflow. Aggregates, individual policies and audits all ask her
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from felicific._people.aligned import called_with
-from felicific._people.wrapping import SMALL, may_wrap, unwrapped
-from felicific._problem.expressions import Expression
-from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
+from felicific._people.user_functions import Batch, evaluate, evaluate_amounts, members, no_baseline
+from felicific._problem.happiness import Happiness, Loses
 from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
-from felicific._tables.memory import ArrayRows, UnreadColumn, slice_rows, take_rows
-from felicific._typing import Array, Codes, Floats, Table, Truths
-from felicific.exceptions import DataError, FelicificError, HappinessError
+from felicific._typing import Floats, Truths
+from felicific.exceptions import DataError, HappinessError
 
 #: Rows per batch: the happiness of a batch stays in the processor's cache (five times faster than all at once).
 BATCH = 16_384
@@ -37,76 +33,8 @@ TYPICAL = 1024
 #: Sums from here on could overflow when they are added up over cells and groups.
 LARGEST = 1e300
 
-#: Numbers of one person that differ by less, relative to the largest, are the same but for rounding.
-ALIKE = 1e-9
-
 #: Values may leave their bounds by this much of the range, for rounding.
 SLACK = 1e-9
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Some people, as a happiness function sees them.
-
-    Attributes
-    ----------
-    x : table
-        Their rows, in the user's own library.
-    y : array of shape (n,), or None
-        Labels.
-    labels : array of shape (n,), or None
-        Their positions among the classes.
-    group : array of shape (n,)
-        Groups.
-    rows : array of shape (n,)
-        Numbers in the user's table, for messages.
-    baseline : array of shape (n,), or None
-        The baseline, where somebody asks for it.
-    supposed : set of str
-        Which of ``y`` and ``group`` are supposed, and not known: bounds speak of real people.
-    amounts : array of shape (n,), or None
-        What is decided on each, where it is an amount: then there is one decision, everybody's own.
-    """
-
-    x: Table
-    y: Array | None
-    labels: Codes | None
-    group: Array
-    rows: Codes
-    baseline: Array | None = None
-    supposed: frozenset[str] = frozenset()
-    amounts: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.group)
-
-    @cached_property
-    def wrapping(self) -> frozenset[str]:
-        """Which of ``x``, ``y``, ``group`` and ``baseline`` hold whole numbers that could wrap around."""
-        return may_wrap({"x": self.x, "y": self.y, "group": self.group, "baseline": self.baseline})
-
-    def row(self, position: int) -> str:
-        """Name one row and its group in a message."""
-        return f"row {self.rows[position]} (group {self.group[position : position + 1].tolist()[0]!r})"
-
-    def part(self, some: slice) -> Batch:
-        """Some of these people."""
-        x = None if self.x is None else slice_rows(self.x, some.start, some.stop)
-        y = None if self.y is None else self.y[some]
-        labels = None if self.labels is None else self.labels[some]
-        baseline = None if self.baseline is None else self.baseline[some]
-        amounts = None if self.amounts is None else self.amounts[some]
-        return Batch(x, y, labels, self.group[some], self.rows[some], baseline, self.supposed, amounts)
-
-    def take(self, positions: Codes) -> Batch:
-        """Those at some positions."""
-        x = None if self.x is None else take_rows(self.x, positions)
-        names = ("y", "labels", "group", "rows", "baseline", "amounts")
-        parts: dict[str, Any] = {name: getattr(self, name) for name in names}
-        kept: dict[str, Any] = {
-            name: None if part is None else part[positions] for name, part in parts.items()
-        }
-        return Batch(x, supposed=self.supposed, **kept)
 
 
 @dataclass(frozen=True)
@@ -142,7 +70,7 @@ class Worth:
         if happiness.among is None:
             return None
         what = f"`among` of the happiness {happiness.name!r}"
-        return _members(evaluate(happiness.among, what, self.batch, decision), what)
+        return members(evaluate(happiness.among, what, self.batch, decision), what)
 
     def values(self, j: int) -> tuple[Floats, Truths | None]:
         """Happiness of every decision, of shape (D, n), and who is counted; 0 for those who are not.
@@ -185,7 +113,7 @@ class Worth:
         happiness = self.problem.happiness[j]
         if "decision" not in happiness.asks:
             return False
-        some = self.batch.part(slice(0, TYPICAL))
+        some = self.batch.take(slice(0, TYPICAL))
         assert some.amounts is not None, "amounts are decided"
         low, high = some.amounts.min(initial=np.inf), some.amounts.max(initial=-np.inf)
         far = high - low + 1.0
@@ -279,7 +207,7 @@ def worth_of_amounts(happiness: Happiness, batch: Batch, amounts: Floats) -> tup
     Parameters
     ----------
     happiness : Happiness
-        Its function gets ``decision`` as an array of floats; see :mod:`felicific._people.aligned`.
+        Its function gets ``decision`` as an array of floats; see :mod:`felicific._people.user_functions`.
     batch : Batch
         The people.
     amounts : array of shape (n,)
@@ -290,7 +218,7 @@ def worth_of_amounts(happiness: Happiness, batch: Batch, amounts: Floats) -> tup
     counted = None
     if happiness.among is not None:
         what = f"`among` of the happiness {happiness.name!r}"
-        counted = _members(evaluate_amounts(happiness.among, what, batch, amounts), what)
+        counted = members(evaluate_amounts(happiness.among, what, batch, amounts), what)
     values = evaluate_amounts(
         happiness.function, f"The happiness {happiness.name!r}", batch, amounts, counted
     )
@@ -345,14 +273,6 @@ def idle(name: str, decisions: list[Any]) -> HappinessError:
     )
 
 
-def no_baseline(what: str) -> HappinessError:
-    """The error of what is compared with the baseline's decisions, where there are none."""
-    return HappinessError(
-        f"{what} looks at the baseline, and there is none.",
-        "Pass baseline=, or what the model says about these people.",
-    )
-
-
 _LARGER_UNIT = "Use a larger unit (thousands of dollars, say)."
 
 
@@ -377,192 +297,55 @@ def refuse_overflow(problem: Problem, value: Floats, loss: Floats) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Calling the user's functions
+# Straight happiness: what one more unit of the amount is worth to every person.
+
+#: A happiness is straight if it is off the line by no more than this share of its size.
+STRAIGHT = 1e-9
+
+#: Where it is tested, as shares of the way from the least amount to the largest.
+TESTED = (1.0 / 3.0, 0.7853)
 
 
-def _members(numbers: Floats, what: str) -> Truths:
-    """Who is counted, of what `among` returned."""
-    if not np.isin(numbers, (0.0, 1.0)).all():
+@dataclass(frozen=True, eq=False)
+class Straight:
+    """Of everybody, the worth of the amount 0, of one more unit, and who is counted (None: everybody)."""
+
+    start: Floats
+    slope: Floats
+    counted: Truths | None
+
+
+def straight_worth(happiness: Happiness, batch: Batch, bounds: tuple[float, float]) -> Straight:
+    """What amounts between two bounds are worth to some people; an error where that is no straight line."""
+    line, bent = _tried(happiness, batch, bounds)
+    if bent is not None:
         raise HappinessError(
-            f"{what} returned numbers other than 0 and 1.", "Return True for the people who are counted."
+            f"The happiness {happiness.name!r} is no straight line of the amount in {batch.row(bent)}, and an "
+            "individual policy of amounts has to know what one more unit is worth.",
+            "Use policy='score', or a happiness such as 'decision * months'.",
         )
-    return np.asarray(numbers == 1.0)
+    return line
 
 
-def evaluate(
-    function: Callable[..., Any],
-    what: str,
-    batch: Batch,
-    decision: Any = None,
-    counted: Truths | None = None,
-) -> Floats:
-    """Call a function of the user's on a batch and insist on one finite real number per row, whatever the other rows.
-
-    Of rows that are not ``counted`` anything is taken, and zero is returned.
-    """
-    asked = _asked(function, what, batch, ARGUMENTS if decision is not None else ARGUMENTS[1:])
-    case = what if decision is None else f"{what}, for the decision {decision!r},"
-    numbers = _numbers(function, case, asked, batch, decision, counted)
-    n = len(numbers)
-    # Once in a table: its first batch begins before as many rows as it has.
-    if n > 1 and batch.rows[0] < n and not isinstance(function, Expression):
-        some = slice(n // 2, n // 2 + max(1, n // 8))
-        seen = None if counted is None else counted[some]
-        try:
-            alone = _numbers(function, case, asked, batch.part(some), decision, seen)
-        except HappinessError:
-            return numbers  # what fails on fewer rows is told when there are fewer
-        _refuse_others(case, batch, numbers, alone, some)
-    return numbers
+def is_straight(happiness: Iterable[Happiness], batch: Batch, bounds: tuple[float, float]) -> bool:
+    """Whether amounts between two bounds are worth a straight line to each of some people."""
+    return all(_tried(one, batch, bounds)[1] is None for one in happiness)
 
 
-def evaluate_amounts(
-    function: Callable[..., Any],
-    what: str,
-    batch: Batch,
-    amounts: Floats,
-    counted: Truths | None = None,
-) -> Floats:
-    """Call a function of the user's with everybody's own amount; see :func:`evaluate`."""
-    asked = _asked(function, what, batch, ARGUMENTS)
+def _tried(happiness: Happiness, batch: Batch, bounds: tuple[float, float]) -> tuple[Straight, int | None]:
+    """The line through the ends of everybody's worth; and the position of somebody whose worth is not on it."""
+    low, high = bounds
 
-    def call(rows: Codes | None, amount: Any) -> Floats:
-        return _raw_numbers(function, what, asked, batch if rows is None else batch.take(rows), amount)
+    def worth(share: float) -> tuple[Floats, Truths | None]:
+        return worth_of_amounts(happiness, batch, np.full(len(batch), low + share * (high - low)))
 
-    numbers = called_with(call, amounts, what, trusted=isinstance(function, Expression))
-    return _finite(numbers, what, batch, counted)
-
-
-def _asked(function: Callable[..., Any], what: str, batch: Batch, allowed: tuple[str, ...]) -> frozenset[str]:
-    """Arguments that a function asks for; an error where there is none of them."""
-    asked = arguments_of(function, what, allowed)
-    if "y" in asked and batch.y is None:
-        raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
-    if "baseline" in asked and batch.baseline is None:
-        raise no_baseline(what)
-    return asked
-
-
-def _refuse_others(case: str, batch: Batch, numbers: Floats, alone: Floats, some: slice) -> None:
-    """Raise if some rows, ``alone``, get other numbers than among all rows of the batch."""
-    apart = np.abs(alone - numbers[some])
-    if apart.max() <= ALIKE * np.abs(numbers).max():
-        return
-    i = int(apart.argmax())
-    raise HappinessError(
-        f"{case} is {numbers[some.start + i]:.6g} in {batch.row(some.start + i)} among {len(numbers)} rows, and "
-        f"{alone[i]:.6g} among {len(alone)} of them: it depends on other people's rows, or on chance.",
-        "It sees some rows at a time: compute means, ranks and the like beforehand, as a column or a number.",
-    )
-
-
-def _numbers(
-    function: Callable[..., Any],
-    case: str,
-    asked: frozenset[str],
-    batch: Batch,
-    decision: Any,
-    counted: Truths | None,
-) -> Floats:
-    """One finite real number per row."""
-    return _finite(_raw_numbers(function, case, asked, batch, decision), case, batch, counted)
-
-
-def _raw_numbers(
-    function: Callable[..., Any], case: str, asked: frozenset[str], batch: Batch, decision: Any
-) -> Floats:
-    """One real number per row, which need not be finite."""
-    offered = {
-        "decision": decision,
-        "x": batch.x,
-        "y": batch.y,
-        "group": batch.group,
-        "baseline": batch.baseline,
-    }
-    given = {name: offered[name] for name in asked}
-    with np.errstate(all="ignore"):  # what is not finite is refused by name
-        numbers = _returned(function, case, given)
-        large = isinstance(decision, int) and abs(decision) >= SMALL and asked - {"decision"}
-        if not isinstance(function, Expression) and (large or asked & batch.wrapping):
-            numbers = unwrapped(partial(_returned, function, case), given, numbers, case)
-    n = len(batch.group)
-    if numbers.shape not in {(), (n,)}:
-        raise HappinessError(
-            f"{case} returned shape {numbers.shape} for {n} rows.",
-            "Return one number per row, or one number; several measures are a list of functions.",
-        )
-    return np.broadcast_to(numbers, (n,))
-
-
-def _finite(numbers: Floats, case: str, batch: Batch, counted: Truths | None) -> Floats:
-    """The numbers, 0 for those who are not counted; what is not finite is refused by its row."""
-    if counted is not None:
-        numbers = np.where(counted, numbers, 0.0)
-    finite = np.isfinite(numbers)
-    if not finite.all():
-        position = int(np.argmin(finite))
-        raise HappinessError(
-            f"{case} is {numbers[position]} in {batch.row(position)}.",
-            "Repair that row of the table, or leave such people out with `among`.",
-        )
-    return numbers
-
-
-def _returned(function: Callable[..., Any], case: str, given: dict[str, Any]) -> Floats:
-    """What a function of the user's returns, as numbers."""
-    result = _call(function, case, given)
-    if result is None:
-        raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
-    if "Int128" in str(getattr(result, "dtype", "")):  # which NumPy has not
-        result = np.array(result.to_list(), dtype=object)
-    array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
-    return _as_numbers(array, case)
-
-
-def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) -> Any:
-    """Call a function of the user's; what it raises becomes an error of ours."""
-    library = type(arguments.get("x")).__module__.split(".")[0]
-    if library == "pyarrow":
-        # Arrow's own columns know no arithmetic: most functions want arrays, and the others want Arrow.
-        with contextlib.suppress(Exception):
-            return function(**arguments | {"x": ArrayRows(arguments["x"])})
-    try:
-        return function(**arguments)
-    except UnreadColumn:
-        raise  # the table is read again, with that column
-    except FelicificError as error:
-        if isinstance(function, Expression):
-            raise  # its errors point at the part that is wrong
-        raise HappinessError(
-            f"{case} raised {type(error).__name__}: {error.problem}", error.remedy
-        ) from error
-    except Exception as error:
-        if library in ("pandas", "polars"):
-            # Polars, and PyArrow in pandas, know no product of truth values and numbers; arrays do.
-            with contextlib.suppress(Exception):
-                return function(**arguments | {"x": ArrayRows(arguments["x"])})
-        raise HappinessError(
-            f"{case} raised {type(error).__name__}: {error}.",
-            "Try the function on a few rows of your own table; a column may be missing, or a decision no number.",
-        ) from error
-
-
-def _as_numbers(array: Array, case: str) -> Floats:
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64, copy=False)
-    text = array.dtype.kind == "U"
-    if array.dtype.kind == "O":
-        try:
-            # A missing value of a nullable column becomes NaN, and is then reported with its row.
-            plain = [
-                np.nan if type(value).__name__ == "NAType" else value for value in array.ravel().tolist()
-            ]
-            text = any(isinstance(value, str) for value in plain)
-            if not text and not any(isinstance(value, complex) for value in plain):
-                return np.array(plain, dtype=np.float64).reshape(array.shape)
-        except (TypeError, ValueError):
-            pass
-    raise HappinessError(
-        f"{case} returned {'text' if text else f'{array.dtype} values'}, not real numbers.",
-        "Return one finite real number per row.",
-    )
+    (first, counted), (last, _) = worth(0.0), worth(1.0)
+    bent = None
+    for share in TESTED:
+        here = worth(share)[0]
+        off = np.abs(here - (first + share * (last - first)))
+        size = sum(np.abs(part).max(initial=0.0) for part in (first, last, here))
+        if off.max(initial=0.0) > STRAIGHT * size:
+            bent = int(off.argmax())
+    slope = (last - first) / (high - low)
+    return Straight(first - slope * low, slope, counted), bent

@@ -33,6 +33,7 @@ from felicific._statistics.distributions import Distributions, effective
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
 from felicific._tables.groups import find_groups, refuse_identifiers
+from felicific._tables.memory import object_array
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError
 
@@ -64,7 +65,7 @@ class _Entries:
     def __add__(self, other: _Entries) -> _Entries:
         names = [self.names, other.names]
         if self.names.dtype != other.names.dtype:
-            names = [np.array([*part.tolist(), None], dtype=object)[:-1] for part in names]
+            names = [object_array(part.tolist()) for part in names]
         both = _Entries(
             np.concatenate(names),
             np.concatenate([self.group, other.group]),
@@ -132,7 +133,7 @@ class _Part:
     def __add__(self, other: _Part) -> _Part:
         groups = self.groups
         if groups != other.groups:
-            groups = find_groups(np.array([*{*groups, *other.groups}, None], dtype=object)[:-1])
+            groups = find_groups(object_array({*groups, *other.groups}))
         # The typical value of whoever is counted: zero is none, and subtracting it would cost digits.
         origin = np.where(self.weight.any(axis=0), self.origin, other.origin)
         a, b = self._aligned(groups, origin), other._aligned(groups, origin)

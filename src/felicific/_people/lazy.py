@@ -30,8 +30,8 @@ from felicific._tables.memory import (
     column_arrays,
     count_rows,
     distinct,
-    missing_rows,
     null_rows,
+    object_array,
     refuse_missing_columns,
     take_column,
     take_entries,
@@ -84,7 +84,7 @@ class LazyPeople:
         columns = columns if policy is None else columns.for_groups(policy.groups)
         for name, purpose in columns.named.items():
             check_kind(engine, name, purpose)
-        known = None if groups is None else tuple(np.array([*groups, None], dtype=object)[:-1].tolist())
+        known = None if groups is None else tuple(object_array(groups).tolist())
         used = used_columns(engine, columns, problem, warn=True)
         if policy is not None and policy.sees_x and used is not None:
             seen = policy.columns_seen(engine, columns.group)
@@ -408,10 +408,8 @@ class Missing:
         if not self.counts:
             return
         name, count = next(iter(self.counts.items()))
-        others = ""
-        if len(self.counts) > 1:
-            listed = [f"{other!r} in {self.counts[other]}" for other in list(self.counts)[1:6]]
-            others = f"; also {', '.join(listed)}"
+        listed = [f"{other!r} in {self.counts[other]}" for other in list(self.counts)[1:6]]
+        others = f"; also {', '.join(listed)}" if listed else ""
         subject = "row" if len(self.first[name]) == 1 else "rows"
         first = f"{subject} {', '.join(self.first[name])}{others}"
         if name == self.label and self.by_group:
@@ -442,7 +440,7 @@ def missing_values(
         column = take_column(table, weight, what) if isinstance(weight, str) else as_vector(weight, what)
         absent = column == 0
     for name in used:
-        rows = missing_rows(table, name, named.get(name, "the happiness"))
+        rows = null_rows(take_entries(table, name, named.get(name, "the happiness")))
         if absent is not None:
             rows = rows[~absent[rows]]
         if len(rows):
@@ -451,22 +449,14 @@ def missing_values(
     n = count_rows(table) if absent is None else int((~absent).sum())
     label = next((name for name, purpose in named.items() if purpose == "y"), None)
     grouping = tuple(name for name, purpose in named.items() if purpose == "the groups")
-    people = _by_group(named, label, absent, table) if by_group else {}
+    people = {}
+    if by_group and grouping and label is not None:
+        group = name_groups([take_entries(table, name, "the groups") for name in grouping])
+        labels = take_entries(table, label, "y")
+        if absent is not None:
+            group, labels = group[~absent], labels[~absent]
+        people = count_by_group(group, null_rows(labels))
     return Missing(n, counts, first, label, people, grouping)
-
-
-def _by_group(
-    named: dict[str, str], label: str | None, absent: Array | None, table: Table
-) -> dict[str, list[int]]:
-    """How many of which group have no label, and of how many; empty where the groups are no columns."""
-    columns = [name for name, purpose in named.items() if purpose == "the groups"]
-    if label is None or not columns:
-        return {}
-    group = name_groups([take_entries(table, name, "the groups") for name in columns])
-    labels = take_entries(table, label, "y")
-    if absent is not None:
-        group, labels = group[~absent], labels[~absent]
-    return count_by_group(group, null_rows(labels))
 
 
 @contextmanager

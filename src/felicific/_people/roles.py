@@ -23,6 +23,7 @@ from felicific._tables.memory import (
     distinct,
     is_frame,
     null_rows,
+    object_array,
     take_column,
     take_entries,
 )
@@ -226,19 +227,17 @@ class Columns(Roles):
     # A table in memory
 
     def entries(self, table: Table, role: str) -> Entries | None:
-        """What a role says in few words, such as labels, as :meth:`column`."""
-        value = getattr(self, role)
+        """The values of a role, of text by its codes: a column by its name, or an array that was passed instead."""
+        value, purpose = getattr(self, role), PURPOSES[role]
         if value is None:
             return None
-        purpose = PURPOSES[role]
         return take_entries(table, value, purpose) if isinstance(value, str) else as_entries(value, purpose)
 
     def column(self, table: Table, role: str) -> Array | None:
-        """The values of a role: a column by its name, or an array that was passed instead."""
-        value = getattr(self, role)
+        """The same as an array."""
+        value, purpose = getattr(self, role), PURPOSES[role]
         if value is None:
             return None
-        purpose = PURPOSES[role]
         return take_column(table, value, purpose) if isinstance(value, str) else as_vector(value, purpose)
 
     def weights_in(self, table: Table) -> Floats | None:
@@ -252,10 +251,7 @@ class Columns(Roles):
         weight: Floats | None,
         labels: Entries | None = None,
     ) -> Array:
-        """The classes there are: as they are given, else those with probabilities, else the labels y.
-
-        These were read before, or are read.
-        """
+        """The classes there are: as they are given, else those with probabilities, else the labels y, or read ones."""
         labels = self.entries(table, "y") if labels is None else labels
         classes = self.classes_named if classes is None else classes
         if labels is None:  # what is decided, or predicted, are classes too
@@ -314,25 +310,17 @@ class Columns(Roles):
                 "Name the column of the chances that it gives, or use FairClassifier, which asks it.",
             )
         known = column_names(table) if is_frame(table) else []
-        if (
-            y is not None
-            and not len(null_rows(y))
-            and any(type(n) is str and n not in known for n in self.label_proba)
-        ):
-            return {
-                "missing": self.missing_labels
-            }  # nobody lacks a label, so nobody has to know the probabilities
+        unnamed = any(isinstance(name, str) and name not in known for name in self.label_proba)
+        if unnamed and y is not None and not len(null_rows(y)):
+            return {"missing": self.missing_labels}  # nobody lacks a label, so nobody has to know the chances
         return {"missing": self.missing_labels, "label_proba": self.label_proba_in(table)}
 
     def label_proba_in(self, table: Table) -> Array | None:
         """The known chances of having a label; None where they are not known."""
-        parts = [
-            take_column(table, name, "label_proba")
-            if isinstance(name, str)
-            else as_vector(name, "label_proba")
-            for name in self.label_proba
-        ]
-        return added_label_proba(parts)
+        parts = [_column_or_values(table, name, "label_proba") for name in self.label_proba]
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        return np.asarray(np.sum([np.asarray(part, dtype=np.float64) for part in parts], axis=0))
 
     def group_chances(self, table: Table) -> Any:
         """How likely each person is of each group, by group; as one array once the order of the groups is known."""
@@ -349,27 +337,24 @@ class Columns(Roles):
 
         Where the ``classes`` are known, so that every one of them has its column of probabilities.
         """
-        for role in ("y", "predicted", "baseline", "decided", "weight", "cluster"):
-            value = getattr(self, role)
-            if value is not None and not isinstance(value, str):
-                what = PURPOSES[role]
-                raise DataError(
-                    f"{what} is a {type(value).__name__}, and the table is not in memory.",
-                    f"Name a column of the table in {what}=, or collect the table first.",
+        roles = {
+            role: getattr(self, role)
+            for role in ("y", "predicted", "baseline", "decided", "weight", "cluster")
+        }
+        for role, value in roles.items():
+            what = PURPOSES[role]
+            if value is not None:
+                _insist_on_name(
+                    what, value, f"Name a column of the table in {what}=, or collect the table first."
                 )
         for name in self.label_proba:
-            if not isinstance(name, str):
-                raise DataError(
-                    f"label_proba is a {type(name).__name__}, and the table is not in memory.",
-                    "Name a column of the table, MissingLabels(label_proba=column), or collect the table first.",
-                )
+            remedy = (
+                "Name a column of the table, MissingLabels(label_proba=column), or collect the table first."
+            )
+            _insist_on_name("label_proba", name, remedy)
         check_by_group(self.group_proba)
         for group, name in (self.group_proba or {}).items():
-            if not isinstance(name, str):
-                raise DataError(
-                    f"group_proba of group {group!r} is a {type(name).__name__}, and the table is not in memory.",
-                    BY_GROUP,
-                )
+            _insist_on_name(f"group_proba of group {group!r}", name, BY_GROUP)
         group = self.group
         several = isinstance(group, list | tuple) and group and all(isinstance(name, str) for name in group)
         if not (isinstance(group, str) or callable(group) or several):
@@ -387,6 +372,16 @@ class Columns(Roles):
         return self if given is None else replace(self, group_proba=ordered_groups(given, groups))
 
 
+def _insist_on_name(what: str, value: Any, remedy: str) -> None:
+    if not isinstance(value, str):
+        raise DataError(f"{what} is a {type(value).__name__}, and the table is not in memory.", remedy)
+
+
+def _column_or_values(table: Table, value: Any, what: str) -> Array:
+    """A column by its name or number, or the values themselves."""
+    return take_column(table, value, what) if isinstance(value, str | int) else as_vector(value, what)
+
+
 def without_missing(labels: Entries | None, weight: Floats | None) -> Entries | None:
     """Labels that are there, of people who are; whole again where only missing ones made floats of them."""
     if labels is None:
@@ -400,15 +395,6 @@ def without_missing(labels: Entries | None, weight: Floats | None) -> Entries | 
     held = as_objects(held.tolist()) if held.dtype.kind == "O" else held
     whole = held.dtype.kind == "f" and bool(((held == np.rint(held)) & (np.abs(held) <= EXACT)).all())
     return held.astype(np.int64) if whole else held
-
-
-def added_label_proba(parts: Sequence[Array]) -> Array | None:
-    """The chances of several columns together; None without any."""
-    if not parts:
-        return None
-    if len(parts) == 1:
-        return parts[0]
-    return np.asarray(np.sum([np.asarray(part, dtype=np.float64) for part in parts], axis=0))
 
 
 def no_classes() -> DataError:
@@ -450,9 +436,7 @@ def stacked(table: Table, columns: Sequence[Any]) -> Array:
 
 def _chance(table: Table, column: Any) -> Array:
     """One group's probabilities: a column of the table by its name or number, or the values themselves."""
-    if isinstance(column, str | int):
-        return take_column(table, column, "group_proba")
-    vector, n = as_vector(column, "group_proba"), count_rows(table)
+    vector, n = _column_or_values(table, column, "group_proba"), count_rows(table)
     if len(vector) != n:
         raise DataError(
             f"There are {len(vector)} group probabilities for {n} rows.", "Pass one for every row."
@@ -481,7 +465,7 @@ def _refuse_unclear(score: Any, classes: list[Any]) -> None:
     shape = (len(score),) if isinstance(score, list | tuple) else np.shape(score)
     named = isinstance(score, list | tuple) and all(isinstance(name, str) for name in score)
     lone = len(score) == 1 if named else len(shape) == 1 or shape[1:] == (1,)
-    if lone and len(classes) == 2 and distinct(np.array([*classes, None], dtype=object)[:-1]) != classes:
+    if lone and len(classes) == 2 and distinct(object_array(classes)) != classes:
         raise DataError(
             f"There is one score, and the classes are listed as {classes}: it is not clear of which it is.",
             "Say so: score={class: column}, or list the classes in their order.",

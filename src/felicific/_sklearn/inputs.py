@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from felicific._people.checks import WeightKind, are_sampling, number_clusters, refuse_missing_labels
-from felicific._people.roles import Columns, added_label_proba, without_missing
+from felicific._people.roles import Columns, without_missing
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
 from felicific._tables.groups import (
@@ -292,15 +292,8 @@ def given_labels(X: Table, y: Any) -> Array:
 
 def label_proba_in_table(X: Table, missing: MissingLabels) -> Floats | None:
     """The known chances of having a label: columns of X, or values; None where they are estimated."""
-    parts = [
-        as_vector(name, "label_proba") if np.ndim(name) else take_column(X, name, "label_proba")
-        for name in missing.columns
-    ]
-    label_proba = added_label_proba(parts)
-    if label_proba is not None and len(label_proba) != count_rows(X):
-        raise DataError(
-            f"There are {len(label_proba)} label_proba for {count_rows(X)} rows.", "Pass one for every row."
-        )
+    label_proba = Columns(missing_labels=missing).label_proba_in(X)
+    refuse_length(label_proba, count_rows(X), "label_proba")
     return label_proba
 
 

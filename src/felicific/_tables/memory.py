@@ -431,16 +431,6 @@ def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
     return take_column(table, name, purpose)
 
 
-def missing_rows(table: Table, name: Hashable, purpose: str) -> Codes:
-    """Rows in which a column is missing."""
-    return null_rows(take_entries(table, name, purpose))
-
-
-def all_columns(table: Table, purpose: str) -> list[tuple[Any, Array]]:
-    """Every column of a table with names, as :func:`take_column` takes it."""
-    return list(zip(column_names(table), take_columns(table, column_names(table), purpose), strict=True))
-
-
 def take_columns(table: Table, names: Sequence[Hashable], purpose: str) -> list[Array]:
     """Some columns, as :func:`take_column` takes each."""
     check_columns(table, names, purpose)
@@ -453,13 +443,11 @@ def _exact_values(series: Any) -> Array:
 
     if series.dtype in (nw.Categorical, nw.Enum) and series.null_count():
         # PyArrow would give another value for a missing one.
-        return np.array([*series.cast(nw.String).to_list(), None], dtype=object)[:-1]
+        return object_array(series.cast(nw.String).to_list())
     whole = series.dtype in (nw.Int64, nw.UInt64) and 0 < series.null_count() < len(series)
     # Of whole numbers where one is missing NumPy would make floats, and lose their digits.
     if whole and max(-int(series.min()), int(series.max())) > EXACT:
-        return np.array([*(None if is_null(one) else one for one in series.to_list()), None], dtype=object)[
-            :-1
-        ]
+        return object_array(None if is_null(one) else one for one in series.to_list())
     return np.asarray(series.to_numpy())
 
 
@@ -503,9 +491,12 @@ def as_objects(values: Sequence[Any]) -> Array:
     """Python values as an array: of their own type when they share one, else of objects."""
     if len({type(value) for value in values}) == 1 and not isinstance(values[0], str):
         return exact_array(values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return object_array(values)
+
+
+def object_array(values: Iterable[Any]) -> Array:
+    """Python values as they are, whatever their types."""
+    return np.array([*values, None], dtype=object)[:-1]  # with None lists of equal length stay objects
 
 
 def exact_array(values: Any) -> Array:
@@ -513,7 +504,7 @@ def exact_array(values: Any) -> Array:
     array = np.asarray(_without_dictionary(values))
     rounded = array.dtype.kind == "f" and isinstance(values, list | tuple) and array.ndim == 1
     if rounded and all(isinstance(value, int | np.integer) for value in values):
-        return np.array([*map(int, values), None], dtype=object)[:-1]
+        return object_array(map(int, values))
     return array
 
 
@@ -531,7 +522,7 @@ def as_vector(values: Any, what: str) -> Array:
     if array.dtype.kind == "U" and isinstance(values, list | tuple) and array.ndim == 1:
         # NumPy turns a NaN among strings into the string "nan"; a missing value must stay one.
         strings = all(isinstance(value, str) for value in values)
-        array = array if strings else np.array([*values, None], dtype=object)[:-1]
+        array = array if strings else object_array(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] == "ns":
@@ -558,14 +549,11 @@ def _plain_objects(values: Array) -> Array:
     if _holds_decimals(values):
         present = [value for value in values.tolist() if not is_null(value)]
         if any(abs(value) > EXACT for value in present) and all(value == int(value) for value in present):
-            return np.array([*(None if is_null(v) else int(v) for v in values.tolist()), None], dtype=object)[
-                :-1
-            ]
+            return object_array(None if is_null(value) else int(value) for value in values.tolist())
         return np.array([math.nan if is_null(value) else float(value) for value in values.tolist()])
     if isinstance(_first_value(values), datetime):
         # As libraries do whose columns are arrays: NumPy knows no zones.
-        plain = [None if is_null(value) else in_utc(value) for value in values.tolist()]
-        return np.array([*plain, None], dtype=object)[:-1]
+        return object_array(None if is_null(value) else in_utc(value) for value in values.tolist())
     return values
 
 

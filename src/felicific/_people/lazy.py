@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -238,22 +238,24 @@ def used_columns(
     engine: Engine, columns: Columns, problem: Problem, *, warn: bool = False
 ) -> tuple[str, ...] | None:
     """Columns that the functions of a problem, and that of the groups, look at; None where one wants no arrays."""
-    trial, used = _Trial(engine, columns, problem), dict[Any, None]()
+    used, head, arrays = dict[Any, None](), None, dict[Any, Array]()
     grouping = [("The callable sensitive_features", columns.group)] if callable(columns.group) else []
     for what, function in [*grouping, *_functions(problem)]:
+        inside = what[:1].lower() + what[1:]  # of a sentence
         if isinstance(function, Expression):
-            refuse_missing_columns(engine.names, function.columns, _inside(what))
+            refuse_missing_columns(engine.names, function.columns, inside)
             used |= dict.fromkeys(function.columns)
             continue
-        asks = (
-            frozenset() if grouping and function is columns.group else arguments_of(function, what, ARGUMENTS)
-        )
-        if function is not columns.group and "x" not in asks:
+        asks = None if function is columns.group else arguments_of(function, what, ARGUMENTS)
+        if asks is not None and "x" not in asks:
             continue
-        x = trial.rows(_inside(what))
+        if head is None:
+            head = engine.head(TRIED)
+            arrays = _head_arrays(engine, head)
+        x = ColumnArrays(arrays, count_rows(head), engine.names, inside)
         try:
             with np.errstate(all="ignore"):
-                trial.call(function, asks, x)
+                _try_on(function, asks, x, head, columns, problem)
         except Exception as error:
             if isinstance(error, FelicificError) and not isinstance(error, UnreadColumn):
                 raise
@@ -264,11 +266,6 @@ def used_columns(
             return None
         used |= dict.fromkeys(x.used)
     return tuple(used)
-
-
-def _inside(what: str) -> str:
-    """What is asked, inside of a sentence."""
-    return what[:1].lower() + what[1:]
 
 
 def _functions(problem: Problem) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -289,79 +286,53 @@ def _functions(problem: Problem) -> Iterator[tuple[str, Callable[..., Any]]]:
         yield "The loss", problem.loss.function
 
 
-class _Trial:
-    """The first rows of a table, with something in the place of every argument that a function may ask for."""
+def _head_arrays(engine: Engine, head: Table) -> dict[Any, Array]:
+    """The columns of the first rows that are arrays; nobody may ever look at the others."""
+    arrays: dict[Any, Array] = {}
+    for name in engine.names:
+        with contextlib.suppress(Exception):
+            column = column_arrays(head, [name], engine.names).arrays[name]
+            kinds = set(map(type, column.tolist())) if column.dtype == object else {object}
+            # Where a number is missing it is refused later, as by every function.
+            arrays[name] = column.astype(np.float64) if kinds <= {int, float, type(None)} else column
+    return arrays
 
-    def __init__(self, engine: Engine, columns: Columns, problem: Problem) -> None:
-        self.engine, self.columns, self.problem = engine, columns, problem
 
-    def rows(self, purpose: str) -> ColumnArrays:
-        """The rows, for one function."""
-        return ColumnArrays(self._arrays, count_rows(self._head), self.engine.names, purpose)
+def _try_on(
+    function: Callable[..., Any],
+    asks: frozenset[str] | None,
+    x: ColumnArrays,
+    head: Table,
+    columns: Columns,
+    problem: Problem,
+) -> None:
+    """Call a function on the first rows, with something for all that it asks for; None: that of the groups."""
+    n, given = x.rows, dict[str, Any](x=x)
+    if asks is None:
+        function(x)
+        return
 
-    def call(self, function: Callable[..., Any], asks: frozenset[str], x: ColumnArrays) -> None:
-        """Call a function, at every decision if it asks for one."""
-        if function is self.columns.group:
-            function(x)
-            return
-        given = {name: x if name == "x" else getattr(self, f"_{name}") for name in asks - {"decision"}}
-        if "decision" not in asks:
-            function(**given)
-            return
-        for decision in self._decisions:
-            function(decision=decision, **given)
+    def numbers(name: Any) -> Array:
+        return np.ones(n) if name is None else take_column(head, name, "the decisions").astype(np.float64)
 
-    @cached_property
-    def _head(self) -> Any:
-        return self.engine.head(TRIED)
-
-    @cached_property
-    def _arrays(self) -> dict[Any, Array]:
-        arrays: dict[Any, Array] = {}
-        for name in self.engine.names:
-            try:
-                column = column_arrays(self._head, [name], self.engine.names).arrays[name]
-                numbers = column.dtype == object and set(map(type, column.tolist())) <= {
-                    int,
-                    float,
-                    type(None),
-                }
-                # Where one is missing it is refused later, as by every function.
-                arrays[name] = column.astype(np.float64) if numbers else column
-            except Exception:  # of a type that is no array; nobody may ever look at it
-                continue
-        return arrays
-
-    @property
-    def _decisions(self) -> list[Any]:
-        amounts = self.problem.of_amounts
-        return [self._numbers(self.columns.decided)] if amounts else self.problem.decisions.tolist()
-
-    @property
-    def _baseline(self) -> Array:
-        if self.problem.of_amounts:
-            return self._numbers(self.columns.baseline)
-        return np.asarray(self.problem.decisions[np.zeros(count_rows(self._head), dtype=np.intp)])
-
-    @property
-    def _y(self) -> Array:
-        if self.columns.y is None:  # a policy may suppose it
-            labels = self.problem.labels if len(self.problem.labels) else np.ones(1)
-            return np.asarray(labels[np.zeros(count_rows(self._head), dtype=np.intp)])
-        return take_column(self._head, self.columns.y, "y")
-
-    @property
-    def _group(self) -> Array:
-        if callable(self.columns.group):
-            return np.asarray(self.columns.group(self.rows("the groups")))
-        names = self.columns.group_names
-        return np.asarray(name_groups([take_column(self._head, name, "the groups") for name in names]))
-
-    def _numbers(self, name: Any) -> Array:
-        """Amounts, by their column."""
-        if name is None:
-            return np.ones(count_rows(self._head))
-        return take_column(self._head, name, "the decisions").astype(np.float64)
+    if "y" in asks and columns.y is not None:
+        given["y"] = take_column(head, columns.y, "y")
+    elif "y" in asks:  # a policy may suppose it
+        given["y"] = np.repeat(problem.labels[:1] if len(problem.labels) else np.ones(1), n)
+    if "baseline" in asks:
+        given["baseline"] = (
+            numbers(columns.baseline) if problem.of_amounts else np.repeat(problem.decisions[:1], n)
+        )
+    if "group" in asks and callable(columns.group):
+        given["group"] = np.asarray(columns.group(ColumnArrays(x.arrays, n, x.names, "the groups")))
+    elif "group" in asks:
+        parts = [take_column(head, name, "the groups") for name in columns.group_names]
+        given["group"] = np.asarray(name_groups(parts))
+    if "decision" not in asks:
+        function(**given)
+        return
+    for decision in [numbers(columns.decided)] if problem.of_amounts else problem.decisions.tolist():
+        function(decision=decision, **given)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -459,7 +430,7 @@ def missing_values(
     return Missing(n, counts, first, label, people, grouping)
 
 
-@contextmanager
+@contextlib.contextmanager
 def missing_first(table: Table, columns: Columns) -> Iterator[None]:
     """When something is wrong with a table in memory, and some of its named columns are missing values, say that."""
     try:
@@ -476,7 +447,7 @@ def missing_first(table: Table, columns: Columns) -> Iterator[None]:
 # From a table whose columns are named to people, in memory or where they are.
 
 
-@contextmanager
+@contextlib.contextmanager
 def labelled_people(
     table: Table,
     columns: Columns,

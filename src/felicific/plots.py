@@ -60,7 +60,6 @@ class Theme:
     faint: str = "#d9dde2"
     accent: str = "#5b3ea8"
     paper: str = "#ffffff"
-    halo: str = "#ffffff"
     groups: tuple[str, ...] = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#4d4d4d")
     shapes: tuple[str, ...] = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
     font: str = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif"
@@ -136,18 +135,8 @@ def frontier(
     unit, title = _ray(frontier, measure)
     share = measure is None and len(frontier.measures) > 1
     accuracy = frontier.loss_name == "error"
-    x = alt.X(
-        "gap:Q",
-        title=title,
-        axis=alt.Axis(grid=False, tickCount=6, format="%" if share else alt.Undefined),
-        scale=alt.Scale(domainMin=0, nice=False),
-    )
-    y = alt.Y(
-        "loss:Q",
-        title=None,
-        axis=alt.Axis(tickCount=5, domain=False, ticks=False, format="%" if accuracy else alt.Undefined),
-        scale=alt.Scale(zero=False),
-    )
+    x = _across("gap", title, format="%" if share else alt.Undefined).scale(domainMin=0, nice=False)
+    y = _up("loss", format="%" if accuracy else alt.Undefined).scale(zero=False)
     points = [
         {"gap": tau * unit, "loss": _good(loss, accuracy)} for tau, loss in zip(*drawn(frontier), strict=True)
     ]
@@ -182,13 +171,7 @@ def amounts_frontier(frontier: AmountFrontier, *, theme: Theme = LIGHT, width: i
     """The least loss of amounts for every allowed gap, on the fitted people; each dot was solved."""
     gaps, losses, along = frontier.drawn()
     rows = [{"gap": gap, "loss": loss} for gap, loss in zip(gaps, losses, strict=True)]
-    x = alt.X("gap:Q", title=clean(along, 60), axis=alt.Axis(grid=False, tickCount=6))
-    y = alt.Y(
-        "loss:Q",
-        title=None,
-        scale=alt.Scale(zero=False),
-        axis=alt.Axis(tickCount=5, domain=False, ticks=False),
-    )
+    x, y = _across("gap", clean(along, 60)), _up("loss").scale(zero=False)
     base = values(rows).encode(x=x, y=y)
     line = base.mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round")
     chart = alt.layer(line, base.mark_circle(color=theme.accent, size=42, opacity=1))
@@ -289,7 +272,7 @@ def _by_score(content: dict[str, Any], theme: Theme, width: int) -> Chart:
         rows.append({"group": row["group"], "score": row["low"], "chance": row["q"][one]})
         if row["high"] == ends[1]:
             rows.append({"group": row["group"], "score": row["high"], "chance": row["q"][one]})
-    x = alt.X("score:Q", title=f"{what} for {label}", axis=alt.Axis(grid=False, tickCount=6))
+    x = _across("score", f"{what} for {label}")
     x = x.scale(domain=ends)
     y = alt.Y("chance:Q", title=None, scale=alt.Scale(domain=[0, 1]))
     y = y.axis(values=[0, 1], format="%", domain=False, ticks=False, gridDash=[1, 3])
@@ -428,9 +411,9 @@ def _monitored(
         for rows, gap in seen
         if math.isfinite(getattr(gap, number))
     ]
-    x = alt.X("people:Q", title="people who came", axis=alt.Axis(grid=False, tickCount=6))
+    x = _across("people", "people who came")
     x = x.scale(domain=[0, max(monitor.rows, 1)], nice=False)
-    y = alt.Y("gap:Q", title=None, axis=alt.Axis(tickCount=5, domain=False, ticks=False))
+    y = _up("gap")
     y = y.scale(domain=[0, top], nice=False)
     legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2.5, symbolSize=400)
     colours = [theme.accent, theme.muted, theme.groups[3]]
@@ -489,7 +472,7 @@ def alternatives(
         }
         finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
         data.append({"name": name, "found": row.found, **finite})
-    x = alt.X("gap:Q", title=f"change of the gap in {title_of(part)}", axis=alt.Axis(grid=False, tickCount=6))
+    x = _across("gap", f"change of the gap in {title_of(part)}")
     y = alt.Y("loss:Q", title="change of the loss per person", axis=alt.Axis(grid=False, tickCount=5))
     line, rows = {"color": theme.muted, "strokeDash": [4, 3]}, values(data)
     filled = alt.condition("datum.found", alt.value(theme.accent), alt.value(theme.paper))
@@ -518,7 +501,7 @@ def steering(steering: Steering, *, theme: Theme = LIGHT, width: int = 560) -> C
     """
     content = steering_steps(steering)
     names = content["groups"]
-    x = alt.X("people:Q", title="people decided on", axis=alt.Axis(grid=False, tickCount=6, format=",d"))
+    x = _across("people", "people decided on", format=",d")
     x = x.scale(domain=[0, content["people"]], nice=False)
     y = alt.Y("control:Q", title=None, scale=alt.Scale(zero=False, padding=6))
     y = y.axis(tickCount=5, domain=False, ticks=False, gridDash=[1, 3], format="~g")
@@ -808,6 +791,16 @@ def __getattr__(name: str) -> Any:
     if name.startswith(OFFLINE) and name.endswith("Chart"):
         return _offline(name.removeprefix(OFFLINE))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _across(field: str, title: str, **axis: Any) -> Any:
+    """Numbers from left to right."""
+    return alt.X(f"{field}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, **axis))
+
+
+def _up(field: str, **axis: Any) -> Any:
+    """Numbers upwards; what they are is said above the chart."""
+    return alt.Y(f"{field}:Q", title=None, axis=alt.Axis(tickCount=5, domain=False, ticks=False, **axis))
 
 
 def _coloured(field: str, names: list[str], theme: Theme, *, legend: Any) -> Any:

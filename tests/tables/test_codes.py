@@ -13,17 +13,7 @@ from hypothesis import strategies as st
 import felicific
 from felicific._tables import memory
 from felicific._tables.groups import name_groups, resolve_groups
-from felicific._tables.memory import (
-    Coded,
-    as_vector,
-    code_text,
-    distinct,
-    encode,
-    is_null,
-    missing_rows,
-    null_rows,
-    take_column,
-)
+from felicific._tables.memory import Coded, as_vector, code_text, distinct, encode, is_null, null_rows
 from felicific.exceptions import FelicificError
 
 WORDS = st.sampled_from(["a", "b", "", "B & C", "\\", "ü", "a\x00", "zz", "10", "9"])
@@ -133,7 +123,7 @@ def test_numbers_of_a_category_stay_numbers():
     """Categories that are no text keep their values."""
     column = pd.Series(pd.Categorical([2, 1, 2], categories=[3, 2, 1]))
     assert code_text(column, least=0) is None
-    assert take_column({"a": column}, "a", "a").tolist() == [2, 1, 2]
+    assert memory.take_column({"a": column}, "a", "a").tolist() == [2, 1, 2]
 
 
 @given(rows=st.lists(st.tuples(WORDS, st.integers(-2, 2), st.booleans()), min_size=1, max_size=12))
@@ -276,9 +266,10 @@ def test_rows_that_say_nothing_are_found_without_reading(library):
     table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
     column = LIBRARIES[library](values)
     made = table.get(type(column).__module__.split(".")[0], dict)({"z": column})
-    assert missing_rows(made, "z", "the groups").tolist() == [1, 4]
+    assert null_rows(memory.take_entries(made, "z", "the groups")).tolist() == [1, 4]
     numbers = pl.DataFrame({"whole": [1, None, 3], "real": [0.5, None, float("nan")], "all": [1, 2, 3]})
-    assert [missing_rows(numbers, name, "x").tolist() for name in numbers.columns] == [[1], [1, 2], []]
+    rows = [null_rows(memory.take_entries(numbers, name, "x")).tolist() for name in numbers.columns]
+    assert rows == [[1], [1, 2], []]
 
 
 def test_polars_text_of_which_the_first_rows_do_not_say_all():

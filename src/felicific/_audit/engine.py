@@ -106,6 +106,10 @@ class _Entries:
         )
 
 
+#: Fields of sums that hold an entry for every group.
+BY_GROUP = ("rows", "total", "weight", "squares", "mean", "second", "third")
+
+
 @dataclass(frozen=True)
 class _Part:
     """Some people: arrays of shape (groups, columns); means relative to the origin.
@@ -177,18 +181,9 @@ class _Part:
         largest = self.largest + np.where(self.weight.any(axis=0), np.abs(shift), 0.0)
         clusters = None if self.clusters is None else self.clusters.moved(place, shift)
         amounts = None if self.amounts is None else self.amounts.moved(place, np.zeros(1))
-        moved = replace(
-            self,
-            mean=self.mean + shift,
-            origin=origin,
-            groups=groups,
-            largest=largest,
-            clusters=clusters,
-            amounts=amounts,
-        )
-        names = ("rows", "total", "weight", "squares", "mean", "second", "third")
-        wide: dict[str, Any] = {name: spread(getattr(moved, name)) for name in names}
-        return replace(moved, **wide)
+        wide: dict[str, Any] = {name: spread(getattr(self, name)) for name in BY_GROUP}
+        wide |= {"mean": spread(self.mean + shift), "largest": largest}
+        return replace(self, groups=groups, origin=origin, clusters=clusters, amounts=amounts, **wide)
 
 
 def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[SummedPersons, Floats | None]:
@@ -305,8 +300,7 @@ def _joined(part: _Part, place: Codes, count: int) -> _Part:
     """So many unions of groups; ``place`` is the one that every group belongs to."""
     found: dict[int, _Part] = {}
     for z, union in enumerate(place.tolist()):
-        names = ("rows", "total", "weight", "squares", "mean", "second", "third")
-        one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in names}
+        one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in BY_GROUP}
         clusters = None if part.clusters is None else part.clusters.of_group(z)
         here = replace(part, groups=(union,), clusters=clusters, amounts=None, **one)
         found[union] = found[union] + here if union in found else here

@@ -190,8 +190,12 @@ class EachPerson(_Audited):
         """The amounts of every group, where decisions are such."""
         if self.amounts is None:
             return None
-        how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
-        return Distributions.of(self.amounts, self.codes, len(self.groups), self.weight, **how)
+        return Distributions.of(self.amounts, self.codes, len(self.groups), self.weight, **self._independence)
+
+    @property
+    def _independence(self) -> dict[str, Any]:
+        """What tells how much people vary by chance."""
+        return {"sampling": self.sampling, "cluster": self.cluster}
 
     @property
     def rows(self) -> int:
@@ -233,11 +237,10 @@ class EachPerson(_Audited):
         uneven: Truths | None = None,
     ) -> Sample:
         """Values of these people, of shape (n, measures), summed up by group; some may be ``uneven``."""
-        how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
-        found = sample_of(values, codes, n_groups, inside, self.weight, **how)
+        found = sample_of(values, codes, n_groups, inside, self.weight, **self._independence)
         if uneven is None or not uneven.any():
             return found
-        return of_few(found, values, codes, inside, self.weight, uneven, **how)
+        return of_few(found, values, codes, inside, self.weight, uneven, **self._independence)
 
     @cached_property
     def sample(self) -> Sample:
@@ -248,8 +251,7 @@ class EachPerson(_Audited):
         found = side_by_side([self._sample(j) for j in range(len(self.measures))])
         if not uneven.any():
             return found
-        how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
-        return of_few(found, self.values, self.codes, self.inside, self.weight, uneven, **how)
+        return of_few(found, self.values, self.codes, self.inside, self.weight, uneven, **self._independence)
 
     def _sample(self, j: int) -> Sample:
         """One measure; of a fraction whose denominator is decided at random, a mean weighted by who is counted."""
@@ -562,11 +564,7 @@ def _apart(values: Floats, codes: Codes, n_groups: int, weight: Floats) -> Float
 
 def lacks_labels(people: People) -> bool:
     """Whether somebody's label is missing, and it is known how likely each is."""
-    if people.missing is None or people.labels is None or people.labelled.all():
-        return False
-    assert people.chances is not None, "it is known how likely each label is"
-    assert people.label_proba is not None, "it is known how likely a label was"
-    return True
+    return people.missing is not None and people.labels is not None and not people.labelled.all()
 
 
 def debiased_people(people: People, parts: dict[int, Supposed]) -> Debiased:

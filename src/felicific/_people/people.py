@@ -231,10 +231,9 @@ class People:
             labels, given = None, given | {"decisions": None, "baseline decisions": None}
         decisions, truths = problem.decisions, problem.labels
         probabilities, flat = _probabilities(given["decisions"], decisions, rows)
-        known_labels = _Labels.of(labels, problem, values, rows, missing, given["label_proba"])
-        labels, missing = known_labels.y, known_labels.missing
+        truth = _labels(labels, problem, values, rows, missing, given["label_proba"])
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
-        seen: dict[str, Any] = {"group": values} | ({} if labels is None else {"y": np.asarray(labels)})
+        seen: dict[str, Any] = {"group": values} | ({"y": np.asarray(truth["y"])} if truth else {})
         wide = widener(seen)(seen)
         people = cls(
             x=x,
@@ -243,7 +242,7 @@ class People:
             codes=encode_groups(values, known, rows),
             groups=known,
             y=amounts.get("labels y", wide.get("y")),
-            labels=known_labels.codes,
+            labels=truth.get("labels"),
             weight=checked,
             weight_kind=weight_kind,
             cluster=given["clusters"],
@@ -258,11 +257,11 @@ class People:
             decisions=decisions if problem.looks_at_baseline else None,
             decided_as=problem.decided_as,
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
-            missing=missing,
-            label_proba=known_labels.probabilities,
+            missing=truth.get("missing"),
+            label_proba=truth.get("label_proba"),
             roles=roles or Roles(),
         )
-        if missing is not None and problem.listed and not people.knows_baseline:
+        if people.missing is not None and problem.listed and not people.knows_baseline:
             raise DataError(
                 "Labels are missing, decisions are listed, and there is no baseline.",
                 "Pass baseline=, the column of the present decisions: what is supposed of labels is compared with it.",
@@ -444,41 +443,29 @@ def changes(problem: Problem, people: People) -> Codes:
     return found
 
 
-@dataclass(frozen=True)
-class _Labels:
-    """The labels of some people, checked; nothing of them where they are missing and nobody looks at them."""
-
-    y: Entries | None = None
-    codes: Codes | None = None
-    missing: MissingLabels | None = None
-    probabilities: Floats | None = None
-
-    @classmethod
-    def of(
-        cls,
-        y: Entries | None,
-        problem: Problem,
-        group: Entries,
-        rows: Codes,
-        missing: MissingLabels | None,
-        probabilities: Array | None,
-    ) -> _Labels:
-        """Insist on labels that are known, or of which it is said why they are missing."""
-        if y is None:
-            return cls()
-        lost = null_rows(y)
-        if not len(lost) and missing is None:
-            return cls(y, encode_labels(y, problem.labels, "label", rows))
-        if not problem.looks_at_y:
-            return cls()
-        if missing is None:
-            refuse_missing_labels(y, group, rows)
-        known = np.ones(len(y), dtype=bool)
-        known[lost] = False
-        codes = np.full(len(y), -1, dtype=np.intp)
-        codes[known] = encode_labels(y[known], problem.labels, "label", rows[known])
-        checked = None if probabilities is None else check_label_proba(probabilities, known, rows)
-        return cls(problem.labels[codes.clip(min=0)] if len(lost) else y, codes, missing, checked)
+def _labels(
+    y: Entries | None,
+    problem: Problem,
+    group: Entries,
+    rows: Codes,
+    missing: MissingLabels | None,
+    label_proba: Array | None,
+) -> dict[str, Any]:
+    """The labels of some people, checked; nothing where some are missing and nobody looks at them."""
+    lost = np.empty(0) if y is None else null_rows(y)
+    if y is None or ((len(lost) or missing is not None) and not problem.looks_at_y):
+        return {}
+    if not len(lost) and missing is None:
+        return {"y": y, "labels": encode_labels(y, problem.labels, "label", rows)}
+    if missing is None:
+        refuse_missing_labels(y, group, rows)
+    known = np.ones(len(y), dtype=bool)
+    known[lost] = False
+    codes = np.full(len(y), -1, dtype=np.intp)
+    codes[known] = encode_labels(y[known], problem.labels, "label", rows[known])
+    own = problem.labels[codes.clip(min=0)] if len(lost) else y
+    chances = None if label_proba is None else check_label_proba(label_proba, known, rows)
+    return {"y": own, "labels": codes, "missing": missing, "label_proba": chances}
 
 
 def refuse_idle(problem: Problem, found: Codes) -> None:

@@ -1,4 +1,4 @@
-"""The one way a file, or a folder of files, is written: whole or not at all."""
+"""The one way a file, or a folder of files, is written: whole or not at all; and the checked JSON in it."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _mode(target: Path) -> int:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Documents: the JSON that policies and aggregates are kept in, written with a checksum and read with suspicion.
+# The JSON that policies and aggregates are kept in, written with a checksum and read with suspicion.
 
 VERSION = 2
 POLICY, AGGREGATES, MONITOR, STEERING = (

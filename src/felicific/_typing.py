@@ -1,4 +1,4 @@
-"""Types that the whole library shares: arrays by what they hold, and a table of any library."""
+"""Types that the whole library shares: arrays by what they hold, tables, and what is computed when it is looked at."""
 
 from __future__ import annotations
 
@@ -39,9 +39,6 @@ ProbaColumns: TypeAlias = str | Sequence[str] | Mapping[Any, str]
 #: Where a lottery's salt comes from.
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
-
-# ---------------------------------------------------------------------------------------------------------
-# A value that is computed when it is first looked at.
 
 T = TypeVar("T")
 

@@ -196,14 +196,14 @@ def load(model_uri: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> F
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A policy, and the classifier that it is the policy of, if it is not alone."""
+class _Model:
+    """What is logged: a policy, and the classifier that it is the policy of, if it is not alone."""
 
     policy: Policy
     classifier: FairClassifier | None
 
     @classmethod
-    def of(cls, model: FairClassifier | Policy) -> _Kept:
+    def of(cls, model: FairClassifier | Policy) -> _Model:
         """Refuse what is neither a policy nor a fitted classifier."""
         if isinstance(model, Policy | AmountPolicy):
             return cls(among_classes(model, "the flavor of MLflow"), None)
@@ -227,7 +227,7 @@ class _Columns:
     group_proba: list[str] | None = None
 
     @classmethod
-    def of(cls, kept: _Kept, named: Roles) -> _Columns:
+    def of(cls, kept: _Model, named: Roles) -> _Columns:
         """Check what is said of them against what the model needs to see."""
         policy, classifier = kept.policy, kept.classifier
         if classifier is None:
@@ -264,7 +264,7 @@ class _Columns:
             )
         return cls(group, key)
 
-    def decide(self, kept: _Kept, table: Table) -> Array:
+    def decide(self, kept: _Model, table: Table) -> Array:
         """What the model decides on the people of a table."""
         if kept.classifier is not None:
             return kept.classifier.predict(table, sensitive_features=self.sensitive_features, key=self.key)
@@ -303,7 +303,7 @@ def _written(
     model: FairClassifier | Policy, roles: Roles, report: Report | None, trusted: Sequence[str]
 ) -> Iterator[tuple[Path, _About]]:
     """A folder with the files of a model, which was read again, and what it is."""
-    kept = _Kept.of(model)
+    kept = _Model.of(model)
     columns = _Columns.of(kept, roles)
     kept.policy.warn_of_lottery()
     certificate = no_certificate("a policy alone does not say what it was tested on.")
@@ -374,7 +374,7 @@ def _modules(data: bytes) -> frozenset[str]:
     return frozenset(found)
 
 
-def _summary(kept: _Kept, certificate: Certificate, report: Report | None) -> dict[str, Any]:
+def _summary(kept: _Model, certificate: Certificate, report: Report | None) -> dict[str, Any]:
     """What a model is, for people who look at a list of them."""
     policy = kept.policy
     summary: dict[str, Any] = {
@@ -436,7 +436,7 @@ def _requirements(modules: frozenset[str]) -> list[str]:
 class _Decides:
     """What MLflow calls."""
 
-    def __init__(self, kept: _Kept, columns: _Columns) -> None:
+    def __init__(self, kept: _Model, columns: _Columns) -> None:
         self._kept, self._columns = kept, columns
 
     def predict(self, model_input: Any, params: Any = None) -> Array:
@@ -449,7 +449,7 @@ def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> _D
     return _Decides(*_read(Path(path), (model_config or {}).get("trusted", ())))
 
 
-def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Kept, _Columns]:
+def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Model, _Columns]:
     """The model in a folder, and its columns; refused if a file is not as it was written."""
     try:
         content = read_document((folder / SETTINGS).read_text("utf-8"), FORM)
@@ -466,7 +466,7 @@ def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Kept, _Columns]:
             raise _damaged(folder, f"{name} is not as it was written")
     if CLASSIFIER not in parts:
         kept = among_classes(Policy.from_json(parts[POLICY].decode("utf-8")), "the flavor of MLflow")
-        return _Kept(kept, None), columns
+        return _Model(kept, None), columns
     unknown = _untrusted(parts[CLASSIFIER], trusted)
     if unknown:
         raise PolicyFileError(
@@ -483,7 +483,7 @@ def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Kept, _Columns]:
         ) from error
     if decides != json.loads(parts[POLICY])["sha256"]:
         raise _damaged(folder, f"{POLICY} is not the policy of {CLASSIFIER}")
-    return _Kept(model.policy_, model), columns
+    return _Model(model.policy_, model), columns
 
 
 def _damaged(folder: Path, reason: str) -> PolicyFileError:

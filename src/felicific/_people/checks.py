@@ -1,4 +1,4 @@
-"""Checks that every row passes once: labels, probabilities, amounts, weights."""
+"""Checks that every row passes once: labels, probabilities, amounts, weights, clusters."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def check_inference(group_proba: Any, *, sees_x: bool, sees_group: bool) -> None
 
 
 # ---------------------------------------------------------------------------------------------------------
-# What weights mean for how sure one can be, and which rows are not independent of each other.
+# Weights: what they mean for how sure one can be; clusters: which rows are not independent of each other
 
 #: Frequencies: weight 2 is two people who were seen. Sampling weights: one was seen who stands for two. None: not said.
 WeightKind: TypeAlias = Literal["frequency", "sampling"] | None

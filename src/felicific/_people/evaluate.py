@@ -22,7 +22,7 @@ from felicific._problem.happiness import Happiness, Loses
 from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
 from felicific._typing import Floats, Truths
-from felicific.exceptions import DataError, HappinessError
+from felicific.exceptions import DataError, FelicificError, HappinessError
 
 #: Rows per batch: the happiness of a batch stays in the processor's cache (five times faster than all at once).
 BATCH = 16_384
@@ -61,9 +61,7 @@ class Worth:
         assert loss.function is not None, "a loss is a matrix or a function"
         decisions = self.problem.decisions.tolist()
         cost = np.stack([evaluate(loss.function, "The loss", batch, decision) for decision in decisions])
-        if cost.size and not max(-cost.min(), cost.max()) < LARGEST:
-            raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
-        return cost
+        return _not_too_large(cost)
 
     def counted(self, happiness: Happiness, decision: Any = None) -> Truths | None:
         """Who is counted by a measure, by a fraction if this is decided; None for everybody."""
@@ -116,12 +114,9 @@ class Worth:
         some = self.batch.take(slice(0, TYPICAL))
         assert some.amounts is not None, "amounts are decided"
         low, high = some.amounts.min(initial=np.inf), some.amounts.max(initial=-np.inf)
-        far = high - low + 1.0
-        own = values[0, :TYPICAL]
-        for other in (
-            np.roll(some.amounts, 1),
-            *(np.full(len(some), one) for one in (low - far, high + far)),
-        ):
+        far, own = high - low + 1.0, values[0, :TYPICAL]
+        nobodys = (np.full(len(some), one) for one in (low - far, high + far))
+        for other in (np.roll(some.amounts, 1), *nobodys):
             try:
                 if (worth_of_amounts(happiness, some, other)[0] != own).any():
                     return True
@@ -157,9 +152,7 @@ class Worth:
         if not self.batch.supposed & happiness.asks:
             counted = None if happiness.among is None else np.array(inside)
             check_bounds(happiness, values, counted, self.batch, decisions)
-        if values.size and not max(-values.min(), values.max()) < LARGEST:
-            raise too_large(str(happiness.name))
-        return values, None if over else inside[0]
+        return _not_too_large(values, str(happiness.name)), None if over else inside[0]
 
 
 def worth_of(problem: Problem, batch: Batch) -> Worth:
@@ -224,9 +217,7 @@ def worth_of_amounts(happiness: Happiness, batch: Batch, amounts: Floats) -> tup
     )
     if not batch.supposed & happiness.asks:
         check_bounds(happiness, values[None], counted, batch, amounts)
-    if values.size and not max(-values.min(), values.max()) < LARGEST:
-        raise too_large(str(happiness.name))
-    return values, None if happiness.over else counted
+    return _not_too_large(values, str(happiness.name)), None if happiness.over else counted
 
 
 def _lost_amounts(function: Loses, batch: Batch, amounts: Floats) -> Floats:
@@ -244,10 +235,7 @@ def _lost_amounts(function: Loses, batch: Batch, amounts: Floats) -> Floats:
 def loss_of_amounts(loss: Loss, batch: Batch, amounts: Floats) -> Floats:
     """What everybody's own amount costs the decision maker, of shape (n,); of a loss that is a function."""
     assert loss.function is not None, "the loss of an amount is a function"
-    cost = evaluate_amounts(loss.function, "The loss", batch, amounts)
-    if cost.size and not max(-cost.min(), cost.max()) < LARGEST:
-        raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
-    return cost
+    return _not_too_large(evaluate_amounts(loss.function, "The loss", batch, amounts))
 
 
 def typical(values: Floats, counted: Truths | None) -> float | None:
@@ -273,12 +261,19 @@ def idle(name: str, decisions: list[Any]) -> HappinessError:
     )
 
 
-_LARGER_UNIT = "Use a larger unit (thousands of dollars, say)."
+def _too_large(name: str | None) -> FelicificError:
+    """The error of a happiness, or of the loss, whose sums a computer cannot hold."""
+    remedy = "Use a larger unit (thousands of dollars, say)."
+    if name is None:
+        return DataError("The loss is so large that its sum overflows.", remedy)
+    return HappinessError(f"The happiness {name!r} is so large that its sum overflows.", remedy)
 
 
-def too_large(name: str) -> HappinessError:
-    """The error of a happiness whose sums a computer cannot hold."""
-    return HappinessError(f"The happiness {name!r} is so large that its sum overflows.", _LARGER_UNIT)
+def _not_too_large(values: Floats, name: str | None = None) -> Floats:
+    """The values of a happiness, or of the loss, none of which is so large that sums overflow."""
+    if values.size and not max(-values.min(), values.max()) < LARGEST:
+        raise _too_large(name)
+    return values
 
 
 def refuse_overflow(problem: Problem, value: Floats, loss: Floats) -> None:
@@ -291,13 +286,13 @@ def refuse_overflow(problem: Problem, value: Floats, loss: Floats) -> None:
         lost = np.abs(loss).sum()
     for measure, size in zip(problem.happiness, sizes, strict=True):
         if not size < LARGEST:
-            raise too_large(str(measure.name))
+            raise _too_large(str(measure.name))
     if not lost < LARGEST:
-        raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
+        raise _too_large(None)
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Straight happiness: what one more unit of the amount is worth to every person.
+# Straight happiness: of a straight line of the amount two numbers of everybody say all there is
 
 #: A happiness is straight if it is off the line by no more than this share of its size.
 STRAIGHT = 1e-9

@@ -1,4 +1,9 @@
-"""People in a table that is not in memory: by names of columns, and some rows at a time."""
+"""People in a table that is not in memory: by names of columns, and some rows at a time.
+
+Of a function of the user's it is found out which columns it looks at: text names them; a Python function is called once
+with the first rows as arrays, which note that. One that does not work on arrays gets the rows as the library has them,
+with all columns. What is missing is counted for the whole table before it is refused.
+"""
 
 from __future__ import annotations
 
@@ -228,7 +233,7 @@ def _labels(y: str, weight: str | None, table: Table, place: BatchPlace) -> set[
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Used columns: those that functions of the user's look at, of a table that is not in memory.
+# Columns that functions look at
 
 #: Rows that functions are tried on.
 TRIED = 100
@@ -336,7 +341,7 @@ def _try_on(
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Missing values of the columns that have a role: how many, in which rows, said for the whole table.
+# Missing values of the columns that have a role
 
 #: What to do about a missing value, and about a missing group.
 FILL = "Fill it in: without those rows, those people would be left out."
@@ -444,7 +449,7 @@ def missing_first(table: Table, columns: Columns) -> Iterator[None]:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# From a table whose columns are named to people, in memory or where they are.
+# From a table to people, in memory or where they are
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Roles: which column of a table plays which role, and what a policy remembers of that."""
+"""Roles: which column of a table plays which role, what a policy remembers of that, and how they are read."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _as_names(role: str, named: Any) -> str | list[str] | dict[Any, str] | None:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Columns: which column of a table plays which role, as the user names them.
+# Columns as the user names them, and reading them
 
 #: What messages call each role.
 PURPOSES = {

@@ -184,7 +184,8 @@ def evaluate_amounts(
     def call(rows: Codes | None, amount: Any) -> Floats:
         return _raw_numbers(function, what, asked, batch if rows is None else batch.take(rows), amount)
 
-    numbers = called_with(call, amounts, what, trusted=isinstance(function, Expression))
+    trusted = isinstance(function, Expression) or not len(amounts)  # an expression works row by row
+    numbers = call(None, amounts) if trusted else _called_with(call, amounts, what)
     return _finite(numbers, what, batch, counted)
 
 
@@ -317,22 +318,11 @@ def _as_numbers(array: Array, case: str) -> Floats:
 Call = Callable[[Codes | None, Any], Floats]
 
 
-def called_with(call: Call, amounts: Floats, case: str, *, trusted: bool = False) -> Floats:
-    """What a function returns for everybody's own amount.
+def _called_with(call: Call, amounts: Floats, case: str) -> Floats:
+    """What a function, which messages call by its ``case``, returns for everybody's own amount.
 
-    Parameters
-    ----------
-    call : callable
-        From some rows, and the amount of each or one for all, to one number for each of them, finite or not. Raises a
-        HappinessError where it cannot.
-    amounts : array of shape (n,)
-    case : str
-        What messages call the function.
-    trusted : bool
-        Whether it is an expression, which works row by row.
+    It raises a HappinessError where it cannot; its numbers need not be finite.
     """
-    if trusted or not len(amounts):
-        return call(None, amounts)
     some = _some_rows(amounts)
     try:
         numbers = call(None, amounts)

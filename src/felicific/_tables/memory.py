@@ -1,4 +1,4 @@
-"""In-memory tables as the rest of the library sees them: count rows, slice rows, take columns.
+"""In-memory tables as the rest of the library sees them: count rows, slice rows, take columns, text by its codes.
 
 A table is a dataframe that narwhals can read eagerly (pandas, Polars, PyArrow, ...), a mapping of names to
 arrays, or an array. Nothing here imports a dataframe library: narwhals recognises the ones already imported.
@@ -718,6 +718,10 @@ def _listed(names: Iterable[Any]) -> str:
 
 # ---------------------------------------------------------------------------------------------------------
 # Text by codes: a column that says few things often is a list of what it says, and a number for every row.
+#
+# Libraries of tables know such columns (categories, dictionaries), and make them of text faster than Python can.
+# Groups, labels and predictions are read so: every value is looked at once, not once a row. Other columns, and
+# objects that are not all text (1, 1.0 and True are one to most libraries), stay arrays.
 
 #: Rows that are looked at together: they stay in the processor's cache.
 CHUNK = 131_072
@@ -990,7 +994,7 @@ READERS: dict[str, Callable[[Any], Coded | None]] = {
 
 
 # ---------------------------------------------------------------------------------------------------------
-# One row: a person as somebody has it at hand, as a table of one row.
+# A person as somebody has it at hand, as a table of one row
 
 
 def one_row(row: Table) -> Table:
@@ -1001,7 +1005,7 @@ def one_row(row: Table) -> Table:
     """
     if is_mapping(row) or isinstance(row, Mapping):
         if all(np.ndim(value) == 0 or isinstance(value, str) for value in row.values()):
-            return _framed({name: as_objects([value]) for name, value in row.items()})
+            return table_maker("auto")({name: as_objects([value]) for name, value in row.items()})
     elif getattr(row, "ndim", None) == 1 and hasattr(row, "index") and hasattr(row, "to_frame"):
         return row.to_frame().T.infer_objects()
     elif not is_frame(row) and not hasattr(row, "tocsr"):  # a sparse matrix has rows already
@@ -1024,7 +1028,3 @@ def refuse_several(n: int, what: str = "rows") -> None:
             f"An explanation is of one person, and there are {n:,} {what}.",
             "Pass one row, X.iloc[[17]] or X[17:18] for instance, and call it once for each person.",
         )
-
-
-def _framed(columns: dict[Any, Any]) -> Table:
-    return table_maker("auto")(columns)

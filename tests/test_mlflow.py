@@ -481,7 +481,7 @@ class Gone:
 sys.meta_path.insert(0, Gone())
 import felicific.mlflow
 try:
-    {"felicific.mlflow.load('model')" if gone == "mlflow" else "felicific.mlflow._skops()"}
+    {"felicific.mlflow.load('model')" if gone == "mlflow" else "felicific.mlflow._needed('skops.io')"}
 except ModuleNotFoundError as error:
     print(error)
 """

@@ -121,8 +121,11 @@ def save_model(
     mlflow = _needed("mlflow.pyfunc")
     if os.path.lexists(path):
         raise DataError(f"{os.fspath(path)!r} exists already.", "Name a folder that does not exist yet.")
-    roles = Roles(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
-    with _written(model, roles, report, trusted) as (folder, about), folder_whole(path) as whole:
+    kept = _Model.of(model)
+    named = Roles(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
+    columns = _Columns.of(kept, named)
+    kept.policy.warn_of_lottery()
+    with _written(kept, columns, report, trusted) as (folder, about), folder_whole(path) as whole:
         mlflow.save_model(str(whole), **_options(folder, about, trusted, options))
 
 
@@ -161,8 +164,11 @@ def log_model(
         Its ``model_uri`` is what :func:`load` and ``mlflow.pyfunc.load_model`` take.
     """
     mlflow = _needed("mlflow.pyfunc")
-    roles = Roles(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
-    with _written(model, roles, report, trusted) as (folder, about):
+    kept = _Model.of(model)
+    named = Roles(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
+    columns = _Columns.of(kept, named)
+    kept.policy.warn_of_lottery()
+    with _written(kept, columns, report, trusted) as (folder, about):
         tags = {f"felicific.{what}": _tag(value) for what, value in about.summary.items()}
         options = {**options, "tags": tags | (options.get("tags") or {})}
         return mlflow.log_model(name=name, **_options(folder, about, trusted, options))
@@ -300,12 +306,9 @@ class _About:
 
 @contextmanager
 def _written(
-    model: FairClassifier | Policy, roles: Roles, report: Report | None, trusted: Sequence[str]
+    kept: _Model, columns: _Columns, report: Report | None, trusted: Sequence[str]
 ) -> Iterator[tuple[Path, _About]]:
     """A folder with the files of a model, which was read again, and what it is."""
-    kept = _Model.of(model)
-    columns = _Columns.of(kept, roles)
-    kept.policy.warn_of_lottery()
     certificate = no_certificate("a policy alone does not say what it was tested on.")
     if kept.classifier is not None:
         certificate = kept.classifier._about()["certificate"]

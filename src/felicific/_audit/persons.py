@@ -324,11 +324,13 @@ class EachPerson(_Audited):
     @property
     def counted(self) -> Floats:
         """How many rows each measure counts."""
-        g, j = len(self.groups), len(self.measures)
-        if self.inside is None:
-            return np.tile(np.bincount(self.codes, minlength=g)[:, None], (1, j)).astype(np.float64)
-        counts = [np.bincount(self.codes[self.inside[:, c]], minlength=g) for c in range(j)]
-        return np.stack(counts, axis=1).astype(np.float64)
+        return self._count(np.ones(len(self.codes)))
+
+    def _count(self, weight: Floats) -> Floats:
+        """How much of these weights each measure counts, of shape (groups, measures)."""
+        inside = np.ones((1, len(self.measures))) if self.inside is None else self.inside
+        counts = [np.bincount(self.codes, one, len(self.groups)) for one in (weight[:, None] * inside).T]
+        return np.stack(counts, axis=1)
 
     @property
     def numbers(self) -> Floats:
@@ -338,11 +340,7 @@ class EachPerson(_Audited):
     @property
     def weighed(self) -> Floats:
         """How much those weigh."""
-        if self.weight is None:
-            return self.counted
-        inside = np.ones((1, len(self.measures))) if self.inside is None else self.inside
-        columns = (self.weight[:, None] * inside).T
-        return np.stack([np.bincount(self.codes, one, len(self.groups)) for one in columns], axis=1)
+        return self.counted if self.weight is None else self._count(self.weight)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -166,11 +166,7 @@ def as_columns(score: Any, n_classes: int) -> Array:
 def check_proba(score: Any, n_classes: int, rows: Codes) -> Floats:
     """Probabilities as float64 rows that sum to one exactly; anything else is an error that names a row."""
     array = as_columns(score, n_classes)
-    normalised = np.empty(array.shape)
-    for start in range(0, len(array), CHUNK):  # what stays in the processor's cache is faster
-        part = slice(start, start + CHUNK)
-        _normalise(array[part].astype(np.float64, copy=False), rows[part], normalised[part])
-    return normalised
+    return _normalised(array, rows)
 
 
 def check_group_proba(chances: Any, n_groups: int, rows: Codes) -> Floats:
@@ -181,12 +177,19 @@ def check_group_proba(chances: Any, n_groups: int, rows: Codes) -> Floats:
             f"The probabilities of the groups have shape {array.shape} and type {array.dtype}.",
             f"Pass one number for each of the {len(rows)} people and {n_groups} groups.",
         )
+    return _normalised(array, rows, "group")
+
+
+def _normalised(array: Array, rows: Codes, of: str = "class") -> Floats:
+    """Probabilities, checked, and divided by their sums."""
     normalised = np.empty(array.shape)
-    _normalise(array.astype(np.float64, copy=False), rows, normalised, "group")
+    for start in range(0, len(array), CHUNK):  # what stays in the processor's cache is faster
+        part = slice(start, start + CHUNK)
+        _normalise(array[part].astype(np.float64, copy=False), rows[part], normalised[part], of)
     return normalised
 
 
-def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class") -> None:
+def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str) -> None:
     """Check probabilities and divide them by their sums into ``normalised``."""
     if len(array) == 1:
         shares = normalised_row(array[0].tolist())
@@ -273,12 +276,8 @@ def as_amounts(values: Any, what: str, rows: Codes | None = None, n: int | None 
     vector = as_vector(values, what)
     if n is not None and len(vector) != n:
         raise DataError(f"There are {len(vector)} numbers in {what} for {n} rows.", "Pass one for every row.")
-    try:
-        if vector.dtype.kind not in "biuf" and any(isinstance(one, str | complex) for one in vector.tolist()):
-            raise TypeError
-        numbers = vector.astype(np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array([_as_number(value) for value in vector.tolist()])
+    plain = vector if vector.dtype.kind in "biuf" else list(map(_as_number, vector.tolist()))
+    numbers = np.asarray(plain).astype(np.float64)
     wrong = ~np.isfinite(numbers)
     if wrong.any():
         i = int(np.argmax(wrong))
@@ -371,22 +370,20 @@ def are_sampling(kind: WeightKind, whole: bool, total: float, rows: int) -> bool
             "The weights are said to be frequencies, and some are no whole numbers.",
             "Say weight_kind='sampling' if a row stands for people who were not seen, or pass counts of people.",
         )
-    raise DataError(unclear(whole, total, rows), what_to_say(whole))
+    raise DataError(*unclear(whole, total, rows))
 
 
-def what_to_say(whole: bool) -> str:
-    """What to do about weights of which it is not clear what they are."""
-    sampling = "Say weight_kind='sampling' if a row is one person who stands for so many"
-    frequency = "weight_kind='frequency' if so many people were seen" if whole else "pass counts of people"
-    return f"{sampling}, or {frequency}."
-
-
-def unclear(whole: bool, total: float, rows: int) -> str:
-    """What is not clear about weights that are not plainly counts."""
+def unclear(whole: bool, total: float, rows: int) -> tuple[str, str]:
+    """What is not clear about weights that are not plainly counts, and what to do about it."""
+    say = "Say weight_kind='sampling' if a row is one person who stands for so many, or"
     if not whole:
-        return "The weights are no whole numbers, so they are no counts of people."
+        return (
+            "The weights are no whole numbers, so they are no counts of people.",
+            f"{say} pass counts of people.",
+        )
     return (
-        f"The weights of {rows:,} rows sum to {total:,.0f}, so it is not clear that so many people were seen."
+        f"The weights of {rows:,} rows sum to {total:,.0f}, so it is not clear that so many people were seen.",
+        f"{say} weight_kind='frequency' if so many people were seen.",
     )
 
 

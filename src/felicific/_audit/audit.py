@@ -43,7 +43,7 @@ from felicific._audit.missing import Scored, notes_of, with_beliefs
 from felicific._audit.persons import Persons, only_comparing, persons_of
 from felicific._audit.result import Audit
 from felicific._audit.words_of_verdicts import one_look
-from felicific._people.checks import WeightKind, check_weights, level_outside, warn_repeated
+from felicific._people.checks import WeightKind, check_length, check_weights, level_outside, warn_repeated
 from felicific._people.evaluate import idle
 from felicific._people.lazy import (
     LazyPeople,
@@ -568,8 +568,7 @@ def by_decisions(
     array = None if decides else as_decisions(decisions, n)
     counted = {"labels y": y, "clusters": cluster, "baseline decisions": now, "label_proba": label_proba}
     for what, part in counted.items():
-        if part is not None and len(part) != n:
-            raise DataError(f"There are {len(part)} {what} for {n} rows.", "Pass one for every row.")
+        check_length(part, n, what)
     weight = check_weights(columns.column(X, "weight"), n)
     rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
     named, only = asked.sensitive_features, fair and passed is None

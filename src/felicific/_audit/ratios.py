@@ -9,15 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from felicific._audit.persons import Persons
-from felicific._audit.result import (
-    FRAME,
-    Audit,
-    Interval,
-    interval_to_dict,
-    line_of,
-    plain,
-    titled,
-)
+from felicific._audit.result import FRAME, Audit, Interval, interval_to_dict, line_of, plain, titled
 from felicific._problem.happiness import Measure, position, written
 from felicific._problem.unions import Between, Union, Whom, check_min_people, compared, unions_of
 from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines

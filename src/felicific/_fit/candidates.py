@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.beside import fitted_notes
-from felicific._audit.decided import (
-    decided_by,
-    features_of,
-    has_policy,
-    last_step,
-    without_policy,
-)
+from felicific._audit.decided import decided_by, features_of, has_policy, last_step, without_policy
 from felicific._people.checks import as_columns, check_proba, predict_proba
 from felicific._people.people import People, one_hot
 from felicific._people.roles import probabilities_of

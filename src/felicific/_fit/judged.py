@@ -8,12 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._audit.result import (
-    Audit,
-    Interval,
-    interval_to_dict,
-    plain,
-)
+from felicific._audit.result import Audit, Interval, interval_to_dict, plain
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure, written
 from felicific._shown.parts import Displayed, Lines, Part, Table, short, table_lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -35,6 +35,12 @@ CHUNK = 16_384
 
 #: Groups whose missing labels are counted out in a message.
 GROUPS = 6
+
+
+def check_length(values: Sized | None, n: int, what: str = "clusters") -> None:
+    """Insist on one value for each of n rows, if there are any."""
+    if values is not None and len(values) != n:
+        raise DataError(f"There are {len(values)} {what} for {n} rows.", "Pass one for every row.")
 
 
 def no_label(what: str, counts: Mapping[str, Sequence[int]], rows: int, first: str) -> DataError:
@@ -254,8 +260,7 @@ def check_weights(sample_weight: Any, n: int, first_row: int | None = None) -> F
     if sample_weight is None:
         return None
     weight = as_vector(sample_weight, "sample_weight")
-    if len(weight) != n:
-        raise DataError(f"There are {len(weight)} weights for {n} rows.", "Pass one weight for every row.")
+    check_length(weight, n, "weights")
     if weight.dtype.kind not in "biuf":
         raise DataError(f"The weights are {weight.dtype}, not numbers.", "Pass numbers of 0 or more.")
     weight = weight.astype(np.float64)
@@ -274,8 +279,7 @@ def check_weights(sample_weight: Any, n: int, first_row: int | None = None) -> F
 def as_amounts(values: Any, what: str, rows: Codes | None = None, n: int | None = None) -> Floats:
     """One finite number for everybody; else an error that names the first that is none."""
     vector = as_vector(values, what)
-    if n is not None and len(vector) != n:
-        raise DataError(f"There are {len(vector)} numbers in {what} for {n} rows.", "Pass one for every row.")
+    check_length(vector, len(vector) if n is None else n, f"numbers in {what}")
     plain = vector if vector.dtype.kind in "biuf" else list(map(_as_number, vector.tolist()))
     numbers = np.asarray(plain).astype(np.float64)
     wrong = ~np.isfinite(numbers)

@@ -16,6 +16,7 @@ from felicific._people.checks import (
     check_amounts,
     check_group_proba,
     check_label_proba,
+    check_length,
     check_proba,
     check_weights,
     encode_labels,
@@ -202,8 +203,7 @@ class People:
             "label_proba": None if label_proba is None else _vector(label_proba, "label_proba"),
         }
         for what, column in given.items():
-            if column is not None and len(column) != n:
-                raise DataError(f"There are {len(column)} {what} for {n} rows.", "Pass one for every row.")
+            check_length(column, n, what)
         checked = check_weights(weight, n, first_row) if rows is None else weight
         rows = np.arange(n) + (first_row or 0) if rows is None else rows
         if checked is not None and not checked.all():

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from felicific._files import plain, refused
-from felicific._people.checks import WeightKind, check_classes, check_weight_kind, check_weights
+from felicific._people.checks import WeightKind, check_classes, check_length, check_weight_kind, check_weights
 from felicific._problem.missing_labels import MissingLabels
 from felicific._tables.groups import attributes_of, groups_of_present
 from felicific._tables.memory import (
@@ -436,11 +436,8 @@ def stacked(table: Table, columns: Sequence[Any]) -> Array:
 
 def _chance(table: Table, column: Any) -> Array:
     """One group's probabilities: a column of the table by its name or number, or the values themselves."""
-    vector, n = _column_or_values(table, column, "group_proba"), count_rows(table)
-    if len(vector) != n:
-        raise DataError(
-            f"There are {len(vector)} group probabilities for {n} rows.", "Pass one for every row."
-        )
+    vector = _column_or_values(table, column, "group_proba")
+    check_length(vector, count_rows(table), "group probabilities")
     return vector
 
 

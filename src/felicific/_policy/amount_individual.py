@@ -15,12 +15,7 @@ from felicific._policy.amount_worth import AmountWorth, worth_of_people
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.individual import INFERS
 from felicific._problem.amounts import amount_parts
-from felicific._problem.happiness import (
-    Happiness,
-    function_from_json,
-    function_to_json,
-    written,
-)
+from felicific._problem.happiness import Happiness, function_from_json, function_to_json, written
 from felicific._tables.groups import names_at
 from felicific._tables.memory import count_rows
 from felicific._typing import Codes, Floats, Table

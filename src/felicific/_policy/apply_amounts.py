@@ -17,13 +17,7 @@ from felicific._policy.sql_amounts import AmountNames, amount_expression
 from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, resolve_groups
-from felicific._tables.memory import (
-    add_column,
-    column_names,
-    count_rows,
-    refuse_missing_columns,
-    take_column,
-)
+from felicific._tables.memory import add_column, column_names, count_rows, refuse_missing_columns, take_column
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError, GroupError
 

@@ -56,39 +56,15 @@ from felicific._policy.expected import expected_gaps, expected_reached, outlook
 from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation
 from felicific._policy.grounds import Grounds, Person, one_key, one_of
-from felicific._policy.lottery import (
-    RESALT,
-    SEEDED,
-    check_keys,
-    draw,
-    keys_as_text,
-    make_salt,
-    warn_of_seed,
-)
+from felicific._policy.lottery import RESALT, SEEDED, check_keys, draw, keys_as_text, make_salt, warn_of_seed
 from felicific._policy.picture import picture_of
-from felicific._problem.change import (
-    baseline_words,
-    harm_sentences,
-    three_points,
-)
+from felicific._problem.change import baseline_words, harm_sentences, three_points
 from felicific._problem.decisions import label_positions
 from felicific._problem.exploration import Explored
-from felicific._problem.happiness import (
-    HappinessLike,
-    Measure,
-    fractions_of,
-    measured,
-    read_measure,
-)
+from felicific._problem.happiness import HappinessLike, Measure, fractions_of, measured, read_measure
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.rows import Chance, Share
-from felicific._problem.unions import (
-    Attribute,
-    LeftOutBy,
-    compared_by,
-    read_attributes,
-    whom_left_out,
-)
+from felicific._problem.unions import Attribute, LeftOutBy, compared_by, read_attributes, whom_left_out
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost, words_of
 from felicific._program.known_labels import KnownLabels

@@ -14,15 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from felicific._files import check_shape, plain, read_numbers, refused
-from felicific._problem.criteria import (
-    CRITERIA,
-    ROWS,
-    Choices,
-    Correct,
-    Decided,
-    Labelled,
-    criterion_parts,
-)
+from felicific._problem.criteria import CRITERIA, ROWS, Choices, Correct, Decided, Labelled, criterion_parts
 from felicific._problem.expressions import GRAMMAR, Expression, is_name
 from felicific._tables.memory import nearest
 from felicific.exceptions import HappinessError, PolicyFileError

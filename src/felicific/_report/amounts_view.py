@@ -9,23 +9,9 @@ from felicific._audit.names import clean, listed
 from felicific._audit.quantity import Quantity, count, percent
 from felicific._report import appendix
 from felicific._report.charts import Scale, for_axis
-from felicific._report.curves import (
-    DRAWN,
-    distribution_panels,
-    drawn_groups,
-    frontier_panels,
-    lines_panel,
-)
+from felicific._report.curves import DRAWN, distribution_panels, drawn_groups, frontier_panels, lines_panel
 from felicific._report.effects import LARGEST, MANY, by_baseline, group_note, scale_of_means
-from felicific._report.words import (
-    Content,
-    Name,
-    Names,
-    confidence_text,
-    kicker_of,
-    share_texts,
-    title_of,
-)
+from felicific._report.words import Content, Name, Names, confidence_text, kicker_of, share_texts, title_of
 
 #: What is compared, as the page calls it.
 HEADS = {

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from felicific._people.checks import (
     WeightKind,
     check_inference,
+    check_length,
     check_weights,
     decision_values,
     level_outside,
@@ -55,7 +56,6 @@ from felicific._sklearn.inputs import (
     present_labels,
     present_rows,
     present_splits,
-    refuse_length,
 )
 from felicific._sklearn.label_proba import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import ScoreColumns, columns_of, fit_model, parts_of
@@ -392,7 +392,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if self._group_proba is not None:
             check_given(self._group_proba, find_groups(group[numbers]), X)
         now, cluster = said.column(table, "baseline"), said.column(table, "cluster")
-        refuse_length(cluster, n)
+        check_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster, attributes)
         rows, self._clustered = replace(rows, keys=intake.keys(X)), cluster is not None
@@ -872,7 +872,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         group = self._intake.groups(X, sensitive_features, weight)
         said = Columns(baseline=self.baseline_of(X)) if sure is None else sure
         now, cluster = said.column(X, "baseline"), said.column(X, "cluster")
-        refuse_length(cluster, n)
+        check_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
         missing = self._missing_labels
         if missing is not None and len(null_rows(labels)):

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from felicific.cli.options import (
-    MEASURED,
-    OUTPUT,
-    Answer,
-    Decided,
-    Join,
-    Loss,
-    Scored,
-    SignedFile,
-)
+from felicific.cli.options import MEASURED, OUTPUT, Answer, Decided, Join, Loss, Scored, SignedFile
 from felicific.cli.steered import CONTROL, Steer, SteeredPeople, check_alone
 
 if TYPE_CHECKING:

@@ -21,11 +21,7 @@ KINDS = (CellPolicy, IndividualPolicy, IndividualAmountPolicy)
 
 
 def load(
-    path: str | os.PathLike[str],
-    *,
-    happiness: Any = None,
-    loss: Any = None,
-    policy: Policy | None = None,
+    path: str | os.PathLike[str], *, happiness: Any = None, loss: Any = None, policy: Policy | None = None
 ) -> Any:
     """Read any file that felicific wrote: a policy, aggregates, a monitor or a steering.
 

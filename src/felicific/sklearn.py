@@ -87,13 +87,7 @@ class Scorer:
     missing_labels: MissingLabelsLike = None
 
     def __call__(
-        self,
-        estimator: Any,
-        X: Table,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        sensitive_features: Any = None,
+        self, estimator: Any, X: Table, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
     ) -> float | dict[str, float]:
         """Score a fitted classifier on X and y."""
         estimator = getattr(estimator, "best_estimator_", estimator)

@@ -142,11 +142,7 @@ def members(numbers: Floats, what: str) -> Truths:
 
 
 def evaluate(
-    function: Callable[..., Any],
-    what: str,
-    batch: Batch,
-    decision: Any = None,
-    counted: Truths | None = None,
+    function: Callable[..., Any], what: str, batch: Batch, decision: Any = None, counted: Truths | None = None
 ) -> Floats:
     """Call a function of the user's on a batch and insist on one finite real number per row, whatever the other rows.
 
@@ -172,11 +168,7 @@ def evaluate(
 
 
 def evaluate_amounts(
-    function: Callable[..., Any],
-    what: str,
-    batch: Batch,
-    amounts: Floats,
-    counted: Truths | None = None,
+    function: Callable[..., Any], what: str, batch: Batch, amounts: Floats, counted: Truths | None = None
 ) -> Floats:
     """Call a function of the user's with everybody's own amount; see :func:`evaluate`."""
     asked = _asked(function, what, batch, ARGUMENTS)

@@ -15,7 +15,7 @@ import pytest
 from helpers import by, solved
 
 from felicific import Happiness, Individual, aggregate, audit, solve
-from felicific._people.used_columns import TRIED
+from felicific._people.lazy import TRIED
 from felicific._policy.cells import CellPolicy
 from felicific._problem.happiness import Measure
 from felicific._program.aggregates import Outcome

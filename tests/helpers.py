@@ -16,8 +16,8 @@ from felicific._audit import methods
 from felicific._fit.fit import FittedIndividual
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.individual import individual_frontier
-from felicific._people.columns import Columns
-from felicific._people.find import labelled_people
+from felicific._people.lazy import labelled_people
+from felicific._people.roles import Columns
 from felicific._policy.fit_individual import ground_of
 from felicific._policy.lottery import make_salt
 from felicific._problem.decisions import predicts_amounts

@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import felicific
 from felicific import FairClassifier, Policy, Score, __version__
-from felicific._documents import read_document, write_document
+from felicific._files import read_document, write_document
 from felicific.exceptions import DataError, GroupError, LotteryWarning, PolicyFileError
 from felicific.mlflow import load, log_model, save_model
 
@@ -481,7 +481,7 @@ class Gone:
 sys.meta_path.insert(0, Gone())
 import felicific.mlflow
 try:
-    {"felicific.mlflow.load('model')" if gone == "mlflow" else "felicific.mlflow._skops()"}
+    {"felicific.mlflow.load('model')" if gone == "mlflow" else "felicific.mlflow._needed('skops.io')"}
 except ModuleNotFoundError as error:
     print(error)
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from felicific._audit.monitored import Monitor
-from felicific._documents import AGGREGATES, MONITOR, POLICY, STEERING, format_of
+from felicific._files import AGGREGATES, MONITOR, POLICY, STEERING, format_of
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.cells import CellPolicy
 from felicific._policy.individual import IndividualPolicy
@@ -21,11 +21,7 @@ KINDS = (CellPolicy, IndividualPolicy, IndividualAmountPolicy)
 
 
 def load(
-    path: str | os.PathLike[str],
-    *,
-    happiness: Any = None,
-    loss: Any = None,
-    policy: Policy | None = None,
+    path: str | os.PathLike[str], *, happiness: Any = None, loss: Any = None, policy: Policy | None = None
 ) -> Any:
     """Read any file that felicific wrote: a policy, aggregates, a monitor or a steering.
 

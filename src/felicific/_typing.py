@@ -1,9 +1,10 @@
-"""Types that the whole library shares: arrays by what they hold, and a table of any library."""
+"""Types that the whole library shares: arrays by what they hold, tables, and what is computed when it is looked at."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from functools import cached_property
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,3 +38,28 @@ ProbaColumns: TypeAlias = str | Sequence[str] | Mapping[Any, str]
 
 #: Where a lottery's salt comes from.
 RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+
+
+T = TypeVar("T")
+
+
+class Lazy(Generic[T]):
+    """A value that is computed when it is first looked at; files and copies hold the value, not what computes it."""
+
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._compute: Callable[[], T] | None = compute
+
+    @classmethod
+    def of(cls, value: T) -> Self:
+        """A value that is there already."""
+        return cls(lambda: value)
+
+    @cached_property
+    def value(self) -> T:
+        """The value."""
+        assert self._compute is not None, "it was not looked at yet"
+        value, self._compute = self._compute(), None
+        return value
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"value": self.value}

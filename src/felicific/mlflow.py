@@ -33,8 +33,7 @@ import numpy as np
 
 from felicific import __version__
 from felicific._audit.verdict import plain_text
-from felicific._documents import read_document, write_document
-from felicific._files import folder_whole
+from felicific._files import folder_whole, read_document, write_document
 from felicific._fit.certificate import Certificate, no_certificate
 from felicific._people.roles import Roles
 from felicific._policy.amounts import AmountPolicy
@@ -119,14 +118,15 @@ def save_model(
         decisions = mlflow.pyfunc.load_model("model").predict(people)
         assert felicific.mlflow.load("model").sha256 == policy.sha256
     """
-    mlflow = _mlflow()
+    mlflow = _needed("mlflow.pyfunc")
     if os.path.lexists(path):
         raise DataError(f"{os.fspath(path)!r} exists already.", "Name a folder that does not exist yet.")
-    kept = _Kept.of(model)
-    columns = _Columns.of(kept, sensitive_features, key, score, predicted, group_proba)
+    kept = _Model.of(model)
+    named = Roles(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
+    columns = _Columns.of(kept, named)
     kept.policy.warn_of_lottery()
     with _written(kept, columns, report, trusted) as (folder, about), folder_whole(path) as whole:
-        mlflow.save_model(str(whole), **_told(folder, about, trusted, options))
+        mlflow.save_model(str(whole), **_options(folder, about, trusted, options))
 
 
 def log_model(
@@ -163,14 +163,15 @@ def log_model(
     mlflow.models.model.ModelInfo
         Its ``model_uri`` is what :func:`load` and ``mlflow.pyfunc.load_model`` take.
     """
-    mlflow = _mlflow()
-    kept = _Kept.of(model)
-    columns = _Columns.of(kept, sensitive_features, key, score, predicted, group_proba)
+    mlflow = _needed("mlflow.pyfunc")
+    kept = _Model.of(model)
+    named = Roles(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
+    columns = _Columns.of(kept, named)
     kept.policy.warn_of_lottery()
     with _written(kept, columns, report, trusted) as (folder, about):
-        tags = {f"felicific.{what}": _tag(value) for what, value in about.told.items()}
+        tags = {f"felicific.{what}": _tag(value) for what, value in about.summary.items()}
         options = {**options, "tags": tags | (options.get("tags") or {})}
-        return mlflow.log_model(name=name, **_told(folder, about, trusted, options))
+        return mlflow.log_model(name=name, **_options(folder, about, trusted, options))
 
 
 def load(model_uri: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> FairClassifier | Policy:
@@ -184,7 +185,7 @@ def load(model_uri: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> F
         Types that you trust besides those of felicific and of skops. What the model itself says is not asked: a file
         cannot vouch for itself.
     """
-    _mlflow()
+    _needed("mlflow.pyfunc")
     found = import_module("mlflow.artifacts").download_artifacts(artifact_uri=os.fspath(model_uri))
     folder = Path(found) / PLACE
     if not (folder / SETTINGS).is_file():
@@ -201,14 +202,14 @@ def load(model_uri: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> F
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A policy, and the classifier that it is the policy of, if it is not alone."""
+class _Model:
+    """What is logged: a policy, and the classifier that it is the policy of, if it is not alone."""
 
     policy: Policy
     classifier: FairClassifier | None
 
     @classmethod
-    def of(cls, model: FairClassifier | Policy) -> _Kept:
+    def of(cls, model: FairClassifier | Policy) -> _Model:
         """Refuse what is neither a policy nor a fitted classifier."""
         if isinstance(model, Policy | AmountPolicy):
             return cls(among_classes(model, "the flavor of MLflow"), None)
@@ -232,19 +233,10 @@ class _Columns:
     group_proba: list[str] | None = None
 
     @classmethod
-    def of(
-        cls,
-        kept: _Kept,
-        sensitive_features: Any,
-        key: Any,
-        score: Any,
-        predicted: Any,
-        group_proba: Any,
-    ) -> _Columns:
+    def of(cls, kept: _Model, named: Roles) -> _Columns:
         """Check what is said of them against what the model needs to see."""
         policy, classifier = kept.policy, kept.classifier
         if classifier is None:
-            named = Roles(sensitive_features, None, score, predicted, key=key, group_proba=group_proba)
             roles = SeenColumns.of(policy, named)
             if policy.is_randomized and roles.key is None:
                 raise DataError(
@@ -253,12 +245,12 @@ class _Columns:
                 )
             listed = [None if part is None else list(part) for part in (roles.score, roles.group_proba)]
             return cls(list(roles.group) or None, roles.key, listed[0], roles.predicted, listed[1])
-        if (score, predicted, group_proba) != (None, None, None):
+        if (named.score, named.predicted, named.group_proba) != (None, None, None):
             raise DataError(
                 "A classifier asks its model for the probabilities.",
                 "Leave score=, predicted= and group_proba= out, or log fair.policy_ with them.",
             )
-        group = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
+        key, group = named.key, [named.group] if isinstance(named.group, str) else named.group
         group = None if group is None else list(group)
         wrong = [name for name in (*(group or ()), *([] if key is None else [key])) if type(name) is not str]
         if wrong:
@@ -278,17 +270,16 @@ class _Columns:
             )
         return cls(group, key)
 
-    def decide(self, kept: _Kept, table: Table) -> Array:
+    def decide(self, kept: _Model, table: Table) -> Array:
         """What the model decides on the people of a table."""
         if kept.classifier is not None:
             return kept.classifier.predict(table, sensitive_features=self.sensitive_features, key=self.key)
         policy = kept.policy
-        column = "decision"
+        column, chances = "decision", None
         while column in getattr(table, "columns", ()):
             column += "_"
-        chances = (
-            None if self.group_proba is None else dict(zip(policy.groups, self.group_proba, strict=True))
-        )
+        if self.group_proba is not None:
+            chances = dict(zip(policy.groups, self.group_proba, strict=True))
         decided = policy.apply(
             table,
             score=self.score,
@@ -309,17 +300,20 @@ class _Columns:
 class _About:
     """What MLflow is told of a model: its summary, and the libraries that it is made of."""
 
-    told: dict[str, Any]
+    summary: dict[str, Any]
     modules: frozenset[str]
 
 
 @contextmanager
 def _written(
-    kept: _Kept, columns: _Columns, report: Report | None, trusted: Sequence[str]
+    kept: _Model, columns: _Columns, report: Report | None, trusted: Sequence[str]
 ) -> Iterator[tuple[Path, _About]]:
     """A folder with the files of a model, which was read again, and what it is."""
-    policy, certificate = kept.policy, _certificate(kept.classifier)
-    parts = {POLICY: policy.to_json().encode(), CERTIFICATE: _json(certificate.to_dict())}
+    certificate = no_certificate("a policy alone does not say what it was tested on.")
+    if kept.classifier is not None:
+        certificate = kept.classifier._about()["certificate"]
+    promised = json.dumps(certificate.to_dict(), indent=1, allow_nan=False) + "\n"
+    parts = {POLICY: kept.policy.to_json().encode(), CERTIFICATE: promised.encode()}
     modules: frozenset[str] = frozenset()
     if kept.classifier is not None:
         parts[CLASSIFIER], modules = _dumped(kept.classifier, trusted)
@@ -351,24 +345,21 @@ def _written(
         yield folder, _About(_summary(kept, certificate, report), modules)
 
 
-def _certificate(classifier: FairClassifier | None) -> Certificate:
-    if classifier is None:
-        return no_certificate("a policy alone does not say what it was tested on.")
-    certificate: Certificate = classifier._about()["certificate"]
-    return certificate
-
-
 def _dumped(model: FairClassifier, trusted: Sequence[str]) -> tuple[bytes, frozenset[str]]:
     """The classifier as skops writes it, and the modules of its types; refused with types that nobody trusts."""
-    skops = _skops()
-    data: bytes = skops.dumps(model)
-    unknown = sorted(set(skops.get_untrusted_types(data=data)) - {*TRUSTED, *trusted})
+    data: bytes = _needed("skops.io").dumps(model)
+    unknown = _untrusted(data, trusted)
     if unknown:
         raise DataError(
             f"The model holds types that skops does not trust by itself: {', '.join(unknown)}.",
             f"If you do, pass trusted={unknown}, here and to load; or log fair.policy_ and score elsewhere.",
         )
     return data, _modules(data)
+
+
+def _untrusted(data: bytes, trusted: Sequence[str]) -> list[str]:
+    """Types in a file of skops that nobody trusts."""
+    return sorted(set(_needed("skops.io").get_untrusted_types(data=data)) - {*TRUSTED, *trusted})
 
 
 def _modules(data: bytes) -> frozenset[str]:
@@ -386,10 +377,10 @@ def _modules(data: bytes) -> frozenset[str]:
     return frozenset(found)
 
 
-def _summary(kept: _Kept, certificate: Certificate, report: Report | None) -> dict[str, Any]:
+def _summary(kept: _Model, certificate: Certificate, report: Report | None) -> dict[str, Any]:
     """What a model is, for people who look at a list of them."""
     policy = kept.policy
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "version": __version__,
         "policy_kind": policy.kind,
         "policy_sha256": policy.sha256,
@@ -398,11 +389,11 @@ def _summary(kept: _Kept, certificate: Certificate, report: Report | None) -> di
         "certificate": certificate.sentence,
     }
     if certificate.basis != "none":
-        told["confidence"] = certificate.confidence
+        summary["confidence"] = certificate.confidence
     verdict = report.verdict if report is not None else getattr(kept.classifier, "verdict_", None)
     if verdict is not None:
-        told["verdict"] = plain_text(f"{verdict.headline} {verdict.sentence}")
-    return told
+        summary["verdict"] = plain_text(f"{verdict.headline} {verdict.sentence}")
+    return summary
 
 
 def _tag(value: Any) -> str:
@@ -411,24 +402,24 @@ def _tag(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _told(folder: Path, about: _About, trusted: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
+def _options(folder: Path, about: _About, trusted: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
     """What MLflow is told: how to load the model, what it is and what it needs."""
     taken = sorted(set(options) & {"loader_module", "data_path", "python_model", "artifacts", "model_config"})
     if taken:
         raise DataError(f"{taken[0]}= says how a model is kept, which felicific does.", "Leave it out.")
     more = options.pop("extra_pip_requirements", None)
-    told = {
+    found = {
         "loader_module": "felicific.mlflow",
         "data_path": str(folder),
         "model_config": {"trusted": list(trusted)},
         **options,
-        "metadata": {**(options.get("metadata") or {}), "felicific": about.told},
+        "metadata": {**(options.get("metadata") or {}), "felicific": about.summary},
     }
     if options.get("pip_requirements") is None and options.get("conda_env") is None:
-        told["pip_requirements"] = [*_requirements(about.modules), *(more or ())]
+        found["pip_requirements"] = [*_requirements(about.modules), *(more or ())]
     elif more is not None:
-        told["extra_pip_requirements"] = more
-    return told
+        found["extra_pip_requirements"] = more
+    return found
 
 
 def _requirements(modules: frozenset[str]) -> list[str]:
@@ -441,10 +432,6 @@ def _requirements(modules: frozenset[str]) -> list[str]:
     return [f"felicific[mlflow]=={__version__}", *pinned]
 
 
-def _json(content: dict[str, Any]) -> bytes:
-    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Reading
 
@@ -452,7 +439,7 @@ def _json(content: dict[str, Any]) -> bytes:
 class _Decides:
     """What MLflow calls."""
 
-    def __init__(self, kept: _Kept, columns: _Columns) -> None:
+    def __init__(self, kept: _Model, columns: _Columns) -> None:
         self._kept, self._columns = kept, columns
 
     def predict(self, model_input: Any, params: Any = None) -> Array:
@@ -465,7 +452,7 @@ def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> _D
     return _Decides(*_read(Path(path), (model_config or {}).get("trusted", ())))
 
 
-def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Kept, _Columns]:
+def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Model, _Columns]:
     """The model in a folder, and its columns; refused if a file is not as it was written."""
     try:
         content = read_document((folder / SETTINGS).read_text("utf-8"), FORM)
@@ -482,16 +469,15 @@ def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Kept, _Columns]:
             raise _damaged(folder, f"{name} is not as it was written")
     if CLASSIFIER not in parts:
         kept = among_classes(Policy.from_json(parts[POLICY].decode("utf-8")), "the flavor of MLflow")
-        return _Kept(kept, None), columns
-    skops = _skops()
-    unknown = sorted(set(skops.get_untrusted_types(data=parts[CLASSIFIER])) - {*TRUSTED, *trusted})
+        return _Model(kept, None), columns
+    unknown = _untrusted(parts[CLASSIFIER], trusted)
     if unknown:
         raise PolicyFileError(
             f"The model holds types that nobody said are trusted: {', '.join(unknown)}.",
             f"If you know whom the model is from and trust them, pass trusted={unknown}.",
         )
     try:
-        model: FairClassifier = skops.loads(parts[CLASSIFIER], trusted=[*TRUSTED, *trusted])
+        model: FairClassifier = _needed("skops.io").loads(parts[CLASSIFIER], trusted=[*TRUSTED, *trusted])
         decides = model.policy_.sha256
     except Exception as error:  # whatever the wrapped model's own classes raise
         raise PolicyFileError(
@@ -500,7 +486,7 @@ def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Kept, _Columns]:
         ) from error
     if decides != json.loads(parts[POLICY])["sha256"]:
         raise _damaged(folder, f"{POLICY} is not the policy of {CLASSIFIER}")
-    return _Kept(model.policy_, model), columns
+    return _Model(model.policy_, model), columns
 
 
 def _damaged(folder: Path, reason: str) -> PolicyFileError:
@@ -508,15 +494,6 @@ def _damaged(folder: Path, reason: str) -> PolicyFileError:
         f"The model in {os.fspath(folder)!r} is damaged: {reason}.",
         "Get it again from where it was logged, or log it again.",
     )
-
-
-def _mlflow() -> Any:
-    """MLflow's models of the flavour python_function."""
-    return _needed("mlflow.pyfunc")
-
-
-def _skops() -> Any:
-    return _needed("skops.io")
 
 
 def _needed(module: str) -> Any:

@@ -12,7 +12,6 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -34,13 +33,15 @@ from felicific._policy.words import loss_title
 from felicific._problem.happiness import Measure, positions
 from felicific.exceptions import DataError
 
-for _needed in ("altair", "vl_convert"):
-    if find_spec(_needed) is None:
-        raise ModuleNotFoundError(
-            f"Charts need {_needed}. Install it: pip install 'felicific[plots]'", name=_needed
-        )
+try:
+    import altair as alt
+    import vl_convert
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"Charts need {error.name}. Install it: pip install 'felicific[plots]'", name=error.name
+    ) from None
 
-#: An Altair chart of any kind; Altair is imported where a chart is made.
+#: An Altair chart of any kind.
 Chart: TypeAlias = Any
 
 #: Longest name that a chart shows whole.
@@ -59,7 +60,6 @@ class Theme:
     faint: str = "#d9dde2"
     accent: str = "#5b3ea8"
     paper: str = "#ffffff"
-    halo: str = "#ffffff"
     groups: tuple[str, ...] = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#4d4d4d")
     shapes: tuple[str, ...] = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
     font: str = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif"
@@ -132,23 +132,11 @@ def frontier(
         The measure in whose unit the gap is drawn. With several measures the default is the position on the
         ray: the allowed gaps in per cent of those that the ray stands for.
     """
-    import altair as alt
-
     unit, title = _ray(frontier, measure)
     share = measure is None and len(frontier.measures) > 1
     accuracy = frontier.loss_name == "error"
-    x = alt.X(
-        "gap:Q",
-        title=title,
-        axis=alt.Axis(grid=False, tickCount=6, format="%" if share else alt.Undefined),
-        scale=alt.Scale(domainMin=0, nice=False),
-    )
-    y = alt.Y(
-        "loss:Q",
-        title=None,
-        axis=alt.Axis(tickCount=5, domain=False, ticks=False, format="%" if accuracy else alt.Undefined),
-        scale=alt.Scale(zero=False),
-    )
+    x = _across("gap", title, format="%" if share else alt.Undefined).scale(domainMin=0, nice=False)
+    y = _up("loss", format="%" if accuracy else alt.Undefined).scale(zero=False)
     points = [
         {"gap": tau * unit, "loss": _good(loss, accuracy)} for tau, loss in zip(*drawn(frontier), strict=True)
     ]
@@ -159,34 +147,31 @@ def frontier(
     reach = max(one["gap"] for one in (*now, points[-1])) or 1.0
     # Beyond the last breakpoint a larger gap buys nothing.
     flat = [*points, {"gap": 1.06 * reach, "loss": points[-1]["loss"]}]
-    line = values(flat).mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round").encode(x=x, y=y)
-    dots = values(points if len(points) <= 60 else [points[0], points[-1]])
-    dots = dots.mark_circle(color=theme.accent, size=42, opacity=1).encode(x=x, y=y)
-    if not now:
-        chart = alt.layer(line, dots).properties(width=width, height=0.5 * width)
-        return themed(chart.properties(title="accuracy" if accuracy else "loss per person"), theme)
-    baseline = values([{**now[0], "text": "baseline"}])
-    mark = baseline.mark_point(shape="diamond", filled=True, color=theme.ink, size=130, opacity=1).encode(
-        x=x, y=y
+    shown = values(points if len(points) <= 60 else [points[0], points[-1]])
+    layers = [
+        values(flat).mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round"),
+        shown.mark_circle(color=theme.accent, size=42, opacity=1),
+    ]
+    if now:
+        baseline = values([{**now[0], "text": "baseline"}])
+        text = baseline.mark_text(align="right", dx=-9, dy=13, fontWeight="bold").encode(text="text:N")
+        layers += [_diamond(baseline, theme), text]
+    chart = alt.layer(*(layer.encode(x=x, y=y) for layer in layers)).properties(
+        width=width, height=0.5 * width
     )
-    text = baseline.mark_text(align="right", dx=-9, dy=13, fontWeight="bold").encode(x=x, y=y, text="text:N")
-    chart = alt.layer(line, dots, mark, text).properties(width=width, height=0.5 * width)
     return themed(chart.properties(title="accuracy" if accuracy else "loss per person"), theme)
+
+
+def _diamond(place: Chart, theme: Theme) -> Chart:
+    """The mark of the baseline."""
+    return place.mark_point(shape="diamond", filled=True, color=theme.ink, size=130, opacity=1)
 
 
 def amounts_frontier(frontier: AmountFrontier, *, theme: Theme = LIGHT, width: int = 560) -> Chart:
     """The least loss of amounts for every allowed gap, on the fitted people; each dot was solved."""
-    import altair as alt
-
     gaps, losses, along = frontier.drawn()
     rows = [{"gap": gap, "loss": loss} for gap, loss in zip(gaps, losses, strict=True)]
-    x = alt.X("gap:Q", title=clean(along, 60), axis=alt.Axis(grid=False, tickCount=6))
-    y = alt.Y(
-        "loss:Q",
-        title=None,
-        scale=alt.Scale(zero=False),
-        axis=alt.Axis(tickCount=5, domain=False, ticks=False),
-    )
+    x, y = _across("gap", clean(along, 60)), _up("loss").scale(zero=False)
     base = values(rows).encode(x=x, y=y)
     line = base.mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round")
     chart = alt.layer(line, base.mark_circle(color=theme.accent, size=42, opacity=1))
@@ -199,8 +184,6 @@ def lines(policy: AmountPolicy, *, theme: Theme = LIGHT, width: int = 560) -> Ch
 
     Lines are drawn where 98 of 100 people of the group are that it was fitted on.
     """
-    import altair as alt
-
     if not policy.lines:
         raise DataError(
             f"A policy of kind {policy.kind!r} looks at people themselves, so it has no lines.",
@@ -216,7 +199,7 @@ def lines(policy: AmountPolicy, *, theme: Theme = LIGHT, width: int = 560) -> Ch
     x = alt.X("prediction:Q", axis=alt.Axis(grid=False, tickCount=6), scale=alt.Scale(zero=False, nice=False))
     y = alt.Y("amount:Q", axis=alt.Axis(tickCount=6, domain=False, ticks=False), scale=alt.Scale(zero=False))
     legend = alt.Legend(symbolStrokeWidth=2.5, symbolSize=500)
-    colour = alt.Color("group:N", legend=legend).scale(domain=names, range=theme.colours(len(names)))
+    colour = _coloured("group", names, theme, legend=legend)
     dash = alt.StrokeDash("group:N", legend=legend).scale(domain=names)
     drawn = values(rows).mark_line(strokeWidth=2.5)
     drawn = drawn.encode(x=x, y=y, color=colour, strokeDash=dash, order="order:Q")
@@ -282,8 +265,6 @@ def steps(content: dict[str, Any], *, theme: Theme = LIGHT, width: int = 560) ->
 
 def _by_score(content: dict[str, Any], theme: Theme, width: int) -> Chart:
     """Steps of the probability along the score, one row per group."""
-    import altair as alt
-
     names, one, rows = content["groups"], content["shown"], []
     decision, label = content["decisions"][one], content["labels"][1]
     ends, what = content["ends"], content["what"]
@@ -291,18 +272,19 @@ def _by_score(content: dict[str, Any], theme: Theme, width: int) -> Chart:
         rows.append({"group": row["group"], "score": row["low"], "chance": row["q"][one]})
         if row["high"] == ends[1]:
             rows.append({"group": row["group"], "score": row["high"], "chance": row["q"][one]})
-    x = alt.X("score:Q", title=f"{what} for {label}", axis=alt.Axis(grid=False, tickCount=6))
+    x = _across("score", f"{what} for {label}")
     x = x.scale(domain=ends)
     y = alt.Y("chance:Q", title=None, scale=alt.Scale(domain=[0, 1]))
     y = y.axis(values=[0, 1], format="%", domain=False, ticks=False, gridDash=[1, 3])
-    colour = alt.Color("group:N", legend=None)
-    colour = colour.scale(domain=names, range=theme.colours(len(names)))
+    colour = _coloured("group", names, theme, legend=None)
     base = alt.Chart().encode(x=x, y=y, color=colour)
     area = base.mark_area(interpolate="step-after", opacity=0.25)
     line = base.mark_line(interpolate="step-after", strokeWidth=2)
     boundary = alt.Chart().mark_rule(color=theme.muted, strokeDash=[4, 3])
     boundary = boundary.encode(x=alt.XDatum(content["boundary"]))
-    chart = alt.layer(area, line, boundary, data=_inline(rows)).properties(width=width, height=46)
+    chart = alt.layer(area, line, boundary, data=alt.InlineData(values=rows)).properties(
+        width=width, height=46
+    )
     facet = chart.facet(row=_rows("group", names), spacing=12)
     title = f"Probability of being decided {decision}, by {what}; dashed: the model's own boundary"
     return themed(facet.properties(title=title), theme)
@@ -313,8 +295,6 @@ def _by_class(content: dict[str, Any], theme: Theme, width: int) -> Chart:
 
     A score adds the probability of the label along each panel; a label by itself has nothing along it.
     """
-    import altair as alt
-
     decisions, rows = content["decisions"], []
     for row in content["rows"]:
         tops = np.cumsum([0.0, *row["q"]]).tolist()
@@ -328,8 +308,8 @@ def _by_class(content: dict[str, Any], theme: Theme, width: int) -> Chart:
     if content["signal"] == "score":
         x = x.axis(grid=False, tickCount=3)
     y = alt.Y("from:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
-    scale = alt.Scale(domain=decisions, range=theme.colours(len(decisions)))
-    colour = alt.Color("decision:N", scale=scale, legend=alt.Legend(title="decided", titleOrient="left"))
+    legend = alt.Legend(title="decided", titleOrient="left")
+    colour = _coloured("decision", decisions, theme, legend=legend)
     strength = alt.Opacity("strength:Q", scale=None, legend=None)
     chart = values(rows).mark_rect()
     chart = chart.encode(x=x, x2="high:Q", y=y, y2="to:Q", color=colour, opacity=strength)
@@ -365,8 +345,6 @@ def groups(
     ways : two strings
         What to call the two audits.
     """
-    import altair as alt
-
     charts: list[Any] = []
     one = None if measure is None else _place(measure, [found.measure for found in audit.measures])
     for j, found in enumerate(audit.measures):
@@ -401,8 +379,6 @@ def monitor(monitor: Monitor, *, measure: str | None = None, theme: Theme = LIGH
     measure : str, optional
         The one to draw; by default all, below each other.
     """
-    import altair as alt
-
     parts = monitor.measures if measure is None else [monitor.measures[_place(measure, monitor.measures)]]
     times = monitor.along()
     charts = [_monitored(monitor, part, times, theme, width) for part in parts]
@@ -421,8 +397,6 @@ def _monitored(
     monitor: Monitor, part: Measure, times: list[tuple[int, dict[str, Interval]]], theme: Theme, width: int
 ) -> Chart:
     """One measure along the people who came."""
-    import altair as alt
-
     allowed = monitor.allowed[part.name]
     seen = [(rows, gaps[part.name]) for rows, gaps in times if math.isfinite(gaps[part.name].estimate)]
     last = [] if not seen else [seen[-1][1].low, seen[-1][1].high]
@@ -437,9 +411,9 @@ def _monitored(
         for rows, gap in seen
         if math.isfinite(getattr(gap, number))
     ]
-    x = alt.X("people:Q", title="people who came", axis=alt.Axis(grid=False, tickCount=6))
+    x = _across("people", "people who came")
     x = x.scale(domain=[0, max(monitor.rows, 1)], nice=False)
-    y = alt.Y("gap:Q", title=None, axis=alt.Axis(tickCount=5, domain=False, ticks=False))
+    y = _up("gap")
     y = y.scale(domain=[0, top], nice=False)
     legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2.5, symbolSize=400)
     colours = [theme.accent, theme.muted, theme.groups[3]]
@@ -481,8 +455,6 @@ def alternatives(
     measure : str, optional
         The measure whose gap is drawn; with several, by default the first.
     """
-    import altair as alt
-
     parts = [part.measure for part in alternatives.baseline.measures if part.gap is not None]
     part = parts[0 if measure is None else _place(measure, parts)]
     judged = [row for row in alternatives.rows if row.loss_change is not None]
@@ -500,16 +472,14 @@ def alternatives(
         }
         finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
         data.append({"name": name, "found": row.found, **finite})
-    x = alt.X("gap:Q", title=f"change of the gap in {title_of(part)}", axis=alt.Axis(grid=False, tickCount=6))
+    x = _across("gap", f"change of the gap in {title_of(part)}")
     y = alt.Y("loss:Q", title="change of the loss per person", axis=alt.Axis(grid=False, tickCount=5))
     line, rows = {"color": theme.muted, "strokeDash": [4, 3]}, values(data)
     filled = alt.condition("datum.found", alt.value(theme.accent), alt.value(theme.paper))
     layers = [
         values([{"gap": 0.0}]).mark_rule(**line).encode(x=x),
         values([{"loss": alternatives.slack}]).mark_rule(**line).encode(y=y),
-        values([{"gap": 0.0, "loss": 0.0}])
-        .mark_point(shape="diamond", filled=True, color=theme.ink, size=120, opacity=1)
-        .encode(x=x, y=y),
+        _diamond(values([{"gap": 0.0, "loss": 0.0}]), theme).encode(x=x, y=y),
         rows.mark_rule(color=theme.accent, opacity=0.6).encode(x="gap low:Q", x2="gap high:Q", y=y),
         rows.mark_rule(color=theme.accent, opacity=0.6).encode(y="loss low:Q", y2="loss high:Q", x=x),
         rows.mark_point(size=90, opacity=1, stroke=theme.accent).encode(x=x, y=y, fill=filled),
@@ -529,16 +499,14 @@ def steering(steering: Steering, *, theme: Theme = LIGHT, width: int = 560) -> C
     steering : Steering
         With at least one person decided on.
     """
-    import altair as alt
-
     content = steering_steps(steering)
     names = content["groups"]
-    x = alt.X("people:Q", title="people decided on", axis=alt.Axis(grid=False, tickCount=6, format=",d"))
+    x = _across("people", "people decided on", format=",d")
     x = x.scale(domain=[0, content["people"]], nice=False)
     y = alt.Y("control:Q", title=None, scale=alt.Scale(zero=False, padding=6))
     y = y.axis(tickCount=5, domain=False, ticks=False, gridDash=[1, 3], format="~g")
-    colour = alt.Color("group:N", legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=3))
-    colour = colour.scale(domain=names, range=theme.colours(len(names)))
+    legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=3)
+    colour = _coloured("group", names, theme, legend=legend)
     lines = values(content["controls"]).mark_line(strokeWidth=1.5, interpolate="step-after")
     start = values(content["start"]).mark_rule(strokeDash=[4, 3], strokeWidth=1.5)
     above = alt.layer(start.encode(y=y, color=colour), lines.encode(x=x.title(None), y=y, color=colour))
@@ -552,8 +520,6 @@ def _gap_left(content: dict[str, Any], x: Chart, theme: Theme, width: int) -> Ch
 
     Roots are drawn, so that a bound that is far away and a gap that is nearly closed are both seen.
     """
-    import altair as alt
-
     rows, scale = content["gaps"], alt.Scale(type="sqrt", domain=[0, content["highest"]], nice=False)
     size = 10.0 ** math.floor(math.log10(content["highest"]))
     ticks = [part * size for part in (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0) if part * size <= content["highest"]]
@@ -652,8 +618,6 @@ def means(rows: Sequence[dict[str, Any]], *, title: str, theme: Theme = LIGHT, w
 
 
 def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int) -> Chart:
-    import altair as alt
-
     ways, groups = _ordered(row["way"] for row in rows), _ordered(row["group"] for row in rows)
     way_names, names = (dict(zip(found, _labels(found), strict=True)) for found in (ways, groups))
     data, bands = [], []
@@ -669,11 +633,10 @@ def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int)
     x = alt.X("mean:Q", title=clean(title, 90), scale=alt.Scale(zero=False, padding=14, nice=False))
     x = x.axis(tickCount=6, gridDash=[1, 3])
     y = alt.Y("group:N", sort=shown_groups, title=None, axis=alt.Axis(domain=False, ticks=False))
-    colour = alt.Color("group:N", legend=None)
-    colour = colour.scale(domain=shown_groups, range=theme.colours(len(groups)))
+    colour = _coloured("group", shown_groups, theme, legend=None)
     shape = alt.Shape("group:N", legend=None)
     shape = shape.scale(domain=shown_groups, range=theme.forms(len(groups)))
-    table = _inline([*data, *bands])
+    table = alt.InlineData(values=[*data, *bands])
     band = alt.Chart().mark_rect(color=theme.accent, opacity=0.1).encode(x=alt.X("from:Q"), x2="to:Q")
     whisker = (
         alt.Chart().mark_rule(strokeWidth=2, opacity=0.6).encode(x="low:Q", x2="high:Q", y=y, color=colour)
@@ -701,8 +664,6 @@ def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int)
 
 def svg(chart: Chart) -> str:
     """The chart as SVG text: the same chart always gives the same text."""
-    import vl_convert
-
     return str(vl_convert.vegalite_to_svg(_specification(chart), vl_version=_vega_lite()))
 
 
@@ -716,8 +677,6 @@ def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
     scale : float
         Pixels of a PNG per pixel of the chart.
     """
-    import vl_convert
-
     kind = Path(path).suffix.lower()
     if kind == ".svg":
         write_whole(path, svg(chart))
@@ -732,13 +691,10 @@ def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
 
 def _specification(chart: Chart) -> dict[str, Any]:
     # Altair checked the parts when they were made; checking the whole takes longer than drawing it.
-    content: dict[str, Any] = chart.to_dict(validate=False)
-    return content
+    return dict(chart.to_dict(validate=False))
 
 
 def _vega_lite() -> str:
-    import altair as alt
-
     return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 
 
@@ -753,11 +709,7 @@ def _labels(values: Iterable[Any]) -> list[str]:
 
 def title_of(measure: Measure) -> str:
     """What a measure is called, with its unit."""
-    return (
-        f"{clean(measure.title, 48)} ({clean(measure.unit, 16)})"
-        if measure.unit
-        else clean(measure.title, 48)
-    )
+    return clean(measure.title, 48) + (f" ({clean(measure.unit, 16)})" if measure.unit else "")
 
 
 def _ray(frontier: Frontier, measure: str | None) -> tuple[float, str]:
@@ -792,15 +744,7 @@ def _good(loss: float, accuracy: bool) -> float:
 
 def values(rows: list[dict[str, Any]]) -> Chart:
     """A chart of these rows, yet to be drawn."""
-    import altair as alt
-
-    return alt.Chart(_inline(rows))
-
-
-def _inline(rows: list[dict[str, Any]]) -> Any:
-    import altair as alt
-
-    return alt.InlineData(values=rows)
+    return alt.Chart(alt.InlineData(values=rows))
 
 
 def themed(chart: Chart, theme: Theme) -> Chart:
@@ -823,8 +767,6 @@ class Offline:
     """
 
     def _repr_mimebundle_(self, *args: object, **options: object) -> Any:
-        import altair as alt
-
         if alt.renderers.active != "default":
             return super()._repr_mimebundle_(*args, **options)  # type: ignore[misc]  # that of the chart
         schema = f"https://vega.github.io/schema/vega-lite/v{BUNDLED}.json"
@@ -837,8 +779,6 @@ class Offline:
 @cache
 def _offline(name: str) -> type:
     """A kind of Altair's charts that is shown without a network."""
-    import altair as alt
-
     return type(OFFLINE + name, (Offline, getattr(alt, name)), {"__module__": __name__})
 
 
@@ -853,10 +793,23 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def _across(field: str, title: str, **axis: Any) -> Any:
+    """Numbers from left to right."""
+    return alt.X(f"{field}:Q", title=title, axis=alt.Axis(grid=False, tickCount=6, **axis))
+
+
+def _up(field: str, **axis: Any) -> Any:
+    """Numbers upwards; what they are is said above the chart."""
+    return alt.Y(f"{field}:Q", title=None, axis=alt.Axis(tickCount=5, domain=False, ticks=False, **axis))
+
+
+def _coloured(field: str, names: list[str], theme: Theme, *, legend: Any) -> Any:
+    """A colour for each name."""
+    return alt.Color(f"{field}:N", legend=legend).scale(domain=names, range=theme.colours(len(names)))
+
+
 def _rows(field: str, names: list[str]) -> Any:
     """One row of charts for every name, which stands to its left."""
-    import altair as alt
-
     row = alt.Row(f"{field}:N", sort=names, title=None)
     return row.header(labelAngle=0, labelAlign="left", labelAnchor="middle", labelPadding=14)
 

@@ -12,8 +12,8 @@ from felicific._audit.decided import scored_by
 from felicific._audit.missing import with_beliefs
 from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
-from felicific._people.columns import Columns
 from felicific._people.people import People, changes, refuse_idle
+from felicific._people.roles import Columns
 from felicific._problem.constraints import check_one_unit
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
@@ -87,13 +87,7 @@ class Scorer:
     missing_labels: MissingLabelsLike = None
 
     def __call__(
-        self,
-        estimator: Any,
-        X: Table,
-        y: Any,
-        *,
-        sample_weight: Any = None,
-        sensitive_features: Any = None,
+        self, estimator: Any, X: Table, y: Any, *, sample_weight: Any = None, sensitive_features: Any = None
     ) -> float | dict[str, float]:
         """Score a fitted classifier on X and y."""
         estimator = getattr(estimator, "best_estimator_", estimator)

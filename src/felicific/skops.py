@@ -14,7 +14,7 @@ _TYPES = {
     "felicific._audit.verdict": ["Verdict"],
     "felicific._fit.certificate": ["Certificate"],
     "felicific._fit.fit": ["FittedCells", "FittedIndividual"],
-    "felicific._lazy": ["Lazy"],
+    "felicific._typing": ["Lazy"],
     "felicific._people.labels": ["LabelBeliefs"],
     "felicific._people.roles": ["Roles"],
     "felicific._people.sketch": ["RowSketch"],

@@ -10,7 +10,7 @@ from helpers import solved, traced
 
 from felicific import Budget, Floor, Gap, Happiness, Policy, Score, aggregate, load, monitor, solve
 from felicific._amounts.aggregates import AmountAggregates
-from felicific._documents import POLICY, VERSION, _digest
+from felicific._files import POLICY, VERSION, _digest
 from felicific._policy.amounts import AmountPolicy
 from felicific._program.aggregates import Aggregates
 from felicific.exceptions import AggregatesError, DataError, FelicificError, PolicyFileError

@@ -540,7 +540,7 @@ def test_what_is_no_file_of_a_monitor_is_refused(change, match):
 @examples
 def test_a_file_with_anything_in_a_place_of_it_is_refused_or_read(data):
     """Whatever stands where: an error of ours, or a monitor; nothing else is raised."""
-    from felicific._documents import checksum
+    from felicific._files import checksum
 
     content = json.loads(STORED)
     place = content

@@ -270,7 +270,7 @@ def test_aggregates_know_the_kind_of_weights(crowd):
         aggregate(people, **roles, weight_kind="x")
     content = json.loads(found["sampling"].to_json())
     for forged in ({"weight_kind": "x"}, {"whole": 1}):
-        from felicific._documents import write_document
+        from felicific._files import write_document
 
         rest = {
             name: part

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from strategies import examples
 
 from felicific import FairClassifier, Floor, Happiness, Policy, aggregate, audit, solve
-from felicific._documents import checksum
+from felicific._files import checksum
 from felicific._program.evidence import expected_range, pooled_variance
 from felicific.exceptions import ClusterWarning, DataError, GroupError, PolicyFileError, PolicyWarning
 

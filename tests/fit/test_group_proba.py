@@ -19,7 +19,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
 from felicific import Individual, Policy, audit
-from felicific._people.columns import Columns
+from felicific._people.roles import Columns
 from felicific._sklearn.beliefs import LEAVES, RATE, TREES, Coding, fit_group_model, group_folds
 from felicific.exceptions import DataError, FittedRowsWarning
 

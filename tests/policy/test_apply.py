@@ -21,8 +21,8 @@ from functions import (
 )
 
 from felicific import Policy, Score, aggregate, frontier, solve
-from felicific._people.columns import Columns
 from felicific._people.people import People
+from felicific._people.roles import Columns
 from felicific._policy.fit_individual import fit_individual
 from felicific._policy.lottery import uniforms
 from felicific._problem.problem import Problem

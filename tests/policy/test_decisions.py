@@ -23,7 +23,7 @@ from felicific import (
     load,
     solve,
 )
-from felicific._documents import checksum
+from felicific._files import checksum
 from felicific._problem.decisions import as_decisions
 from felicific._statistics.sample_size import log_maps, log_staircases
 from felicific.cli import run

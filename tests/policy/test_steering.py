@@ -406,7 +406,7 @@ def test_a_new_period_begins_with_the_last_controls(kind):
 
 def test_a_policy_with_numbers_that_nobody_measured_is_refused():
     """A file cannot claim a loss, or a gap, of the controls at any time."""
-    from felicific._documents import read_document, write_document
+    from felicific._files import read_document, write_document
 
     steering = started(policy_of())
     content = read_document(steering.policy().to_json())
@@ -795,7 +795,7 @@ def test_a_state_of_more_groups_is_of_another_policy(tmp_path):
 
 def test_a_file_that_is_no_steering_is_refused(tmp_path):
     """Cut, altered, of another format, with a part too many or one that cannot be."""
-    from felicific._documents import read_document, write_document
+    from felicific._files import read_document, write_document
 
     steering, path = started(policy_of()), tmp_path / "steer.json"
     decided(steering, world(20, seed=24))
@@ -899,7 +899,7 @@ def explored():
 
 def without_slopes():
     content = json.loads(policy_of("individual").to_json())
-    from felicific._documents import write_document
+    from felicific._files import write_document
 
     kept = {k: v for k, v in content.items() if k not in ("slopes", "format", "version", "sha256")}
     return Policy.from_json(write_document(kept))

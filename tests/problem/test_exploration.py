@@ -557,7 +557,7 @@ def test_rounded_decisions_explore_nothing(refuses):
 
 def test_a_file_that_promises_more_than_it_keeps_is_refused():
     """The chances of a file are checked against its probabilities."""
-    from felicific._documents import checksum
+    from felicific._files import checksum
 
     table = people(100)
     policy = solved(table, **roles(table, gap={}, constraints=[Exploration(0.1)]))

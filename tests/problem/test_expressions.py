@@ -474,7 +474,7 @@ def test_individual_policy_files_hold_expressions(people, tmp_path):
 
 def test_a_file_cannot_smuggle_in_code(people, tmp_path):
     """An expression in a file is read by the same list as any other."""
-    from felicific._documents import read_document, write_document
+    from felicific._files import read_document, write_document
 
     fair = FairClassifier(
         people.frozen("pandas"),

@@ -13,7 +13,7 @@ from naive import DASK, LAZY, MEMORY, Part, as_dask, as_pandas, cases
 from strategies import examples
 
 from felicific import FairClassifier, Happiness, Policy, aggregate, audit
-from felicific._documents import write_document
+from felicific._files import write_document
 from felicific._program.aggregates import Aggregates
 from felicific._program.cell_sums import OPTIONAL, SUMS
 from felicific.exceptions import AggregatesError, DataError, HappinessError

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from strategies import examples
 
 from felicific import Gap, Policy, Score, aggregate, frontier, solve
-from felicific._documents import read_document, write_document
+from felicific._files import read_document, write_document
 from felicific.exceptions import AggregatesError, DataError, InfeasibleError, PolicyFileError
 
 ROLES = {"sensitive_features": "sex", "y": "repaid"}

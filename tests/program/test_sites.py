@@ -97,7 +97,7 @@ FORGED = {
 @pytest.mark.parametrize("how", FORGED)
 def test_forged_files_are_refused(some, how, refuses):
     """A file with a right checksum and wrong parts is an error too."""
-    from felicific._documents import write_document
+    from felicific._files import write_document
 
     content = json.loads(some.to_json())
     for name in ("format", "version", "sha256"):
@@ -152,7 +152,7 @@ NAMED = {
 @pytest.mark.parametrize("how", NAMED)
 def test_sums_that_nobody_has_are_refused_by_name(some, how):
     """Negative counts and losses, empty lists and what lies beyond its range: the error says which part it is."""
-    from felicific._documents import write_document
+    from felicific._files import write_document
 
     content = json.loads(some.to_json())
     change, words = NAMED[how]

@@ -9,7 +9,7 @@ from conftest import refused
 from helpers import solved, traced
 
 from felicific import Exploration, Policy
-from felicific._documents import read_document, write_document
+from felicific._files import read_document, write_document
 from felicific._program.crowd import choose
 from felicific._program.slopes import MOVED
 from felicific.exceptions import PolicyFileError

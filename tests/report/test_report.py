@@ -19,7 +19,8 @@ from felicific._audit.names import labels
 from felicific._fit.assessment import Assessment
 from felicific._frontier.breakpoints import RayPolicies
 from felicific._report.data import PLACES, find_places
-from felicific._report.document import Report, embedded
+from felicific._report.document import Report
+from felicific._report.slider import embedded
 from felicific.exceptions import DataError
 
 # Numbers are compared on the very rows that were fitted on, which is warned about.

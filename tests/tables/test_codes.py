@@ -11,18 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import felicific
-from felicific._tables import codes
-from felicific._tables.codes import Coded, code_text
+from felicific._tables import memory
 from felicific._tables.groups import name_groups, resolve_groups
-from felicific._tables.memory import (
-    as_vector,
-    distinct,
-    encode,
-    is_null,
-    missing_rows,
-    null_rows,
-    take_column,
-)
+from felicific._tables.memory import Coded, as_vector, code_text, distinct, encode, is_null, null_rows
 from felicific.exceptions import FelicificError
 
 WORDS = st.sampled_from(["a", "b", "", "B & C", "\\", "ü", "a\x00", "zz", "10", "9"])
@@ -132,7 +123,7 @@ def test_numbers_of_a_category_stay_numbers():
     """Categories that are no text keep their values."""
     column = pd.Series(pd.Categorical([2, 1, 2], categories=[3, 2, 1]))
     assert code_text(column, least=0) is None
-    assert take_column({"a": column}, "a", "a").tolist() == [2, 1, 2]
+    assert memory.take_column({"a": column}, "a", "a").tolist() == [2, 1, 2]
 
 
 @given(rows=st.lists(st.tuples(WORDS, st.integers(-2, 2), st.booleans()), min_size=1, max_size=12))
@@ -234,7 +225,7 @@ def test_fixed_letters_by_codes_say_what_numpy_says(texts, places, width, layout
         column = column.astype(f">U{width}")
     column = {"backwards": column[::-1], "every other": np.repeat(column, 2)[::2]}.get(layout, column)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(codes, "LETTERS_CHUNK", chunk)
+        patched.setattr(memory, "LETTERS_CHUNK", chunk)
         coded = code_text(column, 1)
     assert coded is not None
     assert coded.tolist() == column.tolist()
@@ -247,7 +238,7 @@ def test_letters_that_codes_do_not_tell_apart_stay_letters(limit, monkeypatch):
     """Two texts of one hash, too many texts, and too long ones: nothing is coded, and nothing mistaken."""
     column = np.array([f"branch {i % 40}" for i in range(2000)])
     assert code_text(column) is not None
-    monkeypatch.setattr(codes, limit, 4)
+    monkeypatch.setattr(memory, limit, 4)
     assert code_text(column) is None
 
 
@@ -275,9 +266,10 @@ def test_rows_that_say_nothing_are_found_without_reading(library):
     table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
     column = LIBRARIES[library](values)
     made = table.get(type(column).__module__.split(".")[0], dict)({"z": column})
-    assert missing_rows(made, "z", "the groups").tolist() == [1, 4]
+    assert null_rows(memory.take_entries(made, "z", "the groups")).tolist() == [1, 4]
     numbers = pl.DataFrame({"whole": [1, None, 3], "real": [0.5, None, float("nan")], "all": [1, 2, 3]})
-    assert [missing_rows(numbers, name, "x").tolist() for name in numbers.columns] == [[1], [1, 2], []]
+    rows = [null_rows(memory.take_entries(numbers, name, "x")).tolist() for name in numbers.columns]
+    assert rows == [[1], [1, 2], []]
 
 
 def test_polars_text_of_which_the_first_rows_do_not_say_all():

@@ -13,7 +13,7 @@ from felicific._amounts.calibration import Method, check_method
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import BINS, Scale
 from felicific._amounts.sums import AmountSums
-from felicific._documents import (
+from felicific._files import (
     AGGREGATES,
     check_distinct,
     check_shape,
@@ -24,8 +24,8 @@ from felicific._documents import (
     read_whole,
     refused,
     write_document,
+    write_whole,
 )
-from felicific._files import write_whole
 from felicific._people.roles import Roles
 from felicific._problem.amounts import PARITY
 from felicific._problem.expressions import Expression

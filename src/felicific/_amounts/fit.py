@@ -30,7 +30,7 @@ from felicific._amounts.shapes import Ranks
 from felicific._amounts.solve import SolvedLines, free_lines, means_of_amounts, ranks_of, solve_lines
 from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._audit.requirements import Stated
-from felicific._people.straight import is_straight
+from felicific._people.evaluate import is_straight
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import AmountOutcome, Calibration, Line
 from felicific._problem.change import Intersections, harms_by_name, worst_harm

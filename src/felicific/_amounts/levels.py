@@ -24,7 +24,8 @@ from felicific._amounts.problem import LinesProblem
 from felicific._amounts.shapes import Ranks
 from felicific._amounts.solve import SolvedLines
 from felicific._capacity import check_room
-from felicific._people.worth import Batch, loss_of_amounts, worth_of_amounts
+from felicific._people.evaluate import loss_of_amounts, worth_of_amounts
+from felicific._people.user_functions import Batch
 from felicific._policy.lines import Atom, Line
 from felicific._program.aggregates import Aggregates
 from felicific._program.cell_sums import CellSums

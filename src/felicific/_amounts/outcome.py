@@ -10,8 +10,8 @@ import numpy as np
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.sums import AmountSums
-from felicific._people.weights import are_counts
-from felicific._people.worth import loss_of_amounts, worth_of_amounts
+from felicific._people.checks import are_counts
+from felicific._people.evaluate import loss_of_amounts, worth_of_amounts
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import AmountOutcome, Atom, Line, distance_between

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.checks import as_amounts, check_weights
+from felicific._people.checks import WeightKind, as_amounts, check_weights
+from felicific._people.evaluate import BATCH
 from felicific._people.roles import Roles
-from felicific._people.weights import WeightKind
-from felicific._people.worth import BATCH, Batch
+from felicific._people.user_functions import Batch
 from felicific._problem.unions import LeftOutBy
-from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
-from felicific._tables.memory import as_objects, as_vector, slice_rows, take_rows
+from felicific._tables.memory import Entries, as_objects, as_vector, slice_rows, take_rows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
-from felicific._people.worth import Batch, evaluate
+from felicific._people.user_functions import Batch, evaluate
 from felicific._problem.amounts import PARITY, AmountsProblem, amount_loss, amount_parts, parity_measure
 from felicific._problem.constraints import (
     allowed_gaps,

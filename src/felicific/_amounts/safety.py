@@ -20,8 +20,8 @@ from felicific._amounts.problem import LinesProblem
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._fit.certificate import Certificate, tested
 from felicific._fit.safety import Shown, Trial
+from felicific._people.checks import WeightKind
 from felicific._people.people import People
-from felicific._people.weights import WeightKind
 from felicific._policy.amounts import AmountPolicy
 from felicific._problem.amounts import parity_measure
 from felicific._problem.happiness import written

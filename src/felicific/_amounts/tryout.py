@@ -13,8 +13,8 @@ from felicific._amounts.problem import LinesProblem
 from felicific._audit.measured import judged
 from felicific._audit.result import Audit
 from felicific._fit.certificate import Certificate
+from felicific._people.checks import WeightKind
 from felicific._people.people import People
-from felicific._people.weights import WeightKind
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import AmountOutcome
 from felicific._typing import Array, Floats

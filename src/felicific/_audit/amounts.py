@@ -12,7 +12,7 @@ import numpy as np
 
 from felicific._audit.persons import Persons
 from felicific._audit.result import Audit, GapTest, Interval, MeasureAudit, verdict_of
-from felicific._people.columns import Columns
+from felicific._people.roles import Columns
 from felicific._problem.amounts import AmountsProblem, asks_for_parity, is_loss_of_amounts, parity_measure
 from felicific._problem.happiness import written
 from felicific._problem.unions import compared_groups

@@ -13,11 +13,10 @@ import numpy as np
 from felicific._audit.audit import Asked, by_decisions, by_policy, decided_classes
 from felicific._audit.decided import checked_columns
 from felicific._audit.persons import persons_of
-from felicific._people.columns import Columns
-from felicific._people.lazy import LazyPeople
-from felicific._people.missing import missing_first
+from felicific._people.evaluate import idle
+from felicific._people.lazy import LazyPeople, missing_first
 from felicific._people.people import People
-from felicific._people.worth import idle
+from felicific._people.roles import Columns
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.missing_labels import SAY
 from felicific._problem.problem import Problem

@@ -43,13 +43,18 @@ from felicific._audit.missing import Scored, notes_of, with_beliefs
 from felicific._audit.persons import Persons, only_comparing, persons_of
 from felicific._audit.result import Audit
 from felicific._audit.words_of_verdicts import one_look
-from felicific._people.checks import check_weights
-from felicific._people.columns import Columns, without_missing
-from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
-from felicific._people.missing import Missing, missing_first, missing_values
+from felicific._people.checks import WeightKind, check_length, check_weights, level_outside, warn_repeated
+from felicific._people.evaluate import idle
+from felicific._people.lazy import (
+    LazyPeople,
+    Missing,
+    classes_on,
+    distinct_labels,
+    missing_first,
+    missing_values,
+)
 from felicific._people.people import People
-from felicific._people.weights import WeightKind, level_outside, warn_repeated
-from felicific._people.worth import idle
+from felicific._people.roles import Columns, without_missing
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.amounts import AmountsProblem
@@ -563,8 +568,7 @@ def by_decisions(
     array = None if decides else as_decisions(decisions, n)
     counted = {"labels y": y, "clusters": cluster, "baseline decisions": now, "label_proba": label_proba}
     for what, part in counted.items():
-        if part is not None and len(part) != n:
-            raise DataError(f"There are {len(part)} {what} for {n} rows.", "Pass one for every row.")
+        check_length(part, n, what)
     weight = check_weights(columns.column(X, "weight"), n)
     rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
     named, only = asked.sensitive_features, fair and passed is None

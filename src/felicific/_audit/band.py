@@ -17,10 +17,9 @@ from felicific._audit.methods import cautious_limits
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.result import plain
 from felicific._frontier.frontier import Frontier
-from felicific._people.checks import check_weights
-from felicific._people.columns import Columns
+from felicific._people.checks import WeightKind, check_length, check_weights
 from felicific._people.people import People
-from felicific._people.weights import WeightKind
+from felicific._people.roles import Columns
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES, Measure
 from felicific._problem.problem import problem_of
@@ -183,8 +182,7 @@ def band(
         )
     table = np.empty((len(array), 0)) if X is None else X
     n = count_rows(table)
-    if len(array) != n:
-        raise DataError(f"There are {len(array)} scores for {n} rows.", "Pass one for every row.")
+    check_length(array, n, "scores")
     policy = line.policies_at(line.tau[:1])[0]
     problem = problem_of(
         policy.classes,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._audit.missing import Scored
-from felicific._people.checks import check_proba, predict_proba
-from felicific._people.columns import Columns
+from felicific._people.checks import check_length, check_proba, predict_proba
+from felicific._people.roles import Columns
 from felicific._policy.apply import refuse_several, with_remembered
 from felicific._policy.policy import Policy
 from felicific._problem.criteria import CRITERIA
@@ -45,8 +45,7 @@ def as_decisions(decisions: Any, rows: int | None) -> Array:
         )
     if not len(array):
         raise DataError("There are no decisions.", "Pass at least one row of every group.")
-    if rows is not None and len(array) != rows:
-        raise DataError(f"There are {len(array)} decisions for {rows} rows.", "Pass one for every row.")
+    check_length(array, len(array) if rows is None else rows, "decisions")
     return as_vector(decisions, "decisions") if array.ndim == 1 else array
 
 

@@ -24,15 +24,16 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.persons import EachPerson, SummedPersons, check_persons, persons_of, rates_of
+from felicific._people.checks import are_sampling, distinct_clusters
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
-from felicific._people.weights import are_sampling, distinct_clusters
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._statistics.distributions import Distributions, effective
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
 from felicific._tables.groups import find_groups, refuse_identifiers
+from felicific._tables.memory import object_array
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError
 
@@ -64,7 +65,7 @@ class _Entries:
     def __add__(self, other: _Entries) -> _Entries:
         names = [self.names, other.names]
         if self.names.dtype != other.names.dtype:
-            names = [np.array([*part.tolist(), None], dtype=object)[:-1] for part in names]
+            names = [object_array(part.tolist()) for part in names]
         both = _Entries(
             np.concatenate(names),
             np.concatenate([self.group, other.group]),
@@ -105,6 +106,10 @@ class _Entries:
         )
 
 
+#: Fields of sums that hold an entry for every group.
+BY_GROUP = ("rows", "total", "weight", "squares", "mean", "second", "third")
+
+
 @dataclass(frozen=True)
 class _Part:
     """Some people: arrays of shape (groups, columns); means relative to the origin.
@@ -132,7 +137,7 @@ class _Part:
     def __add__(self, other: _Part) -> _Part:
         groups = self.groups
         if groups != other.groups:
-            groups = find_groups(np.array([*{*groups, *other.groups}, None], dtype=object)[:-1])
+            groups = find_groups(object_array({*groups, *other.groups}))
         # The typical value of whoever is counted: zero is none, and subtracting it would cost digits.
         origin = np.where(self.weight.any(axis=0), self.origin, other.origin)
         a, b = self._aligned(groups, origin), other._aligned(groups, origin)
@@ -176,18 +181,9 @@ class _Part:
         largest = self.largest + np.where(self.weight.any(axis=0), np.abs(shift), 0.0)
         clusters = None if self.clusters is None else self.clusters.moved(place, shift)
         amounts = None if self.amounts is None else self.amounts.moved(place, np.zeros(1))
-        moved = replace(
-            self,
-            mean=self.mean + shift,
-            origin=origin,
-            groups=groups,
-            largest=largest,
-            clusters=clusters,
-            amounts=amounts,
-        )
-        names = ("rows", "total", "weight", "squares", "mean", "second", "third")
-        wide: dict[str, Any] = {name: spread(getattr(moved, name)) for name in names}
-        return replace(moved, **wide)
+        wide: dict[str, Any] = {name: spread(getattr(self, name)) for name in BY_GROUP}
+        wide |= {"mean": spread(self.mean + shift), "largest": largest}
+        return replace(self, groups=groups, origin=origin, clusters=clusters, amounts=amounts, **wide)
 
 
 def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[SummedPersons, Floats | None]:
@@ -304,8 +300,7 @@ def _joined(part: _Part, place: Codes, count: int) -> _Part:
     """So many unions of groups; ``place`` is the one that every group belongs to."""
     found: dict[int, _Part] = {}
     for z, union in enumerate(place.tolist()):
-        names = ("rows", "total", "weight", "squares", "mean", "second", "third")
-        one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in names}
+        one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in BY_GROUP}
         clusters = None if part.clusters is None else part.clusters.of_group(z)
         here = replace(part, groups=(union,), clusters=clusters, amounts=None, **one)
         found[union] = found[union] + here if union in found else here

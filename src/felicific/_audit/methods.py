@@ -182,6 +182,7 @@ def _measured(persons: Persons, j: int, sample: Sample, *, large: bool = False) 
 
     def values(z: int) -> Floats:
         if z not in kept:
+            assert isinstance(persons, EachPerson), "sums hold no single values, and nobody bets on them"
             kept[z] = persons.values_of(z, j)
         return kept[z]
 
@@ -190,7 +191,7 @@ def _measured(persons: Persons, j: int, sample: Sample, *, large: bool = False) 
     if is_debiased(persons, j):
         bounds = bounds_of(persons, j)
         found = Sampled(_within(sample, bounds), origin, chosen, bounds, values, words_after=DEBIASED)
-        ends = _ends(persons)
+        ends = persons.ends
         return replace(
             found, ends=ends and (sample_of(ends[0], j, large=True), sample_of(ends[1], j, large=True))
         )
@@ -206,13 +207,7 @@ def _measured(persons: Persons, j: int, sample: Sample, *, large: bool = False) 
 
 def is_debiased(persons: Persons, j: int) -> bool:
     """Whether missing labels are part of the values of a measure; of -1, of the loss."""
-    if not isinstance(persons, EachPerson) or persons.debiased is None:
-        return False
     return bool(persons.debiased_at[j])
-
-
-def _ends(persons: Persons) -> tuple[EachPerson, EachPerson] | None:
-    return persons.ends if isinstance(persons, EachPerson) else None
 
 
 def _within(sample: Sample, bounds: tuple[float, float] | None) -> Sample:
@@ -228,12 +223,13 @@ def measure_loss(persons: Persons) -> Sampled | None:
 
 def _measured_loss(persons: Persons, sample: Sample) -> Sampled:
     def values(_: int) -> Floats:
+        assert isinstance(persons, EachPerson), "sums hold no single values, and nobody bets on them"
         return persons.loss_values()
 
     bounds = persons.loss_bounds if persons.loss_bounds is None or np.ptp(persons.loss_bounds) else None
     if is_debiased(persons, -1):
         found = Sampled(_within(sample, bounds), 0.0, "t", bounds, values, words_after=DEBIASED)
-        ends = _ends(persons)
+        ends = persons.ends
         return replace(found, ends=ends and (_loss_at(ends[0]), _loss_at(ends[1])))
     method = _best(persons, persons.loss_rate, bounds, sample.n)
     if persons.loss_rate and not persons.countable:
@@ -253,7 +249,7 @@ def _best(persons: Persons, rate: bool, bounds: tuple[float, float] | None, n: F
         return "exact"
     if bounds is None or not persons.countable:
         return "t"
-    return "betting" if n.max() <= BETTING_ROWS and persons.one_by_one else "bernstein"
+    return "betting" if n.max() <= BETTING_ROWS and isinstance(persons, EachPerson) else "bernstein"
 
 
 # ---------------------------------------------------------------------------------------------------------

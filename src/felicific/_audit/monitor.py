@@ -11,8 +11,7 @@ from felicific._audit.arrived import arrived
 from felicific._audit.audit import Asked
 from felicific._audit.decided import checked_columns, has_policy, last_step
 from felicific._audit.monitored import Monitor
-from felicific._people.columns import Columns
-from felicific._people.roles import Roles
+from felicific._people.roles import Columns, Roles
 from felicific._policy.policy import policy_of
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.problem import Problem

@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._audit.monitor import monitored_of
 from felicific._audit.monitored import DIGEST, REMEMBERED, Alarm, Monitor, own_happiness
-from felicific._documents import (
+from felicific._files import (
     MONITOR,
     check_distinct,
     check_shape,

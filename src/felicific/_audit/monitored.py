@@ -19,9 +19,8 @@ from felicific._audit.arrived import Arrived, arrived
 from felicific._audit.audit import Asked
 from felicific._audit.result import Interval, plain, plain_all
 from felicific._files import write_whole
-from felicific._people.columns import Columns
-from felicific._people.roles import Roles
-from felicific._people.weights import level_outside
+from felicific._people.checks import level_outside
+from felicific._people.roles import Columns, Roles
 from felicific._policy.policy import policy_of
 from felicific._problem.happiness import Happiness, HappinessLike, Measure, function_to_json
 from felicific._problem.problem import Problem

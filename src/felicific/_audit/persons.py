@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from felicific._audit.debiased import Debiased, Supposed
+from felicific._people.evaluate import Worth, typical, worth_of
 from felicific._people.labels import stands_for
 from felicific._people.people import People
-from felicific._people.worth import Worth, typical, worth_of
 from felicific._problem.happiness import ARGUMENTS, Happiness, Measure, arguments_of, fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute, LeftOut, LeftOutBy, Union, Whom, compared, compared_groups
@@ -83,8 +83,8 @@ def check_persons(persons: Persons) -> None:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EachPerson:
-    """Each person's own values.
+class _Audited:
+    """What is known of people whether each of them is, or sums over them are.
 
     Attributes
     ----------
@@ -100,28 +100,8 @@ class EachPerson:
         The range of the loss, when it is known.
     sampling : bool
         Whether weights are sampling weights; else they are frequencies.
-    cluster : array of shape (n,), or None
-        A number for every cluster, whose people are not independent; None where everybody is.
-    codes : array of shape (n,)
-        Position of each person's group.
-    values : array of shape (n, measures)
-        Happiness of each person, expected over the lottery; 0 for people who are not counted.
-    inside : bool array of shape (n, measures), or None
-        Who is counted; None for everybody.
-    share : array of shape (n, measures), or None
-        With which probability each person is counted, where a lottery decides on that; values are then what is
-        expected of those who are.
-    draws : bool
-        Whether there is such a lottery.
-    losses : array of shape (n,), or None
-        Loss of each person; None when it cannot be known.
-    weight : array of shape (n,), or None
-    reach : array of shape (groups + 1, measures + 1)
-        Mean square of how far apart the decisions leave a person: by group and measure; of everybody, last, by loss.
     idle : tuple of str
         Measures that no decision changes for anybody.
-    checksum : int
-        Of who these people are and what every decision would be worth to them, whatever was decided.
     attributes : tuple
         What the groups are made of.
     left_out : dict of measure name to LeftOut
@@ -133,9 +113,8 @@ class EachPerson:
         each. Their values are made of it, and are neither rates nor within bounds person by person.
     ends : (EachPerson, EachPerson), or None
         The same people at the least and the most that hidden reasons leave open; None where nothing is hidden.
-    amounts : array of shape (n,), or None
-        What is decided on each, where it is an amount. ``reach`` is then the mean square of how far apart two people
-        of a group are.
+    randomized : bool
+        Whether it is drawn who is counted, or what is decided on people who are summed.
     """
 
     groups: tuple[Any, ...]
@@ -145,6 +124,56 @@ class EachPerson:
     loss_rate: bool
     loss_bounds: tuple[float, float] | None
     sampling: bool
+    idle: tuple[str, ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+    left_out: LeftOutBy = field(default_factory=dict)
+    least: Floats | None = None
+    randomized: bool = False
+    debiased: Debiased | None = None
+    ends: tuple[EachPerson, EachPerson] | None = None
+
+    @property
+    def debiased_at(self) -> Truths:
+        """Of which measures, and last whether of the loss, values are debiased for missing labels."""
+        found = np.zeros(len(self.measures) + 1, dtype=bool)
+        found[list(self.debiased.parts) if self.debiased is not None else []] = True
+        return found
+
+    @property
+    def fingerprint(self) -> str | None:
+        """A checksum of people who are known one by one."""
+        return None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EachPerson(_Audited):
+    """Each person's own values.
+
+    Attributes
+    ----------
+    cluster : array of shape (n,), or None
+        A number for every cluster, whose people are not independent; None where everybody is.
+    codes : array of shape (n,)
+        Position of each person's group.
+    values : array of shape (n, measures)
+        Happiness of each person, expected over the lottery; 0 for people who are not counted.
+    inside : bool array of shape (n, measures), or None
+        Who is counted; None for everybody.
+    share : array of shape (n, measures), or None
+        With which probability each person is counted, where a lottery decides on that; values are then what is
+        expected of those who are.
+    losses : array of shape (n,), or None
+        Loss of each person; None when it cannot be known.
+    weight : array of shape (n,), or None
+    reach : array of shape (groups + 1, measures + 1)
+        Mean square of how far apart the decisions leave a person: by group and measure; of everybody, last, by loss.
+    checksum : int
+        Of who these people are and what every decision would be worth to them, whatever was decided.
+    amounts : array of shape (n,), or None
+        What is decided on each, where it is an amount. ``reach`` is then the mean square of how far apart two people
+        of a group are.
+    """
+
     cluster: Codes | None = None
     codes: Codes
     values: Floats
@@ -153,14 +182,7 @@ class EachPerson:
     weight: Floats | None
     reach: Floats
     checksum: int
-    idle: tuple[str, ...] = ()
-    attributes: tuple[Attribute, ...] = ()
-    left_out: LeftOutBy = field(default_factory=dict)
-    least: Floats | None = None
     share: Floats | None = None
-    randomized: bool = False
-    debiased: Debiased | None = None
-    ends: tuple[EachPerson, EachPerson] | None = None
     amounts: Floats | None = None
 
     @cached_property
@@ -168,8 +190,12 @@ class EachPerson:
         """The amounts of every group, where decisions are such."""
         if self.amounts is None:
             return None
-        how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
-        return Distributions.of(self.amounts, self.codes, len(self.groups), self.weight, **how)
+        return Distributions.of(self.amounts, self.codes, len(self.groups), self.weight, **self._independence)
+
+    @property
+    def _independence(self) -> dict[str, Any]:
+        """What tells how much people vary by chance."""
+        return {"sampling": self.sampling, "cluster": self.cluster}
 
     @property
     def rows(self) -> int:
@@ -202,13 +228,6 @@ class EachPerson:
         """How many clusters there are."""
         return None if self.cluster is None else len(np.unique(self.cluster))
 
-    @property
-    def debiased_at(self) -> Truths:
-        """Of which measures, and last whether of the loss, values are debiased for missing labels."""
-        found = np.zeros(len(self.measures) + 1, dtype=bool)
-        found[list(self.debiased.parts) if self.debiased is not None else []] = True
-        return found
-
     def summed(
         self,
         values: Floats,
@@ -218,11 +237,10 @@ class EachPerson:
         uneven: Truths | None = None,
     ) -> Sample:
         """Values of these people, of shape (n, measures), summed up by group; some may be ``uneven``."""
-        how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
-        found = sample_of(values, codes, n_groups, inside, self.weight, **how)
+        found = sample_of(values, codes, n_groups, inside, self.weight, **self._independence)
         if uneven is None or not uneven.any():
             return found
-        return of_few(found, values, codes, inside, self.weight, uneven, **how)
+        return of_few(found, values, codes, inside, self.weight, uneven, **self._independence)
 
     @cached_property
     def sample(self) -> Sample:
@@ -233,8 +251,7 @@ class EachPerson:
         found = side_by_side([self._sample(j) for j in range(len(self.measures))])
         if not uneven.any():
             return found
-        how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
-        return of_few(found, self.values, self.codes, self.inside, self.weight, uneven, **how)
+        return of_few(found, self.values, self.codes, self.inside, self.weight, uneven, **self._independence)
 
     def _sample(self, j: int) -> Sample:
         """One measure; of a fraction whose denominator is decided at random, a mean weighted by who is counted."""
@@ -280,11 +297,6 @@ class EachPerson:
         return self.summed(self.losses[:, None], everyone, 1, uneven=self.debiased_at[-1:]).take(0)
 
     @property
-    def one_by_one(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def fingerprint(self) -> str | None:
         """A checksum."""
         return f"{self.checksum:08x}"
@@ -312,11 +324,13 @@ class EachPerson:
     @property
     def counted(self) -> Floats:
         """How many rows each measure counts."""
-        g, j = len(self.groups), len(self.measures)
-        if self.inside is None:
-            return np.tile(np.bincount(self.codes, minlength=g)[:, None], (1, j)).astype(np.float64)
-        counts = [np.bincount(self.codes[self.inside[:, c]], minlength=g) for c in range(j)]
-        return np.stack(counts, axis=1).astype(np.float64)
+        return self._count(np.ones(len(self.codes)))
+
+    def _count(self, weight: Floats) -> Floats:
+        """How much of these weights each measure counts, of shape (groups, measures)."""
+        inside = np.ones((1, len(self.measures))) if self.inside is None else self.inside
+        counts = [np.bincount(self.codes, one, len(self.groups)) for one in (weight[:, None] * inside).T]
+        return np.stack(counts, axis=1)
 
     @property
     def numbers(self) -> Floats:
@@ -326,15 +340,11 @@ class EachPerson:
     @property
     def weighed(self) -> Floats:
         """How much those weigh."""
-        if self.weight is None:
-            return self.counted
-        inside = np.ones((1, len(self.measures))) if self.inside is None else self.inside
-        columns = (self.weight[:, None] * inside).T
-        return np.stack([np.bincount(self.codes, one, len(self.groups)) for one in columns], axis=1)
+        return self.counted if self.weight is None else self._count(self.weight)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SummedPersons:
+class SummedPersons(_Audited):
     """Sums over people in a table that is not in memory; nobody's own values are known.
 
     Attributes
@@ -356,19 +366,10 @@ class SummedPersons:
         Sizes of the largest values and loss.
     join : callable
         From the union that every group belongs to, and their number, to the sample of unions.
-    draws : bool
-        Whether decisions are decided at random.
     distributions : Distributions, or None
         The amounts of every group, where their distributions are compared.
     """
 
-    groups: tuple[Any, ...]
-    measures: tuple[Measure, ...]
-    origin: Floats
-    rates: Truths
-    loss_rate: bool
-    loss_bounds: tuple[float, float] | None
-    sampling: bool
     sample: Sample
     loss_sample: Sample | None
     rows: int
@@ -379,11 +380,6 @@ class SummedPersons:
     counted: Floats
     largest: tuple[Floats, float]
     join: Callable[[Codes, int], Sample]
-    idle: tuple[str, ...] = ()
-    attributes: tuple[Attribute, ...] = ()
-    left_out: LeftOutBy = field(default_factory=dict)
-    least: Floats | None = None
-    randomized: bool = False
     distributions: Distributions | None = None
 
     @property
@@ -395,11 +391,6 @@ class SummedPersons:
     def weighed(self) -> Floats:
         """How much those weigh."""
         return self.counted
-
-    @property
-    def debiased_at(self) -> Truths:
-        """Of no measure, nor of the loss: where labels are missing, people have to be known one by one."""
-        return np.zeros(len(self.measures) + 1, dtype=bool)
 
     @property
     def countable(self) -> bool:
@@ -424,24 +415,6 @@ class SummedPersons:
     def means(self) -> Floats:
         """Group means, of shape (groups, measures); not a number where nobody is counted."""
         return np.where(self.sample.n > 0, self.sample.mean + self.origin, np.nan)
-
-    @property
-    def one_by_one(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def fingerprint(self) -> str | None:
-        """Nobody knows them."""
-        return None
-
-    def values_of(self, z: int, j: int) -> Floats:
-        """Nobody knows them, and nobody asks: bets are on people in memory."""
-        raise AssertionError("sums hold no single values")
-
-    def loss_values(self) -> Floats:
-        """Nobody knows them, and nobody asks: bets are on people in memory."""
-        raise AssertionError("sums hold no single values")
 
 
 #: People of positive weight with what decisions do to them: each of them, or sums over them.
@@ -589,11 +562,7 @@ def _apart(values: Floats, codes: Codes, n_groups: int, weight: Floats) -> Float
 
 def lacks_labels(people: People) -> bool:
     """Whether somebody's label is missing, and it is known how likely each is."""
-    if people.missing is None or people.labels is None or people.labelled.all():
-        return False
-    assert people.chances is not None, "it is known how likely each label is"
-    assert people.label_proba is not None, "it is known how likely a label was"
-    return True
+    return people.missing is not None and people.labels is not None and not people.labelled.all()
 
 
 def debiased_people(people: People, parts: dict[int, Supposed]) -> Debiased:

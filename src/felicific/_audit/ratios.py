@@ -8,16 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, Persons
-from felicific._audit.result import (
-    FRAME,
-    Audit,
-    Interval,
-    interval_to_dict,
-    line_of,
-    plain,
-    titled,
-)
+from felicific._audit.persons import Persons
+from felicific._audit.result import FRAME, Audit, Interval, interval_to_dict, line_of, plain, titled
 from felicific._problem.happiness import Measure, position, written
 from felicific._problem.unions import Between, Union, Whom, check_min_people, compared, unions_of
 from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines
@@ -323,7 +315,7 @@ def _refuse_idle(persons: Persons, measure: Measure) -> None:
 
 def _refuse_open(persons: Persons, j: int) -> None:
     """Refuse a ratio of what hidden reasons leave open."""
-    if isinstance(persons, EachPerson) and persons.ends is not None and persons.debiased_at[j]:
+    if persons.ends is not None and persons.debiased_at[j]:
         raise ConstraintError(
             f"Hidden reasons leave open what {persons.measures[j].name!r} is, and there are no bounds for ratios.",
             "Compare groups by its gap, or audit with max_odds_ratio=1.",

@@ -37,11 +37,11 @@ from felicific._fit.candidates import (
 )
 from felicific._fit.safety import split
 from felicific._frontier.breakpoints import point_of
-from felicific._people.columns import Columns
-from felicific._people.missing import missing_first
+from felicific._people.checks import WeightKind, check_length, number_clusters
+from felicific._people.lazy import missing_first
 from felicific._people.people import People
+from felicific._people.roles import Columns
 from felicific._people.sketch import row_hashes
-from felicific._people.weights import WeightKind, number_clusters
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.ledger import fit_calibration
 from felicific._policy.lottery import make_salt
@@ -157,8 +157,7 @@ def _people(
     assert labels is not None, "checked"
     table = np.empty((len(labels), 0)) if X is None else X
     n = count_rows(table)
-    if len(labels) != n:
-        raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
+    check_length(labels, n, "labels y")
     weight = columns.weights_in(table)
     present = labels if weight is None else labels[weight > 0]
     if len(null_rows(present)):

@@ -24,8 +24,8 @@ from felicific._audit.result import (
     plain,
 )
 from felicific._people.checks import as_columns, check_proba, predict_proba
-from felicific._people.columns import probabilities_of
 from felicific._people.people import People, one_hot
+from felicific._people.roles import probabilities_of
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure, written
 from felicific._problem.problem import Problem

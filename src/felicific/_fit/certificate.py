@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from felicific._people.weights import unclear, what_to_say
+from felicific._people.checks import unclear
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES, Measure, written
 from felicific._problem.loss import Loss, is_accuracy
@@ -121,8 +121,8 @@ def a_priori(policy: Policy, aggregates: Aggregates | None, loss: Loss, confiden
     if aggregates.weight_kind == "sampling":
         return no_certificate(f"the bound counts people, and sampling weights do not. {AUDIT}", confidence)
     if not aggregates.counts:
-        why = unclear(aggregates.whole, aggregates.total, int(aggregates.rows.sum()))
-        return no_certificate(f"{why[:1].lower()}{why[1:]} {what_to_say(aggregates.whole)}", confidence)
+        why, remedy = unclear(aggregates.whole, aggregates.total, int(aggregates.rows.sum()))
+        return no_certificate(f"{why[:1].lower()}{why[1:]} {remedy}", confidence)
     if not policy.randomize and aggregates.signal.drawn:
         return no_certificate(f"a rounded soft label is no policy of its signal. {AUDIT}", confidence)
     means, counted = policy.outcome.means, aggregates.counted

@@ -15,8 +15,8 @@ from felicific._fit.tryout import Tryout
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._frontier.individual import individual_frontier
+from felicific._people.checks import are_counts
 from felicific._people.people import People, changes, refuse_idle
-from felicific._people.weights import are_counts
 from felicific._policy.basis import UNCHANGED
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.explanation import idle, required

@@ -450,7 +450,7 @@ def certify(
 
 def _condition(persons: Persons) -> str:
     """What the promise rests on where labels are missing; empty where none is that matters."""
-    debiased = persons.debiased if isinstance(persons, EachPerson) else None
+    debiased = persons.debiased
     if debiased is None:
         return ""
     if debiased.max_odds_ratio > 1.0:

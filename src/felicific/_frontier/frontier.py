@@ -31,8 +31,7 @@ from felicific._frontier.breakpoints import (
     tau_rounding,
 )
 from felicific._frontier.curve import MORE, Curve, SolvedFrontier, Steps, curve, parts_of, searched, table_of
-from felicific._lazy import Lazy
-from felicific._people.weights import WeightKind
+from felicific._people.checks import WeightKind
 from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
@@ -49,7 +48,7 @@ from felicific._program.model import build
 from felicific._program.solution import rounded_up, solve_program
 from felicific._shown.parts import as_html, clipped
 from felicific._tables.memory import table_maker
-from felicific._typing import Floats, GapLike, LossLike, Table
+from felicific._typing import Floats, GapLike, Lazy, LossLike, Table
 from felicific.exceptions import AggregatesError, ConstraintError, InfeasibleError
 
 if TYPE_CHECKING:

@@ -1,18 +1,30 @@
-"""Checks that every row passes once: labels, probabilities, amounts, weights."""
+"""Checks that every row passes once: labels, probabilities, amounts, weights, clusters."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from felicific._problem.missing_labels import SAY
-from felicific._tables.codes import Coded, Entries
-from felicific._tables.memory import as_entries, as_vector, distinct, encode, is_null, null_rows
+from felicific._tables.memory import (
+    Coded,
+    Entries,
+    as_entries,
+    as_objects,
+    as_vector,
+    distinct,
+    encode,
+    exact_array,
+    is_null,
+    null_rows,
+)
 from felicific._typing import Array, Codes, Floats, Table, Truths
-from felicific.exceptions import DataError
+from felicific.exceptions import ClusterWarning, DataError
 
 #: How far the probabilities of one person may be from summing to one (single precision models reach 1e-7).
 PROBABILITY_TOLERANCE = 1e-6
@@ -23,6 +35,12 @@ CHUNK = 16_384
 
 #: Groups whose missing labels are counted out in a message.
 GROUPS = 6
+
+
+def check_length(values: Sized | None, n: int, what: str = "clusters") -> None:
+    """Insist on one value for each of n rows, if there are any."""
+    if values is not None and len(values) != n:
+        raise DataError(f"There are {len(values)} {what} for {n} rows.", "Pass one for every row.")
 
 
 def no_label(what: str, counts: Mapping[str, Sequence[int]], rows: int, first: str) -> DataError:
@@ -60,6 +78,19 @@ def count_by_group(group: Entries, missing: Codes) -> dict[str, list[int]]:
     """How many of which group are missing something, and how many there are of it."""
     everyone, gone = Counter(group.tolist()), Counter(group[missing].tolist())
     return {repr(name): [gone[name], n] for name, n in everyone.items()}
+
+
+def check_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array:
+    """The classes as an array of at least two different values, of text as the table keeps it."""
+    array = exact_array(classes if isinstance(classes, np.ndarray) else list(classes))
+    if array.dtype.kind == "U" and text_as_objects:
+        array = array.astype(object)
+    if len(array) < 2 or len(set(array.tolist())) < len(array):
+        raise DataError(
+            f"The classes are {array.tolist()}.",
+            "A decision needs at least two different classes: pass classes=.",
+        )
+    return array
 
 
 def encode_labels(values: Any, classes: Array, what: str, rows: Codes, among: str = "classes") -> Codes:
@@ -141,11 +172,7 @@ def as_columns(score: Any, n_classes: int) -> Array:
 def check_proba(score: Any, n_classes: int, rows: Codes) -> Floats:
     """Probabilities as float64 rows that sum to one exactly; anything else is an error that names a row."""
     array = as_columns(score, n_classes)
-    normalised = np.empty(array.shape, order="F")
-    for start in range(0, len(array), CHUNK):  # what stays in the processor's cache is faster
-        part = slice(start, start + CHUNK)
-        _normalise(array[part].astype(np.float64, copy=False), rows[part], normalised[part])
-    return normalised
+    return _normalised(array, rows)
 
 
 def check_group_proba(chances: Any, n_groups: int, rows: Codes) -> Floats:
@@ -156,12 +183,19 @@ def check_group_proba(chances: Any, n_groups: int, rows: Codes) -> Floats:
             f"The probabilities of the groups have shape {array.shape} and type {array.dtype}.",
             f"Pass one number for each of the {len(rows)} people and {n_groups} groups.",
         )
-    normalised = np.empty(array.shape)
-    _normalise(array.astype(np.float64, copy=False), rows, normalised, "group")
+    return _normalised(array, rows, "group")
+
+
+def _normalised(array: Array, rows: Codes, of: str = "class") -> Floats:
+    """Probabilities, checked, and divided by their sums."""
+    normalised = np.empty(array.shape, order="F")
+    for start in range(0, len(array), CHUNK):  # what stays in the processor's cache is faster
+        part = slice(start, start + CHUNK)
+        _normalise(array[part].astype(np.float64, copy=False), rows[part], normalised[part], of)
     return normalised
 
 
-def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class") -> None:
+def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str) -> None:
     """Check probabilities and divide them by their sums into ``normalised``."""
     if len(array) == 1:
         shares = normalised_row(array[0].tolist())
@@ -226,8 +260,7 @@ def check_weights(sample_weight: Any, n: int, first_row: int | None = None) -> F
     if sample_weight is None:
         return None
     weight = as_vector(sample_weight, "sample_weight")
-    if len(weight) != n:
-        raise DataError(f"There are {len(weight)} weights for {n} rows.", "Pass one weight for every row.")
+    check_length(weight, n, "weights")
     if weight.dtype.kind not in "biuf":
         raise DataError(f"The weights are {weight.dtype}, not numbers.", "Pass numbers of 0 or more.")
     weight = weight.astype(np.float64)
@@ -246,14 +279,9 @@ def check_weights(sample_weight: Any, n: int, first_row: int | None = None) -> F
 def as_amounts(values: Any, what: str, rows: Codes | None = None, n: int | None = None) -> Floats:
     """One finite number for everybody; else an error that names the first that is none."""
     vector = as_vector(values, what)
-    if n is not None and len(vector) != n:
-        raise DataError(f"There are {len(vector)} numbers in {what} for {n} rows.", "Pass one for every row.")
-    try:
-        if vector.dtype.kind not in "biuf" and any(isinstance(one, str | complex) for one in vector.tolist()):
-            raise TypeError
-        numbers = vector.astype(np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array([_as_number(value) for value in vector.tolist()])
+    check_length(vector, len(vector) if n is None else n, f"numbers in {what}")
+    plain = vector if vector.dtype.kind in "biuf" else list(map(_as_number, vector.tolist()))
+    numbers = np.asarray(plain).astype(np.float64)
     wrong = ~np.isfinite(numbers)
     if wrong.any():
         i = int(np.argmax(wrong))
@@ -314,3 +342,102 @@ def check_inference(group_proba: Any, *, sees_x: bool, sees_group: bool) -> None
         f"group_proba= has no use: {why}.",
         "Leave group_proba= out, or use policy='individual' with sees_group=False.",
     )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Weights: what they mean for how sure one can be; clusters: which rows are not independent of each other
+
+#: Frequencies: weight 2 is two people who were seen. Sampling weights: one was seen who stands for two. None: not said.
+WeightKind: TypeAlias = Literal["frequency", "sampling"] | None
+
+#: Whole weights of more than so many people a row on average are not taken for counts of people unless that is said.
+MOST_PER_ROW = 10
+
+
+def check_weight_kind(kind: Any) -> None:
+    """Refuse what is no kind of weights."""
+    if kind not in (None, "frequency", "sampling"):
+        raise DataError(f"weight_kind is {kind!r}.", "Say 'frequency' or 'sampling'.")
+
+
+def are_counts(kind: WeightKind, whole: bool, total: float, rows: int) -> bool:
+    """Whether weights count people who were seen: as is said, else if they are whole numbers and few a row."""
+    return whole and (kind == "frequency" or (kind is None and total <= MOST_PER_ROW * rows))
+
+
+def are_sampling(kind: WeightKind, whole: bool, total: float, rows: int) -> bool:
+    """Whether weights are sampling weights, for an interval; an error when that is not clear."""
+    if kind == "sampling" or are_counts(kind, whole, total, rows):
+        return kind == "sampling"
+    if kind == "frequency":
+        raise DataError(
+            "The weights are said to be frequencies, and some are no whole numbers.",
+            "Say weight_kind='sampling' if a row stands for people who were not seen, or pass counts of people.",
+        )
+    raise DataError(*unclear(whole, total, rows))
+
+
+def unclear(whole: bool, total: float, rows: int) -> tuple[str, str]:
+    """What is not clear about weights that are not plainly counts, and what to do about it."""
+    say = "Say weight_kind='sampling' if a row is one person who stands for so many, or"
+    if not whole:
+        return (
+            "The weights are no whole numbers, so they are no counts of people.",
+            f"{say} pass counts of people.",
+        )
+    return (
+        f"The weights of {rows:,} rows sum to {total:,.0f}, so it is not clear that so many people were seen.",
+        f"{say} weight_kind='frequency' if so many people were seen.",
+    )
+
+
+def refuse_no_cluster(cluster: Array | None, rows: Codes) -> None:
+    """Refuse rows of no cluster."""
+    missing = np.empty(0, dtype=np.intp) if cluster is None else null_rows(cluster)
+    if len(missing):
+        raise DataError(
+            f"The cluster is missing in {len(missing)} rows, first in row {rows[missing[0]]}.",
+            "Give every row one; a row that is independent of all others is a cluster of its own.",
+        )
+
+
+def number_clusters(cluster: Array) -> Codes:
+    """Clusters as numbers from 0 on; text and numbers are different ones."""
+    return distinct_clusters(cluster)[1]
+
+
+def distinct_clusters(cluster: Array) -> tuple[Array, Codes]:
+    """The different clusters, and the place of every row's among them."""
+    if cluster.dtype.kind != "O":
+        names, place = np.unique(cluster, return_inverse=True)
+        return names, place
+    index: dict[Any, int] = {}
+    place = np.fromiter(
+        (index.setdefault((type(name), name), len(index)) for name in cluster.tolist()), np.intp, len(cluster)
+    )
+    return as_objects([name for _, name in index]), place
+
+
+def repeated(keys: Array | None, cluster: Any) -> list[str]:
+    """What is to be said when several rows have the same key and nobody named clusters."""
+    different = 0 if keys is None or cluster is not None else len(distinct_clusters(keys)[0])
+    if keys is None or cluster is not None or different == len(keys):
+        return []
+    return [
+        f"{len(keys):,} rows have {different:,} different keys, and intervals and certificates take every row for "
+        "another person. Name what the rows of one person have in common: cluster= (the column of the key)."
+    ]
+
+
+def warn_repeated(keys: Array | None, cluster: Any) -> None:
+    """Warn of it."""
+    for text in repeated(keys, cluster):
+        warnings.warn(text, ClusterWarning, stacklevel=level_outside())
+
+
+def level_outside() -> int:
+    """How many calls up the code that called felicific stands, for a warning that points at it."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "felicific":
+        level, frame = level + 1, frame.f_back
+    return level

@@ -6,6 +6,7 @@ sums are completed by themselves (:mod:`felicific._program.unlabelled`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,12 +74,7 @@ class LabelBeliefs:
         """The same of people whose groups are at these positions, by what the model says of them."""
         if isinstance(self.chances, np.ndarray):
             return np.asarray(self.chances[codes, predicted])
-        assert score is not None, "there are probabilities"
-        found = np.empty(score.shape)
-        for z, curve in enumerate(self.chances):
-            rows = np.flatnonzero(codes == z)
-            found[rows] = curve.chances(score[rows])
-        return found
+        return _along([curve.chances for curve in self.chances], codes, score)
 
     def proba_of(self, people: People) -> Floats:
         """The chance of having a label: as it is known of them, else as it is believed."""
@@ -91,13 +87,8 @@ class LabelBeliefs:
             )
         if isinstance(self.label_proba, np.ndarray):
             return np.asarray(self.label_proba[self._groups(people), people.predictions()])
-        score = people.with_scores.score
-        assert score is not None, "there are probabilities"
-        found = np.empty(len(score))
-        for z, curve in enumerate(self.label_proba):
-            rows = np.flatnonzero(self._groups(people) == z)
-            found[rows] = curve.label_proba(score[rows])
-        return found
+        curves = [curve.label_proba for curve in self.label_proba]
+        return _along(curves, self._groups(people), people.with_scores.score)
 
     def standing_of(self, people: People) -> Floats:
         """How many people without a label each with one stands for."""
@@ -114,6 +105,16 @@ class LabelBeliefs:
             )
         place = np.array([self.groups.index(group) for group in people.groups], dtype=np.intp)
         return np.asarray(place[people.codes])
+
+
+def _along(curves: Sequence[Callable[[Floats], Floats]], codes: Codes, score: Floats | None) -> Floats:
+    """What the curve of everybody's group says of their probabilities."""
+    assert score is not None, "there are probabilities"
+    parts = [np.flatnonzero(codes == z) for z in range(len(curves))]
+    values = np.concatenate([curve(score[rows]) for curve, rows in zip(curves, parts, strict=True)])
+    found = np.empty_like(values)
+    found[np.concatenate(parts)] = values
+    return found
 
 
 def stands_for(people: People, label_proba: Floats, *, whole: bool = True) -> Floats:

@@ -1,35 +1,48 @@
-"""People in a table that is not in memory: by names of columns, and some rows at a time."""
+"""People in a table that is not in memory: by names of columns, and some rows at a time.
+
+Of a function of the user's it is found out which columns it looks at: text names them; a Python function is called once
+with the first rows as arrays, which note that. One that does not work on arrays gets the rows as the library has them,
+with all columns. What is missing is counted for the whole table before it is refused.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._people.checks import check_weights
-from felicific._people.columns import Columns, no_classes, without_missing
-from felicific._people.missing import Missing, missing_values
+from felicific._people.checks import check_classes, check_weights, count_by_group, level_outside, no_label
 from felicific._people.people import People
-from felicific._people.used_columns import used_columns
-from felicific._problem.problem import Problem, as_classes
-from felicific._tables.engine import NUMERIC, BatchPlace, Combine, Engine, own_rows
-from felicific._tables.groups import groups_of_present
+from felicific._people.roles import Columns, no_classes, without_missing
+from felicific._problem.expressions import Expression
+from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
+from felicific._problem.missing_labels import SAY
+from felicific._problem.problem import Problem
+from felicific._tables.engine import NUMERIC, BatchPlace, Combine, Engine, find_engine, own_rows
+from felicific._tables.groups import name_groups
 from felicific._tables.memory import (
+    ColumnArrays,
     UnreadColumn,
     as_objects,
+    as_vector,
     column_arrays,
     count_rows,
     distinct,
+    null_rows,
+    object_array,
+    refuse_missing_columns,
     take_column,
     take_entries,
 )
 from felicific._typing import Array, Table
-from felicific.exceptions import DataError, EngineError, FelicificError
+from felicific.exceptions import BatchWarning, DataError, EngineError, FelicificError
 
 if TYPE_CHECKING:
     from felicific._policy.policy import Policy
@@ -72,11 +85,11 @@ class LazyPeople:
         policy: Policy | None = None,
     ) -> LazyPeople:
         """Check the names, and find out what functions look at, those of a policy too that decides on the people."""
-        columns = columns.names_only().for_classes(problem.labels.tolist())
+        columns = columns.names_only(problem.labels.tolist())
         columns = columns if policy is None else columns.for_groups(policy.groups)
         for name, purpose in columns.named.items():
             check_kind(engine, name, purpose)
-        known = None if groups is None else tuple(np.array([*groups, None], dtype=object)[:-1].tolist())
+        known = None if groups is None else tuple(object_array(groups).tolist())
         used = used_columns(engine, columns, problem, warn=True)
         if policy is not None and policy.sees_x and used is not None:
             seen = policy.columns_seen(engine, columns.group)
@@ -86,9 +99,11 @@ class LazyPeople:
     def fold(self, step: Step, combine: Combine[Any]) -> Any:
         """Apply ``step`` to some people at a time and combine; what is missing is told for the whole table."""
         engine = self.engine
-        reader = Reader(self.columns, self.problem, self.groups, self.used, tuple(engine.names))
+        work = partial(
+            _on_rows, self.columns, self.problem, self.groups, self.used, tuple(engine.names), step
+        )
         try:
-            result = engine.fold(partial(_on_rows, reader, step), combine, self._read)
+            result = engine.fold(work, combine, self._read)
         except UnreadColumn as error:
             assert self.used is not None, "of the library's own rows all columns are read"
             return replace(self, used=(*self.used, error.name)).fold(step, combine)
@@ -98,7 +113,7 @@ class LazyPeople:
             raise
         if result is None and self.groups is None:
             raise no_rows(self.columns.weight)
-        return step(reader.read(engine.head(0), BatchPlace())) if result is None else result
+        return work(engine.head(0), BatchPlace()) if result is None else result
 
     @property
     def _read(self) -> list[str]:
@@ -121,60 +136,33 @@ def _distinct(*names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(chain(*names)))
 
 
-@dataclass(frozen=True)
-class Reader:
-    """From rows of an engine to people; what it takes to do that travels to the workers."""
-
-    columns: Columns
-    problem: Problem
-    groups: tuple[Any, ...] | None
-    used: tuple[str, ...] | None
-    names: tuple[str, ...]
-
-    def read(self, table: Table, place: BatchPlace) -> People:
-        """Some rows as people."""
-        columns, named = self.columns, self.columns.named
-        if self.used is None:
-            x = grouped = table = own_rows(table)
-        else:
-            read = _distinct(named, self.used)
-            # Once, whoever looks at them: text by its codes.
-            table = {name: take_entries(table, name, named.get(name, "the happiness")) for name in read}
-            grouped = table
-            x = column_arrays(table, self.used, self.names, whole=named)
-            if callable(columns.group):
-                grouped = column_arrays(table, self.used, self.names, "the groups", whole=self.used)
-        needed = columns.complete(_distinct(named, self.used or ()), labels=self.problem.looks_at_y)
-        missing_values(named, columns.weight, needed, table, place).refuse()
-        weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
-        score, y = None, columns.entries(table, "y")
-        if columns.score is not None:
-            shares = [take_column(table, name, "score") for name in columns.score]
-            score = shares[0] if len(shares) == 1 else np.column_stack(shares)
-        return People.of(
-            x,
-            self.problem,
-            group=groups_of_present(grouped, columns.group, weight, True, fresh=True),
-            y=y,
-            score=score,
-            predicted=columns.entries(table, "predicted"),
-            baseline=columns.entries(table, "baseline"),
-            decided=columns.entries(table, "decided"),
-            weight=weight,
-            roles=columns.remembered(),
-            weight_kind=columns.weight_kind,
-            attributes=columns.attributes,
-            cluster=columns.column(table, "cluster"),
-            # Until the groups are known, nobody asks how likely they are.
-            group_proba=columns.group_chances(table) if isinstance(columns.group_proba, tuple) else None,
-            groups=self.groups,
-            first_row=place.start,
-            **columns.read_missing(table, y),
-        )
-
-
-def _on_rows(reader: Reader, step: Step, table: Table, place: BatchPlace) -> Any:
-    return step(reader.read(table, place))
+def _on_rows(
+    columns: Columns,
+    problem: Problem,
+    groups: tuple[Any, ...] | None,
+    used: tuple[str, ...] | None,
+    names: tuple[str, ...],
+    step: Step,
+    table: Table,
+    place: BatchPlace,
+) -> Any:
+    """Ask some rows of an engine, as people; what it takes to do that travels to the workers."""
+    named = columns.named
+    read = _distinct(named, used or ())
+    if used is None:
+        x = grouped = table = own_rows(table)
+    else:
+        # Once, whoever looks at them: text by its codes.
+        table = {name: take_entries(table, name, named.get(name, "the happiness")) for name in read}
+        grouped = table
+        x = column_arrays(table, used, names, whole=named)
+        if callable(columns.group):
+            grouped = column_arrays(table, used, names, "the groups", whole=used)
+    needed = columns.complete(read, labels=problem.looks_at_y)
+    missing_values(named, columns.weight, needed, table, place).refuse()
+    weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
+    values = columns.read(table, problem.labels, weight, grouped=grouped)
+    return step(People.of(x, problem, **values, groups=groups, first_row=place.start))
 
 
 def no_rows(weight: Any = None) -> DataError:
@@ -218,7 +206,7 @@ def classes_on(engine: Engine, columns: Columns, classes: Sequence[Any] | None) 
                 f"The classes {shown} are of different types.",
                 "Use the same values for labels and decisions, or name all of them.",
             ) from error
-    return as_classes(classes)
+    return check_classes(classes)
 
 
 def distinct_labels(engine: Engine, y: str, weight: str | None, purpose: str) -> list[Any]:
@@ -242,3 +230,274 @@ def _labels(y: str, weight: str | None, table: Table, place: BatchPlace) -> set[
     labels = without_missing(take_entries(table, y, "y"), weights)
     assert labels is not None, "there are labels"
     return set(distinct(labels))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Columns that functions look at
+
+#: Rows that functions are tried on.
+TRIED = 100
+
+
+def used_columns(
+    engine: Engine, columns: Columns, problem: Problem, *, warn: bool = False
+) -> tuple[str, ...] | None:
+    """Columns that the functions of a problem, and that of the groups, look at; None where one wants no arrays."""
+    used, head, arrays = dict[Any, None](), None, dict[Any, Array]()
+    grouping = [("The callable sensitive_features", columns.group)] if callable(columns.group) else []
+    for what, function in [*grouping, *_functions(problem)]:
+        inside = what[:1].lower() + what[1:]  # of a sentence
+        if isinstance(function, Expression):
+            refuse_missing_columns(engine.names, function.columns, inside)
+            used |= dict.fromkeys(function.columns)
+            continue
+        asks = None if function is columns.group else arguments_of(function, what, ARGUMENTS)
+        if asks is not None and "x" not in asks:
+            continue
+        if head is None:
+            head = engine.head(TRIED)
+            arrays = _head_arrays(engine, head)
+        x = ColumnArrays(arrays, count_rows(head), engine.names, inside)
+        try:
+            with np.errstate(all="ignore"):
+                _try_on(function, asks, x, head, columns, problem)
+        except Exception as error:
+            if isinstance(error, FelicificError) and not isinstance(error, UnreadColumn):
+                raise
+            if warn:
+                reason = f"{what} does not work on arrays ({type(error).__name__}: {error})."
+                text = f"{reason} It gets the rows as a dataframe, which is slower and reads every column."
+                warnings.warn(text, BatchWarning, stacklevel=level_outside())
+            return None
+        used |= dict.fromkeys(x.used)
+    return tuple(used)
+
+
+def _functions(problem: Problem) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """All functions of a problem, with what messages call them."""
+
+    def of(happiness: Happiness) -> Iterator[tuple[str, Callable[..., Any]]]:
+        if isinstance(happiness.function, Loses):
+            for part in happiness.function.parts:
+                yield from of(part)
+            return
+        yield f"The happiness {happiness.name!r}", happiness.function
+        if happiness.among is not None:
+            yield f"`among` of the happiness {happiness.name!r}", happiness.among
+
+    for happiness in problem.happiness:
+        yield from of(happiness)
+    if problem.loss.function is not None:
+        yield "The loss", problem.loss.function
+
+
+def _head_arrays(engine: Engine, head: Table) -> dict[Any, Array]:
+    """The columns of the first rows that are arrays; nobody may ever look at the others."""
+    arrays: dict[Any, Array] = {}
+    for name in engine.names:
+        with contextlib.suppress(Exception):
+            column = column_arrays(head, [name], engine.names).arrays[name]
+            kinds = set(map(type, column.tolist())) if column.dtype == object else {object}
+            # Where a number is missing it is refused later, as by every function.
+            arrays[name] = column.astype(np.float64) if kinds <= {int, float, type(None)} else column
+    return arrays
+
+
+def _try_on(
+    function: Callable[..., Any],
+    asks: frozenset[str] | None,
+    x: ColumnArrays,
+    head: Table,
+    columns: Columns,
+    problem: Problem,
+) -> None:
+    """Call a function on the first rows, with something for all that it asks for; None: that of the groups."""
+    n, given = x.rows, dict[str, Any](x=x)
+    if asks is None:
+        function(x)
+        return
+
+    def numbers(name: Any) -> Array:
+        return np.ones(n) if name is None else take_column(head, name, "the decisions").astype(np.float64)
+
+    if "y" in asks and columns.y is not None:
+        given["y"] = take_column(head, columns.y, "y")
+    elif "y" in asks:  # a policy may suppose it
+        given["y"] = np.repeat(problem.labels[:1] if len(problem.labels) else np.ones(1), n)
+    if "baseline" in asks:
+        given["baseline"] = (
+            numbers(columns.baseline) if problem.of_amounts else np.repeat(problem.decisions[:1], n)
+        )
+    if "group" in asks and callable(columns.group):
+        given["group"] = np.asarray(columns.group(ColumnArrays(x.arrays, n, x.names, "the groups")))
+    elif "group" in asks:
+        parts = [take_column(head, name, "the groups") for name in columns.group_names]
+        given["group"] = np.asarray(name_groups(parts))
+    if "decision" not in asks:
+        function(**given)
+        return
+    for decision in [numbers(columns.decided)] if problem.of_amounts else problem.decisions.tolist():
+        function(decision=decision, **given)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Missing values of the columns that have a role
+
+#: What to do about a missing value, and about a missing group.
+FILL = "Fill it in: without those rows, those people would be left out."
+UNKNOWN = (
+    "Fill it with a name, and leave that name out of groups= where they are not to be compared: Gap(..., "
+    "groups=[...]). Without those rows, those people would be left out."
+)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """How often each column is missing, and where first; of the column of labels, ``label``, also in which groups.
+
+    ``grouping`` are the columns of the groups.
+    """
+
+    rows: int
+    counts: dict[str, int]
+    first: dict[str, tuple[str, ...]]
+    label: str | None = None
+    by_group: dict[str, list[int]] = field(default_factory=dict)
+    grouping: tuple[str, ...] = ()
+
+    def __add__(self, other: Missing) -> Missing:
+        names = {**self.counts, **other.counts}
+        return Missing(
+            self.rows + other.rows,
+            {name: self.counts.get(name, 0) + other.counts.get(name, 0) for name in names},
+            {name: (*self.first.get(name, ()), *other.first.get(name, ()))[:3] for name in names},
+            self.label,
+            {
+                group: [a + b for a, b in zip(self.by_group.get(group, (0, 0)), n, strict=True)]
+                for group, n in (dict.fromkeys(self.by_group, (0, 0)) | other.by_group).items()
+            },
+            self.grouping,
+        )
+
+    def refuse(self) -> None:
+        """Raise if some value is missing."""
+        if not self.counts:
+            return
+        name, count = next(iter(self.counts.items()))
+        listed = [f"{other!r} in {self.counts[other]}" for other in list(self.counts)[1:6]]
+        others = f"; also {', '.join(listed)}" if listed else ""
+        subject = "row" if len(self.first[name]) == 1 else "rows"
+        first = f"{subject} {', '.join(self.first[name])}{others}"
+        if name == self.label and self.by_group:
+            raise no_label("The label", self.by_group, self.rows, first)
+        raise DataError(
+            f"The column {name!r} is missing (null or NaN) in {count} of {self.rows} rows, first in {first}.",
+            SAY if name == self.label else UNKNOWN if name in self.grouping else FILL,
+        )
+
+
+def missing_values(
+    named: dict[str, str],
+    weight: Any,
+    used: Iterable[str],
+    table: Table,
+    place: BatchPlace,
+    *,
+    by_group: bool = False,
+) -> Missing:
+    """Missing values of the columns that are used, in rows that do not have weight 0 (a column, or an array).
+
+    ``by_group`` counts the people of every group, and those without a label.
+    """
+    counts, first = {}, {}
+    absent = None
+    if weight is not None:
+        what = "sample_weight"
+        column = take_column(table, weight, what) if isinstance(weight, str) else as_vector(weight, what)
+        absent = column == 0
+    for name in used:
+        rows = null_rows(take_entries(table, name, named.get(name, "the happiness")))
+        if absent is not None:
+            rows = rows[~absent[rows]]
+        if len(rows):
+            counts[name] = len(rows)
+            first[name] = tuple(place.name(int(row)) for row in rows[:3])
+    n = count_rows(table) if absent is None else int((~absent).sum())
+    label = next((name for name, purpose in named.items() if purpose == "y"), None)
+    grouping = tuple(name for name, purpose in named.items() if purpose == "the groups")
+    people = {}
+    if by_group and grouping and label is not None:
+        group = name_groups([take_entries(table, name, "the groups") for name in grouping])
+        labels = take_entries(table, label, "y")
+        if absent is not None:
+            group, labels = group[~absent], labels[~absent]
+        people = count_by_group(group, null_rows(labels))
+    return Missing(n, counts, first, label, people, grouping)
+
+
+@contextlib.contextmanager
+def missing_first(table: Table, columns: Columns) -> Iterator[None]:
+    """When something is wrong with a table in memory, and some of its named columns are missing values, say that."""
+    try:
+        yield
+    except FelicificError:
+        named = columns.named_in(table)
+        if named:
+            needed = columns.complete(named)
+            missing_values(named, columns.weight, needed, table, BatchPlace(), by_group=True).refuse()
+        raise
+
+
+# ---------------------------------------------------------------------------------------------------------
+# From a table to people, in memory or where they are
+
+
+@contextlib.contextmanager
+def labelled_people(
+    table: Table,
+    columns: Columns,
+    asked: Callable[[Array], Problem],
+    classes: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None = None,
+) -> Iterator[tuple[People | LazyPeople, Problem]]:
+    """People with labels and what is asked of them, for work that ends before the context does.
+
+    Parameters
+    ----------
+    table : table, in memory or not
+    columns : Columns
+        Which column plays which role.
+    asked : callable
+        What is asked of some classes.
+    classes, groups : sequence, optional
+        All classes and groups there are.
+
+    Notes
+    -----
+    Whatever is wrong with a table in memory while the context lasts, if some of its named columns are missing values,
+    that is said instead.
+    """
+    engine = find_engine(table)
+    if engine is not None:
+        problem = asked(classes_on(engine, columns, classes))
+        _refuse_unlabelled(columns, problem)
+        yield LazyPeople.of(engine, columns, problem, groups), problem
+        return
+    if groups is None and not count_rows(table):
+        raise no_rows()
+    with missing_first(table, columns):
+        weight = columns.weights_in(table)
+        labels = columns.entries(table, "y")
+        known = columns.classes_in(table, classes, weight, labels)
+        problem = asked(known)
+        _refuse_unlabelled(columns, problem)
+        yield People.of(table, problem, **columns.read(table, known, weight, labels), groups=groups), problem
+
+
+def _refuse_unlabelled(columns: Columns, problem: Problem) -> None:
+    """Raise if something looks at labels, and there are none."""
+    if columns.y is None and problem.looks_at_y:
+        raise DataError(
+            f"There are no labels y, and {problem.looking_at_y} looks at them.",
+            "Name their column in y=, or pass them; loss='changes' and happiness that does not look at y need none.",
+        )

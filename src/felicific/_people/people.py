@@ -10,26 +10,32 @@ from typing import Any
 import numpy as np
 
 from felicific._people.checks import (
+    WeightKind,
+    are_sampling,
     as_columns,
     check_amounts,
     check_group_proba,
     check_label_proba,
+    check_length,
     check_proba,
     check_weights,
     encode_labels,
+    number_clusters,
     refuse_missing_labels,
+    refuse_no_cluster,
 )
-from felicific._people.columns import ordered_groups
-from felicific._people.roles import Roles
-from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
-from felicific._people.worth import BATCH, Batch, differs, idle, no_baseline, worth_of
+from felicific._people.evaluate import BATCH, differs, idle, worth_of
+from felicific._people.roles import Roles, ordered_groups
+from felicific._people.user_functions import Batch, no_baseline
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute, LeftOutBy
-from felicific._tables.codes import Coded, Entries, code_text
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import (
+    Coded,
+    Entries,
     as_entries,
+    code_text,
     count_rows,
     null_rows,
     row_argmax,
@@ -39,6 +45,10 @@ from felicific._tables.memory import (
 )
 from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError
+
+#: Fields of people that hold an entry for every row, beside their table; the probabilities of decisions are none.
+BY_ROW: tuple[str, ...] = ("rows", "group_entries", "codes", "y", "labels", "weight", "cluster", "score")
+BY_ROW += ("predicted", "baseline", "label_proba", "amounts", "amounts_baseline", "group_proba", "chances")
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +203,7 @@ class People:
             "label_proba": None if label_proba is None else _vector(label_proba, "label_proba"),
         }
         for what, column in given.items():
-            if column is not None and len(column) != n:
-                raise DataError(f"There are {len(column)} {what} for {n} rows.", "Pass one for every row.")
+            check_length(column, n, what)
         checked = check_weights(weight, n, first_row) if rows is None else weight
         rows = np.arange(n) + (first_row or 0) if rows is None else rows
         if checked is not None and not checked.all():
@@ -213,15 +222,18 @@ class People:
             column = given[what]
             return None if column is None else encode_labels(column, classes, name, rows, among)
 
-        amounts = _Amounts.of(given, rows, problem.amount_limits) if problem.of_amounts else _Amounts()
+        amounts: dict[str, Floats] = {}
         if problem.of_amounts:
+            for what, name in AMOUNTS.items():
+                within = None if what == "labels y" else problem.amount_limits
+                if given[what] is not None:
+                    amounts[what] = check_amounts(given[what], name, rows, within)
             labels, given = None, given | {"decisions": None, "baseline decisions": None}
         decisions, truths = problem.decisions, problem.labels
         probabilities, flat = _probabilities(given["decisions"], decisions, rows)
-        known_labels = _Labels.of(labels, problem, values, rows, missing, given["label_proba"])
-        labels, missing = known_labels.y, known_labels.missing
+        truth = _labels(labels, problem, values, rows, missing, given["label_proba"])
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
-        seen: dict[str, Any] = {"group": values} | ({} if labels is None else {"y": np.asarray(labels)})
+        seen: dict[str, Any] = {"group": values} | ({"y": np.asarray(truth["y"])} if truth else {})
         wide = widener(seen)(seen)
         people = cls(
             x=x,
@@ -229,27 +241,27 @@ class People:
             group_entries=wide["group"],
             codes=encode_groups(values, known, rows),
             groups=known,
-            y=wide.get("y") if amounts.y is None else amounts.y,
-            labels=known_labels.codes,
+            y=amounts.get("labels y", wide.get("y")),
+            labels=truth.get("labels"),
             weight=checked,
             weight_kind=weight_kind,
             cluster=given["clusters"],
             score=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
             predicted=coded("predictions", truths, "prediction"),
             baseline=coded("baseline decisions", decisions, "baseline decision", "decisions"),
-            probabilities=probabilities if amounts.decided is None else np.ones((len(rows), 1)),
+            probabilities=np.ones((len(rows), 1)) if "decisions" in amounts else probabilities,
             drawn=not flat,
-            amounts=amounts.decided,
-            amounts_baseline=amounts.baseline,
+            amounts=amounts.get("decisions"),
+            amounts_baseline=amounts.get("baseline decisions"),
             group_proba=_chances(given["group probabilities"], group_proba, known, rows),
             decisions=decisions if problem.looks_at_baseline else None,
             decided_as=problem.decided_as,
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
-            missing=missing,
-            label_proba=known_labels.probabilities,
+            missing=truth.get("missing"),
+            label_proba=truth.get("label_proba"),
             roles=roles or Roles(),
         )
-        if missing is not None and problem.listed and not people.knows_baseline:
+        if people.missing is not None and problem.listed and not people.knows_baseline:
             raise DataError(
                 "Labels are missing, decisions are listed, and there is no baseline.",
                 "Pass baseline=, the column of the present decisions: what is supposed of labels is compared with it.",
@@ -271,28 +283,9 @@ class People:
 
     def take(self, rows: Codes) -> People:
         """Some of them."""
-        names = (
-            "rows",
-            "group_entries",
-            "codes",
-            "y",
-            "labels",
-            "weight",
-            "cluster",
-            "score",
-            "predicted",
-            "baseline",
-            "label_proba",
-            "amounts",
-            "amounts_baseline",
-            "group_proba",
-            "label_proba",
-            "chances",
-        )
-        parts: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in names
-        }
-        return replace(self, x=take_rows(self.x, rows), **parts)
+        parts = {name: getattr(self, name) for name in BY_ROW}
+        chosen: dict[str, Any] = {name: None if part is None else part[rows] for name, part in parts.items()}
+        return replace(self, x=take_rows(self.x, rows), **chosen)
 
     @cached_property
     def sampling(self) -> bool:
@@ -331,18 +324,14 @@ class People:
     def with_labels(self) -> People:
         """Those who have a label, as people of whom none is missing."""
         plain = replace(self, missing=None, label_proba=None, chances=None)
-        return (
-            plain
-            if self.missing is None or self.labelled.all()
-            else plain.take(np.flatnonzero(self.labelled))
-        )
+        whole = self.missing is None or self.labelled.all()
+        return plain if whole else plain.take(np.flatnonzero(self.labelled))
 
     @cached_property
     def without_labels(self) -> People:
         """The others; their labels have to be supposed."""
-        return replace(self, missing=None, label_proba=None, chances=None).take(
-            np.flatnonzero(~self.labelled)
-        )
+        plain = replace(self, missing=None, label_proba=None, chances=None)
+        return plain.take(np.flatnonzero(~self.labelled))
 
     def supposing(self, k: int, classes: Array) -> People:
         """The same as if everybody had the label of this position."""
@@ -415,21 +404,13 @@ class People:
         for start in range(0, len(self), size):
             part = slice(start, min(start + size, len(self)))
             table = wide(slice_rows(self.x, part.start, part.stop))
-            y = None if self.y is None else self.y[part]
-            labels = None if self.labels is None else self.labels[part]
-            yield (
-                part,
-                Batch(
-                    table,
-                    y,
-                    labels,
-                    self.group_entries[part],
-                    self.rows[part],
-                    self.baseline_of(part),
-                    self.supposed,
-                    None if self.amounts is None else self.amounts[part],
-                ),
-            )
+            some: dict[str, Any] = {
+                name: None if own is None else own[part]
+                for name, own in {"y": self.y, "labels": self.labels, "amounts": self.amounts}.items()
+            }
+            group, baseline = self.group_entries[part], self.baseline_of(part)
+            rows, supposed = self.rows[part], self.supposed
+            yield part, Batch(x=table, group=group, rows=rows, baseline=baseline, supposed=supposed, **some)
 
     def baseline_of(self, part: slice) -> Array | None:
         """The baseline of some of them, where somebody asks and it is known."""
@@ -439,6 +420,9 @@ class People:
             return None
         return np.asarray(self.decisions[self.decisions_baseline(part)])
 
+
+#: Numbers, where decisions are amounts, and what messages call one of them.
+AMOUNTS = {"decisions": "decision", "baseline decisions": "baseline decision", "labels y": "label"}
 
 #: What is known of a measure: nobody is counted, nobody is changed, somebody is.
 NOBODY, IDLE, CHANGED = range(3)
@@ -459,62 +443,29 @@ def changes(problem: Problem, people: People) -> Codes:
     return found
 
 
-@dataclass(frozen=True)
-class _Amounts:
-    """What is decided on some people, what is by the baseline, and what is true, where all of these are numbers."""
-
-    decided: Floats | None = None
-    baseline: Floats | None = None
-    y: Floats | None = None
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], rows: Codes, limits: tuple[float, float] | None) -> _Amounts:
-        """Insist on finite numbers, and of what is decided on those between the limits."""
-        named = {"decisions": "decision", "baseline decisions": "baseline decision", "labels y": "label"}
-        within = {"decisions": limits, "baseline decisions": limits, "labels y": None}
-        return cls(
-            *(
-                None if given[what] is None else check_amounts(given[what], one, rows, within[what])
-                for what, one in named.items()
-            )
-        )
-
-
-@dataclass(frozen=True)
-class _Labels:
-    """The labels of some people, checked; nothing of them where they are missing and nobody looks at them."""
-
-    y: Entries | None = None
-    codes: Codes | None = None
-    missing: MissingLabels | None = None
-    probabilities: Floats | None = None
-
-    @classmethod
-    def of(
-        cls,
-        y: Entries | None,
-        problem: Problem,
-        group: Entries,
-        rows: Codes,
-        missing: MissingLabels | None,
-        probabilities: Array | None,
-    ) -> _Labels:
-        """Insist on labels that are known, or of which it is said why they are missing."""
-        if y is None:
-            return cls()
-        lost = null_rows(y)
-        if not len(lost) and missing is None:
-            return cls(y, encode_labels(y, problem.labels, "label", rows))
-        if not problem.looks_at_y:
-            return cls()
-        if missing is None:
-            refuse_missing_labels(y, group, rows)
-        known = np.ones(len(y), dtype=bool)
-        known[lost] = False
-        codes = np.full(len(y), -1, dtype=np.intp)
-        codes[known] = encode_labels(y[known], problem.labels, "label", rows[known])
-        checked = None if probabilities is None else check_label_proba(probabilities, known, rows)
-        return cls(problem.labels[codes.clip(min=0)] if len(lost) else y, codes, missing, checked)
+def _labels(
+    y: Entries | None,
+    problem: Problem,
+    group: Entries,
+    rows: Codes,
+    missing: MissingLabels | None,
+    label_proba: Array | None,
+) -> dict[str, Any]:
+    """The labels of some people, checked; nothing where some are missing and nobody looks at them."""
+    lost = np.empty(0) if y is None else null_rows(y)
+    if y is None or ((len(lost) or missing is not None) and not problem.looks_at_y):
+        return {}
+    if not len(lost) and missing is None:
+        return {"y": y, "labels": encode_labels(y, problem.labels, "label", rows)}
+    if missing is None:
+        refuse_missing_labels(y, group, rows)
+    known = np.ones(len(y), dtype=bool)
+    known[lost] = False
+    codes = np.full(len(y), -1, dtype=np.intp)
+    codes[known] = encode_labels(y[known], problem.labels, "label", rows[known])
+    own = problem.labels[codes.clip(min=0)] if len(lost) else y
+    chances = None if label_proba is None else check_label_proba(label_proba, known, rows)
+    return {"y": own, "labels": codes, "missing": missing, "label_proba": chances}
 
 
 def refuse_idle(problem: Problem, found: Codes) -> None:

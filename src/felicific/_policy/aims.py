@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from felicific._documents import read_number, refused
+from felicific._files import read_number, refused
 from felicific._problem.happiness import Measure, measured, positions, written
 from felicific._problem.requirements import check_width
 from felicific._problem.rows import Goal

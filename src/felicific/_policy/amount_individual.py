@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._documents import check_shape, read_numbers, refused
+from felicific._files import check_shape, read_numbers, refused
 from felicific._people.checks import as_amounts, check_group_proba
-from felicific._people.straight import Straight, straight_worth
-from felicific._people.worth import BATCH, Batch
+from felicific._people.evaluate import BATCH, Straight, straight_worth
+from felicific._people.user_functions import Batch
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.individual import INFERS
 from felicific._policy.lines import Calibration
@@ -327,7 +327,7 @@ def worth_of_people(
     worth = AmountWorth(np.zeros(shape), np.zeros(shape), np.zeros(shape))
     for first in range(0, n, BATCH):
         part = slice(first, min(first + BATCH, n))
-        some = batch.part(part)
+        some = batch.take(part)
         for j, one in enumerate(happiness):
             line: Straight | None = None
             for slot in range(slots):

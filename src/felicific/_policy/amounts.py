@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
-from felicific._documents import (
+from felicific._files import (
     check_distinct,
     checksum,
     plain,
@@ -22,8 +22,8 @@ from felicific._documents import (
     read_values,
     refused,
     write_document,
+    write_whole,
 )
-from felicific._files import write_whole
 from felicific._people.checks import as_amounts
 from felicific._people.roles import Roles
 from felicific._policy.apply_amounts import AmountRoles, amount_expression, give_table

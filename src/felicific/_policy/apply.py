@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._people.checks import PROBABILITY_TOLERANCE
-from felicific._people.columns import ordered_columns, ordered_groups, stacked
-from felicific._people.roles import Named, Roles
+from felicific._people.roles import Named, Roles, ordered_columns, ordered_groups, stacked
 from felicific._policy.lottery import checked_keys, cumulate, draw, faces_lottery, uniforms
 from felicific._policy.sql import SEVERAL, Names
 from felicific._program.bins import CHUNK, bins_of_many, bins_of_two, fine_per_class
-from felicific._tables.codes import Entries
 from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, resolve_groups
 from felicific._tables.memory import (
+    Entries,
     add_column,
     column_names,
     count_rows,

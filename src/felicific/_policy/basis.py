@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._documents import (
+from felicific._files import (
     check_means,
     check_shape,
     plain,
@@ -21,7 +21,6 @@ from felicific._documents import (
     refused,
     write_means,
 )
-from felicific._lazy import Lazy
 from felicific._problem.change import (
     EVERY_GROUP_LOSES,
     NEGLIGIBLE,
@@ -41,7 +40,7 @@ from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost
 from felicific._program.evidence import Evidence
 from felicific._shown.parts import listed
-from felicific._typing import Floats
+from felicific._typing import Floats, Lazy
 from felicific.exceptions import DataError, GroupError
 
 if TYPE_CHECKING:

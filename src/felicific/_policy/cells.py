@@ -10,8 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from felicific._documents import check_shape, read_numbers, read_whole, refused
-from felicific._lazy import Lazy
+from felicific._files import check_shape, read_numbers, read_whole, refused
 from felicific._people.checks import CHUNK, check_proba, encode_labels, normalised_row
 from felicific._people.people import People
 from felicific._policy.apply import Lookup, cells_and_labels
@@ -35,8 +34,8 @@ from felicific._program.signals import Score, Signal, Spread
 from felicific._program.solution import solve_beside_free, solve_program
 from felicific._program.values import ValueCells, check_values, cut_values
 from felicific._shown.parts import listed
-from felicific._tables.codes import Entries
-from felicific._typing import Array, Codes, Floats, Table, Truths
+from felicific._tables.memory import Entries
+from felicific._typing import Array, Codes, Floats, Lazy, Table, Truths
 
 #: Types of numbers that Python's own hold exactly.
 FLOATS = (np.float64, np.float32)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from felicific._people.worth import BATCH, Batch, worth_of
+from felicific._people.evaluate import BATCH, worth_of
+from felicific._people.user_functions import Batch
 from felicific._policy.aims import check_steered
 from felicific._policy.basis import unmeasured
 from felicific._policy.lottery import uniforms
@@ -309,7 +310,7 @@ class RankControls(Controls):
         everyone = Batch(x, None, None, names_at(self._policy.groups, group), rows)
         for start in range(0, len(group), BATCH):
             part = slice(start, min(start + BATCH, len(group)))
-            batch = everyone if len(group) <= BATCH else everyone.part(part)
+            batch = everyone if len(group) <= BATCH else everyone.take(part)
             values[:, part], inside = worth_of(self._problem, batch).values(0)
             if inside is not None:
                 counted[part] = inside

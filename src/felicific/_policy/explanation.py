@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from felicific._documents import plain
+from felicific._files import plain
 from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.lottery import NEARLY, check_keys, keys_as_text
 from felicific._shown.parts import Displayed, Lines, Part
 from felicific._tables.engine import find_engine
-from felicific._tables.memory import as_objects
-from felicific._tables.one_row import refuse_several
+from felicific._tables.memory import as_objects, refuse_several
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
 

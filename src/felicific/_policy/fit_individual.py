@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from felicific._lazy import Lazy
 from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
-from felicific._people.worth import no_baseline
+from felicific._people.user_functions import no_baseline
 from felicific._policy.basis import Basis
 from felicific._policy.individual import IndividualPolicy, search_of
 from felicific._policy.ledger import (
@@ -32,7 +31,7 @@ from felicific._program.label_completion import KnownLabels
 from felicific._program.signals import Individual, Score
 from felicific._program.sorted_people import by_price
 from felicific._program.summing import sum_people
-from felicific._typing import Array, Codes, Floats
+from felicific._typing import Array, Codes, Floats, Lazy
 from felicific.exceptions import DataError, HappinessError
 
 

@@ -8,11 +8,11 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from felicific._documents import check_shape, read_number, read_numbers, read_whole, refused
+from felicific._files import check_shape, read_number, read_numbers, read_whole, refused
 from felicific._people.checks import check_group_proba, check_proba
-from felicific._people.columns import Columns
+from felicific._people.lazy import used_columns
 from felicific._people.people import People, joint_of
-from felicific._people.used_columns import used_columns
+from felicific._people.roles import Columns
 from felicific._policy.controls import WeightControls
 from felicific._policy.explanation import Grounds, Person
 from felicific._policy.grounds import grounds_of_individual

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from felicific._capacity import check_room
+from felicific._people.evaluate import BATCH, refuse_overflow, typical, worth_of
 from felicific._people.labels import stands_for
 from felicific._people.people import People
-from felicific._people.worth import BATCH, Batch, refuse_overflow, typical, worth_of
+from felicific._people.user_functions import Batch
 from felicific._problem.problem import Problem
 from felicific._program.crowd import Ledger
 from felicific._program.hulls import vertices

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._documents import check_shape, read_means, read_number, read_numbers, refused
+from felicific._files import check_shape, read_means, read_number, read_numbers, refused
 from felicific._typing import Codes, Floats
 
 

@@ -18,8 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific._tables.memory import (
-    Array,
-    Table,
     as_vector,
     column_names,
     is_frame,
@@ -28,7 +26,7 @@ from felicific._tables.memory import (
     take_column,
     text_of_all,
 )
-from felicific._typing import Codes, Floats
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError, LotteryWarning
 
 #: People who are looked at together: they stay in the processor's cache.

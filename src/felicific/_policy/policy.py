@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from felicific._documents import (
+from felicific._files import (
     check_distinct,
     check_means,
     check_shape,
@@ -31,11 +31,10 @@ from felicific._documents import (
     write_classes,
     write_decisions,
     write_document,
+    write_whole,
 )
-from felicific._files import write_whole
-from felicific._people.columns import ordered_groups
 from felicific._people.people import People
-from felicific._people.roles import Roles
+from felicific._people.roles import Roles, ordered_groups
 from felicific._policy.amounts import AmountPolicy, not_among_classes
 from felicific._policy.apply import SeenColumns, decide_table, proba_columns, refuse_taken
 from felicific._policy.basis import (
@@ -95,12 +94,10 @@ from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost, words_of
 from felicific._program.label_completion import KnownLabels
 from felicific._shown.parts import GROUPS, Displayed, Lines, Part, listed, more_groups
-from felicific._tables.codes import Entries
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
-from felicific._tables.memory import as_entries
-from felicific._tables.one_row import one_row
+from felicific._tables.memory import Entries, as_entries, one_row
 from felicific._typing import Array, Codes, Floats, GapLike, ProbaColumns, Table, Truths
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from felicific._documents import read_json
+from felicific._files import read_json
 from felicific._policy.policy import Policy
 from felicific._problem.change import MODEL, UNCONSTRAINED
 from felicific.exceptions import PolicyFileError, SignedError

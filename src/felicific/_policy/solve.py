@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
-from felicific._people.worth import idle
+from felicific._people.evaluate import idle
 from felicific._policy.cells import solve_cells
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy

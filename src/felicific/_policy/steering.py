@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from felicific._documents import (
+from felicific._files import (
     STEERING,
     plain,
     read_document,
@@ -24,8 +24,8 @@ from felicific._documents import (
     read_sha256,
     refused,
     write_document,
+    write_whole,
 )
-from felicific._files import write_whole
 from felicific._policy.aims import Aim, find_aim, parts_of, read_aim, remembered
 from felicific._policy.controls import Control
 from felicific._policy.lottery import check_keys, draw, faces_lottery, keys_as_text

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from felicific._documents import check_shape, read_number, read_numbers, read_whole, refused
+from felicific._files import check_shape, read_number, read_numbers, read_whole, refused
 from felicific._policy.aims import Aim
 from felicific._policy.controls import Controls, Seen
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._tables.memory import exact_array
+from felicific._tables.memory import exact_array, object_array
 from felicific._typing import Array
 from felicific.exceptions import DataError
 
@@ -39,7 +39,7 @@ def as_decisions(decisions: Iterable[Any]) -> Array:
     if len(given) < 2:
         raise DataError(f"The decisions are {given}.", f"{LISTED} At least two.")
     if len({isinstance(one, str) for one in given}) > 1 or len({isinstance(one, bool) for one in given}) > 1:
-        return np.array([*given, None], dtype=object)[:-1]
+        return object_array(given)
     return exact_array(given)
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._documents import read_number, refused
+from felicific._files import read_number, refused
 from felicific._problem.criteria import Choices
 from felicific._problem.happiness import Happiness, written
 from felicific._problem.rows import Chance, Excess, Goal, GroupSums, ModelRow, Requirement, Row, ScaledMeans

@@ -13,16 +13,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from felicific._documents import check_shape, plain, read_numbers, refused
-from felicific._problem.criteria import (
-    CRITERIA,
-    ROWS,
-    Choices,
-    Correct,
-    Decided,
-    Labelled,
-    criterion_parts,
-)
+from felicific._files import check_shape, plain, read_numbers, refused
+from felicific._problem.criteria import CRITERIA, ROWS, Choices, Correct, Decided, Labelled, criterion_parts
 from felicific._problem.expressions import GRAMMAR, Expression, is_name
 from felicific._tables.memory import nearest
 from felicific.exceptions import HappinessError, PolicyFileError
@@ -384,7 +376,7 @@ SAME = 1e-12
 class Loses:
     """1 where a decision gives somebody less, of one of some measures, than the baseline's decision does.
 
-    Made of what every decision is worth, so it is no function to be called: see :mod:`felicific._people.worth`.
+    Made of what every decision is worth, so it is no function to be called: see :mod:`felicific._people.evaluate`.
     """
 
     parts: tuple[Happiness, ...]

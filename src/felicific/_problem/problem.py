@@ -8,8 +8,6 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, Self
 
-import numpy as np
-
 from felicific._problem.constraints import (
     allowed_gaps,
     check_constraints,
@@ -36,9 +34,8 @@ from felicific._problem.loss import Loss
 from felicific._problem.requirements import Gap, constraint_name
 from felicific._problem.rows import Chance, ComparedMeans, Requirement, chances_of
 from felicific._problem.worse_off import WorseOff, can_be_lost
-from felicific._tables.memory import exact_array
 from felicific._typing import Array, Codes
-from felicific.exceptions import DataError, HappinessError
+from felicific.exceptions import HappinessError
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,19 +312,6 @@ def problem_of(
         order = [known[place] for place in places]
         return Problem.of(classes, happiness, order=[] if order == known else order, **options)
     return Problem.of(listed, happiness, labels=classes, **options)
-
-
-def as_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array:
-    """The classes as an array of at least two different values, of text as the table keeps it."""
-    array = exact_array(classes if isinstance(classes, np.ndarray) else list(classes))
-    if array.dtype.kind == "U" and text_as_objects:
-        array = array.astype(object)
-    if len(array) < 2 or len(set(array.tolist())) < len(array):
-        raise DataError(
-            f"The classes are {array.tolist()}.",
-            "A decision needs at least two different classes: pass classes=.",
-        )
-    return array
 
 
 def _constrained(

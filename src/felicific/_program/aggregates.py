@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._documents import (
+from felicific._files import (
     AGGREGATES,
     plain,
     read_document,
     write_classes,
     write_decisions,
     write_document,
+    write_whole,
 )
-from felicific._files import write_whole
+from felicific._people.checks import WeightKind, are_counts
 from felicific._people.roles import Roles
-from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.change import out_of_order
 from felicific._problem.criteria import Choices
 from felicific._problem.happiness import SHARE, Measure, ends_of, fractions_of, written

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from felicific._capacity import check_room
-from felicific._documents import (
+from felicific._files import (
     check_distinct,
     check_shape,
     read_classes,

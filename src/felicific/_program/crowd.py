@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from felicific._people.checks import WeightKind
 from felicific._people.roles import Roles
-from felicific._people.weights import WeightKind
 from felicific._problem.exploration import floors_of, keeps
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import Chance

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._documents import check_shape, read_numbers, refused
+from felicific._files import check_shape, read_numbers, refused
 from felicific._problem.happiness import Measure, fractions_of
 from felicific._problem.rows import Goal
 from felicific._program.aggregates import NOBODY, Aggregates

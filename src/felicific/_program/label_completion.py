@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._documents import check_shape, plain, read_number, read_numbers, read_values, refused
+from felicific._files import check_shape, plain, read_number, read_numbers, read_values, refused
 from felicific._problem.happiness import Measure
 from felicific._problem.missing_labels import condition
 from felicific._program.cell_sums import ADDED, SUMS, CellSums

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._documents import check_shape, read_numbers, refused
+from felicific._files import check_shape, read_numbers, refused
 from felicific._program.aggregates import Outcome
 from felicific._program.crowd import CHOOSES
 from felicific._typing import Floats, Truths

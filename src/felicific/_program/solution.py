@@ -9,7 +9,6 @@ from typing import cast
 
 import numpy as np
 
-from felicific._lazy import Lazy
 from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import Goal, Requirement, Row, goals_of, rows_of
@@ -28,7 +27,7 @@ from felicific._program.fractions import (
 from felicific._program.highs import Answer, Levels, run_model
 from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, priced, prices_of
 from felicific._program.one_gap import one_gap, unasked
-from felicific._typing import Floats
+from felicific._typing import Floats, Lazy
 from felicific.exceptions import InfeasibleError, SolverError
 
 #: How far beside the best level of a fraction prices are looked at, relative to it, until it lies between.

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from felicific._people.evaluate import BATCH, refuse_overflow, typical, worth_of
 from felicific._people.labels import label_proba_by_group, stands_for
 from felicific._people.people import CHANGED, People, changes, refuse_idle
-from felicific._people.worth import BATCH, Batch, refuse_overflow, typical, worth_of
+from felicific._people.user_functions import Batch
 from felicific._problem.happiness import SAME
 from felicific._problem.problem import Problem
 from felicific._problem.worse_off import can_be_lost

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.columns import Columns
-from felicific._people.find import labelled_people
-from felicific._people.lazy import LazyPeople, no_rows
+from felicific._people.checks import WeightKind
+from felicific._people.evaluate import refuse_overflow
+from felicific._people.lazy import LazyPeople, labelled_people, no_rows
 from felicific._people.people import People, changes
-from felicific._people.weights import WeightKind
-from felicific._people.worth import refuse_overflow
+from felicific._people.roles import Columns
 from felicific._problem.decisions import predicts_amounts
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._documents import check_shape, read_number, read_numbers, refused
+from felicific._files import check_shape, read_number, read_numbers, refused
 from felicific._problem.missing_labels import check_max_odds_ratio
 from felicific._program.label_completion import Completed
 from felicific._typing import Array, Floats

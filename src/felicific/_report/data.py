@@ -34,12 +34,12 @@ from felicific._program.label_completion import SOURCES, KnownLabels
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import (
     EXACT,
-    all_columns,
     as_vector,
     column_names,
     count_rows,
     is_frame,
     is_null,
+    take_columns,
 )
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
@@ -510,7 +510,7 @@ def _columns(x: Table) -> Iterator[tuple[str, Array]]:
     """Every column of x; a position in an array is not a name in a table."""
     if is_frame(x):
         names = {name: f"x.{name}" if isinstance(name, str) else f"x[{name}]" for name in column_names(x)}
-        yield from ((names[name], values) for name, values in all_columns(x, "the fingerprint"))
+        yield from zip(names.values(), take_columns(x, list(names), "the fingerprint"), strict=True)
     else:
         rows = x.toarray() if hasattr(x, "tocsr") else np.asarray(x).reshape(count_rows(x), -1)
         yield from ((f"x[{i}]", as_vector(column, "x")) for i, column in enumerate(rows.T))

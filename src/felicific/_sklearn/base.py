@@ -16,8 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from felicific._people.columns import ordered_groups, stacked
-from felicific._people.roles import Roles
+from felicific._people.roles import Roles, ordered_groups, stacked
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import content_keys, keys_as_text, warn_keyless
 from felicific._shown.parts import LINES, Lines, Part, as_html, as_text

@@ -20,9 +20,9 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from felicific._capacity import check_room
-from felicific._people.columns import BY_GROUP, ordered_groups
+from felicific._people.checks import number_clusters
+from felicific._people.roles import BY_GROUP, ordered_groups
 from felicific._people.sketch import RowSketch
-from felicific._people.weights import number_clusters
 from felicific._problem.happiness import Measure
 from felicific._problem.missing_labels import MissingLabels
 from felicific._sklearn.model import splits

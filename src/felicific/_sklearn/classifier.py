@@ -15,11 +15,19 @@ from sklearn.base import ClassifierMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from felicific._lazy import Lazy
-from felicific._people.checks import check_inference, check_weights, decision_values, predict_proba
-from felicific._people.columns import Columns
+from felicific._people.checks import (
+    WeightKind,
+    check_inference,
+    check_length,
+    check_weights,
+    decision_values,
+    level_outside,
+    predict_proba,
+    repeated,
+    warn_repeated,
+)
+from felicific._people.roles import Columns
 from felicific._people.sketch import RowSketch
-from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, make_salt
 from felicific._problem.change import baseline_words
 from felicific._problem.constraints import check_constraints, refuse_nothing
@@ -48,7 +56,6 @@ from felicific._sklearn.inputs import (
     present_labels,
     present_rows,
     present_splits,
-    refuse_length,
 )
 from felicific._sklearn.model import ScoreColumns, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
@@ -60,10 +67,12 @@ from felicific._tables.memory import (
     encode,
     is_frame,
     null_rows,
+    one_row,
     take_column,
     take_rows,
+    unwidened,
 )
-from felicific._tables.one_row import one_row, unwidened
+from felicific._typing import Lazy
 from felicific.exceptions import ClusterWarning, ConstraintError, DataError, LotteryWarning, PolicyWarning
 
 if TYPE_CHECKING:
@@ -83,7 +92,7 @@ if TYPE_CHECKING:
     from felicific._program.aggregates import Aggregates, Outcome
     from felicific._program.signals import Individual, Score, Signal
     from felicific._report.document import Report
-    from felicific._tables.codes import Entries
+    from felicific._tables.memory import Entries
     from felicific._typing import Array, Floats, GapLike, LossLike, RandomState, Table, Truths
 
 
@@ -381,7 +390,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if self._group_proba is not None:
             check_given(self._group_proba, find_groups(group[numbers]), X)
         now, cluster = said.column(table, "baseline"), said.column(table, "cluster")
-        refuse_length(cluster, n)
+        check_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster, attributes)
         rows, self._clustered = replace(rows, keys=intake.keys(X)), cluster is not None
@@ -861,7 +870,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         group = self._intake.groups(X, sensitive_features, weight)
         said = Columns(baseline=self.baseline_of(X)) if sure is None else sure
         now, cluster = said.column(X, "baseline"), said.column(X, "cluster")
-        refuse_length(cluster, n)
+        check_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
         missing = self._missing_labels
         if missing is not None and len(null_rows(labels)):

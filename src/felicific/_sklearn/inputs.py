@@ -10,12 +10,16 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from felicific._people.checks import refuse_missing_labels
-from felicific._people.columns import Columns, added_label_proba, without_missing
-from felicific._people.weights import WeightKind, are_sampling, number_clusters
+from felicific._people.checks import (
+    WeightKind,
+    are_sampling,
+    check_length,
+    number_clusters,
+    refuse_missing_labels,
+)
+from felicific._people.roles import Columns, without_missing
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
-from felicific._tables.codes import Entries
 from felicific._tables.groups import (
     attributes_of,
     encode_groups,
@@ -24,6 +28,7 @@ from felicific._tables.groups import (
     refuse_identifiers,
 )
 from felicific._tables.memory import (
+    Entries,
     as_objects,
     as_vector,
     column_names,
@@ -148,10 +153,7 @@ class Intake:
         if named is None:
             return None
         keys = check_keys(take_column(X, named, "key") if np.ndim(named) == 0 else named)
-        if len(keys) != count_rows(X):
-            raise DataError(
-                f"There are {len(keys)} keys for {count_rows(X)} rows.", "Pass one for every row."
-            )
+        check_length(keys, count_rows(X), "keys")
         return keys
 
 
@@ -275,10 +277,14 @@ def labels_of(labels: Any, n: int, looking: str = "") -> Array:
             + (f", and {looking} looks at it." if looking else "."),
             "Pass y; only a frozen model with happiness that does not look at y and loss='changes' needs none.",
         )
+    return label_vector(labels, n)
+
+
+def label_vector(labels: Any, n: int) -> Array:
+    """One label for each of n rows; of a column of them, with a warning."""
     column = np.asarray(labels).shape[1:] == (1,)
     y = as_vector(column_or_1d(labels, warn=True) if column else labels, "y")
-    if len(y) != n:
-        raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
+    check_length(y, n, "labels y")
     return y
 
 
@@ -287,28 +293,15 @@ def given_labels(X: Table, y: Any) -> Array:
     if y is None:
         raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
     labels = np.asarray(Columns(y=y).column(X, "y"))
-    refuse_length(labels, count_rows(X), "labels y")
+    check_length(labels, count_rows(X), "labels y")
     return labels
 
 
 def label_proba_in_table(X: Table, missing: MissingLabels) -> Floats | None:
     """The known chances of having a label: columns of X, or values; None where they are estimated."""
-    parts = [
-        as_vector(name, "label_proba") if np.ndim(name) else take_column(X, name, "label_proba")
-        for name in missing.columns
-    ]
-    label_proba = added_label_proba(parts)
-    if label_proba is not None and len(label_proba) != count_rows(X):
-        raise DataError(
-            f"There are {len(label_proba)} label_proba for {count_rows(X)} rows.", "Pass one for every row."
-        )
+    label_proba = Columns(missing_labels=missing).label_proba_in(X)
+    check_length(label_proba, count_rows(X), "label_proba")
     return label_proba
-
-
-def refuse_length(values: Array | None, n: int, what: str = "clusters") -> None:
-    """Insist on one value for each of n rows, if there are any."""
-    if values is not None and len(values) != n:
-        raise DataError(f"There are {len(values)} {what} for {n} rows.", "Pass one for every row.")
 
 
 def check_labels(

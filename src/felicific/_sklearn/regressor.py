@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from felicific._people.checks import as_amounts, check_inference, check_weights
-from felicific._people.columns import Columns
+from felicific._people.checks import (
+    WeightKind,
+    as_amounts,
+    check_inference,
+    check_length,
+    check_weight_kind,
+    check_weights,
+)
+from felicific._people.roles import Columns
 from felicific._people.sketch import RowSketch
-from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._program.change_cost import ChangeCost, check_change_cost
@@ -25,11 +31,11 @@ from felicific._program.signal_names import Sight, resolve_sight
 from felicific._shown.parts import Part
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
-from felicific._sklearn.inputs import Intake, Rows, given_labels, present_rows, present_splits, refuse_length
+from felicific._sklearn.inputs import Intake, Rows, given_labels, label_vector, present_rows, present_splits
 from felicific._sklearn.model import AmountColumn, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import encode_groups, find_groups
-from felicific._tables.memory import as_vector, column_names, count_rows, is_frame
+from felicific._tables.memory import column_names, count_rows, is_frame
 from felicific.exceptions import DataError, PolicyWarning
 
 if TYPE_CHECKING:
@@ -44,7 +50,7 @@ if TYPE_CHECKING:
     from felicific._problem.happiness import HappinessLike
     from felicific._problem.rows import Requirement
     from felicific._report.document import Report
-    from felicific._tables.codes import Entries
+    from felicific._tables.memory import Entries
     from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 
 #: Where everything is that was fitted.
@@ -282,7 +288,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
                 "Happiness looks at the baseline, and an individual policy has to know those of new people too.",
                 "Name their column in the constructor, baseline='...', instead of passing them to fit.",
             )
-        refuse_length(now, n, "amounts of the baseline")
+        check_length(now, n, "amounts of the baseline")
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), weight_kind, attributes=attributes)
         rows = replace(rows, keys=intake.keys(X))
@@ -628,7 +634,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster)
         now, alike = said.column(X, "baseline"), said.column(X, "cluster")
         for column, what in ((now, "amounts of the baseline"), (alike, "clusters")):
-            refuse_length(column, n, what)
+            check_length(column, n, what)
         people = self._people(X, sensitive_features, labels, now, weight)
         named = self.key is not None and self.key in column_names(people.x)
         # Who is only measured draws by row where nobody is told apart: people who are alike draw each for themselves.
@@ -739,10 +745,7 @@ def _labels_of(y: Any, n: int, present: Codes | None) -> Floats:
         raise DataError(
             "FairRegressor requires y to be passed, but the target y is None.", "Pass y, one number per row."
         )
-    column = np.asarray(y).shape[1:] == (1,)
-    labels = as_vector(column_or_1d(y, warn=True) if column else y, "y")
-    if len(labels) != n:
-        raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
+    labels = label_vector(y, n)
     if present is None:
         return as_amounts(labels, "label y")
     numbers = np.zeros(n)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
+from operator import methodcaller
 from typing import Any, TypeVar
 
 from felicific._tables.engine import (
@@ -44,7 +45,7 @@ class DaskEngine(Engine):
 
     def _head(self, count: int) -> Table:
         """Those of the first partition."""
-        first = self.table.partitions[0].map_partitions(_first_rows, count, meta=self.table._meta)
+        first = self.table.partitions[0].map_partitions(methodcaller("head", count), meta=self.table._meta)
         return first.compute() if count else self.table._meta
 
     def fold(self, step: Step[T], combine: Combine[T], names: Sequence[Hashable]) -> T | None:
@@ -76,7 +77,7 @@ class DaskEngine(Engine):
             return self.failure(error)
         import dask
 
-        schemas = dask.compute(*[dask.delayed(_names_of)(part) for part in self.table.to_delayed()])
+        schemas = dask.compute(*[dask.delayed(list)(part) for part in self.table.to_delayed()])
         for i, columns in enumerate(schemas):
             _refuse_lacking(i, columns, names)
         return self.failure(error)
@@ -87,14 +88,6 @@ class DaskEngine(Engine):
         decide = partial(_decide_partition, decisions, seen, column, tuple(self.names))
         meta = add_column(self.table._meta, column, decisions.classes[:0])
         return self.table.map_partitions(decide, meta=meta)
-
-
-def _first_rows(part: Any, count: int) -> Any:
-    return part.head(count)
-
-
-def _names_of(part: Any) -> list[Any]:
-    return list(part.columns)
 
 
 def _refuse_lacking(partition: int | None, columns: Sequence[Hashable], names: Sequence[Hashable]) -> None:

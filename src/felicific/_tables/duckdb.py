@@ -19,14 +19,7 @@ from felicific._tables.engine import (
     has_pandas,
     rows_for,
 )
-from felicific._tables.parquet import (
-    arrow_largest,
-    arrow_schemas,
-    common_types,
-    digits_of,
-    holder,
-    stretches,
-)
+from felicific._tables.parquet import arrow_largest, arrow_schemas, common_types, digits_of, holder, stretches
 from felicific._typing import Table
 
 T = TypeVar("T")

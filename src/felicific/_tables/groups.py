@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._tables.codes import Coded, Entries
 from felicific._tables.memory import (
-    Array,
-    Table,
+    Coded,
+    Entries,
     as_entries,
     column_names,
     count_rows,
@@ -24,6 +22,7 @@ from felicific._tables.memory import (
     null_rows,
     take_entries,
 )
+from felicific._typing import Array, Table
 from felicific.exceptions import GroupError
 
 #: What to do about missing groups: of people who are fitted or audited, and of those about whom a policy decides.
@@ -51,7 +50,7 @@ def resolve_groups(
     a callable of the table, or the values themselves: an array, a series, or a table of several columns. With
     ``columns_only`` a list names columns, whatever its length. What is missing is refused with a ``remedy``.
     """
-    columns = _group_columns(table, sensitive_features, columns_only)
+    columns = [read() for _, read in _readers(table, sensitive_features, columns_only)]
     if not columns:
         raise GroupError("There are 0 groups columns.", "Pass at least one column.")
     n = count_rows(table)
@@ -70,11 +69,6 @@ def attributes_of(table: Table, sensitive_features: Any, columns_only: bool = Fa
     if isinstance(sensitive_features, str):
         return (sensitive_features,)
     return tuple(name for name, _ in _readers(table, sensitive_features, columns_only))
-
-
-def _group_columns(table: Table, sensitive_features: Any, columns_only: bool) -> list[Entries]:
-    """The columns that the groups are made of."""
-    return [read() for _, read in _readers(table, sensitive_features, columns_only)]
 
 
 def _readers(
@@ -135,15 +129,11 @@ def groups_of_present(
         return resolve()
     present = np.flatnonzero(weight)
     groups = resolve(rows=present)
-    if isinstance(groups, Coded):
-        codes = np.zeros(len(weight), dtype=groups.codes.dtype)
-        codes[present] = groups.codes
-        return replace(groups, codes=codes)
-    group = np.empty(len(weight), dtype=groups.dtype)
-    if len(groups):
-        group[:] = groups[0]
-    group[present] = groups
-    return group
+    if not len(groups):
+        return np.empty(len(weight), dtype=groups.dtype)
+    places = np.zeros(len(weight), dtype=np.intp)  # those who are absent may have any group
+    places[present] = np.arange(len(present))
+    return groups[places]
 
 
 def named_columns(table: Table, named: Any) -> list[Any] | None:

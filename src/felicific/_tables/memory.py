@@ -1,4 +1,4 @@
-"""In-memory tables as the rest of the library sees them: count rows, slice rows, take columns.
+"""In-memory tables as the rest of the library sees them: count rows, slice rows, take columns, text by its codes.
 
 A table is a dataframe that narwhals can read eagerly (pandas, Polars, PyArrow, ...), a mapping of names to
 arrays, or an array. Nothing here imports a dataframe library: narwhals recognises the ones already imported.
@@ -10,7 +10,9 @@ import difflib
 import importlib
 import math
 import re
+import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import islice, repeat
@@ -19,12 +21,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._tables.codes import Coded, Entries, code_text
-from felicific._typing import Codes
+from felicific._typing import Array, Codes, Table, Truths
 from felicific.exceptions import DataError
 
-Table: TypeAlias = Any
-Array: TypeAlias = NDArray[Any]
 Columns = dict[str, NDArray[Any]]
 Form = Literal["auto", "pandas", "polars", False]
 
@@ -50,7 +49,8 @@ def is_mapping(table: Table) -> bool:
     return isinstance(table, Mapping) and not hasattr(table, "tocsr")
 
 
-def _eager(table: Table) -> Any:
+def eager_frame(table: Table) -> Any:
+    """A dataframe as narwhals has it."""
     import narwhals as nw
 
     try:
@@ -69,17 +69,17 @@ def _eager(table: Table) -> Any:
         ) from error
 
 
+def library_of(value: Any) -> str:
+    """The library that a table, or a column, is of."""
+    return type(value).__module__.split(".")[0]
+
+
 def is_quick(table: Table) -> bool:
     """Whether this is a dataframe of pandas or Polars, whose own attributes do; to wrap it would take its time."""
-    library = type(table).__module__.split(".")[0]
+    library = library_of(table)
     if library == "pandas":  # which alone allows two columns of one name; those are refused elsewhere
         return type(table).__name__ == "DataFrame" and bool(table.columns.is_unique)
     return library == "polars" and type(table).__name__ == "DataFrame"
-
-
-def is_arrow(table: Table) -> bool:
-    """Whether this is a PyArrow table."""
-    return type(table).__module__.split(".")[0] == "pyarrow" and hasattr(table, "to_pandas")
 
 
 class ArrayRows:
@@ -197,7 +197,7 @@ def count_rows(table: Table) -> int:
             )
         return next(iter(lengths.values()), 0)
     if is_frame(table):
-        return int((table if is_quick(table) else _eager(table)).shape[0])
+        return int((table if is_quick(table) else eager_frame(table)).shape[0])
     if not hasattr(table, "shape") and not hasattr(table, "__len__"):
         raise DataError(
             f"A {type(table).__name__} is no table.",
@@ -212,7 +212,9 @@ def slice_rows(table: Table, start: int, stop: int) -> Table:
         n = len(range(*slice(start, stop).indices(count_rows(table))))
         return on_columns(table, lambda column: column[start:stop], n)
     if is_frame(table):
-        return table.iloc[start:stop] if hasattr(table, "iloc") else _eager(table)[start:stop].to_native()
+        return (
+            table.iloc[start:stop] if hasattr(table, "iloc") else eager_frame(table)[start:stop].to_native()
+        )
     return table[start:stop]
 
 
@@ -261,7 +263,7 @@ def widener(table: Table) -> Callable[[Table], Table]:
         **dict.fromkeys((nw.Int8, nw.Int16, nw.Int32, nw.UInt8, nw.UInt16, nw.UInt32), nw.Int64),
         **dict.fromkeys((*half, nw.Float32, nw.Decimal), nw.Float64),
     }
-    frame = _eager(table)
+    frame = eager_frame(table)
     columns = [(name, wider[type(dtype)]) for name, dtype in frame.schema.items() if type(dtype) in wider]
     columns += [  # pandas keeps decimal numbers as objects
         (name, nw.Float64)
@@ -277,81 +279,10 @@ def widener(table: Table) -> Callable[[Table], Table]:
         return _as_it_is
 
     def widen(rows: Table) -> Table:
-        frame = _eager(rows)
+        frame = eager_frame(rows)
         return frame.with_columns(frame.get_column(name).cast(dtype) for name, dtype in columns).to_native()
 
     return widen
-
-
-def largest_whole(tables: Mapping[str, Table]) -> dict[str, int]:
-    """The largest size of a 64-bit whole number in each of some tables or arrays; 0 where there is none.
-
-    Unsigned ones count as large whatever they hold: the negative of 3 wraps around already.
-    """
-    return {name: max(_whole_extremes(table), default=0) for name, table in tables.items()}
-
-
-def _whole_extremes(table: Table) -> list[int]:
-    """The largest in every column; an array is one column."""
-    if not is_frame(table):
-        return _extremes(table)
-    if is_mapping(table):
-        return [largest for column in table.values() for largest in _extremes(column)]
-    frame = _eager(table)
-    chosen = [frame.get_column(name) for name in _whole_names(frame)]
-    return [
-        UNSIGNED if column.dtype.is_unsigned_integer() else max(-int(column.min()), int(column.max()))
-        for column in chosen
-        if column.count()
-    ]
-
-
-#: What unsigned whole numbers count as.
-UNSIGNED = 2**63
-
-
-def _extremes(column: Any) -> list[int]:
-    if not isinstance(column, np.ndarray) or column.dtype.kind not in "iu" or not column.size:
-        return []
-    return [UNSIGNED if column.dtype.kind == "u" else max(-int(column.min()), int(column.max()))]
-
-
-def cast_whole(table: Table) -> Table:
-    """The same rows, or the same array, with floats for 64-bit whole numbers."""
-    if isinstance(table, np.ndarray):
-        return table.astype(np.float64) if table.dtype.kind in "iu" else table
-    if is_mapping(table):
-        return on_columns(table, cast_whole)
-    if is_arrow(table):  # which refuses to round
-        return {name: cast_whole(take_column(table, name, "x")) for name in column_names(table)}
-    if hasattr(table, "iloc"):  # so do pandas' columns of Arrow
-        changed = table.copy(deep=False)
-        for name in _whole_names(_eager(table)):
-            column = take_column(table, name, "x")
-            plain = [math.nan if is_null(value) else value for value in column.tolist()]
-            changed[name] = np.array(plain, dtype=np.float64)
-        return changed
-    import narwhals as nw
-
-    frame = _eager(table)
-    whole = [frame.get_column(name) for name in _whole_names(frame)]
-    return frame.with_columns(
-        nw.from_native(column.to_native().astype(np.float64), series_only=True)
-        if _is_arrow_column(column.to_native())  # PyArrow refuses to round in a column of pandas, too
-        else column.cast(nw.Float64)
-        for column in whole
-    ).to_native()
-
-
-def _is_arrow_column(column: Any) -> bool:
-    """Whether this is a column of pandas that PyArrow holds."""
-    return hasattr(getattr(column, "dtype", None), "pyarrow_dtype")
-
-
-def _whole_names(frame: Any) -> list[str]:
-    import narwhals as nw
-
-    return [name for name, dtype in frame.schema.items() if dtype in (nw.Int64, nw.UInt64)]
 
 
 def _as_it_is(rows: Table) -> Table:
@@ -379,7 +310,7 @@ def take_rows(table: Table, positions: NDArray[np.intp]) -> Table:
     if is_mapping(table):
         return on_columns(table, lambda column: np.asanyarray(column)[positions], len(positions))
     if is_frame(table):
-        return table.iloc[positions] if hasattr(table, "iloc") else _eager(table)[positions].to_native()
+        return table.iloc[positions] if hasattr(table, "iloc") else eager_frame(table)[positions].to_native()
     return table[positions]
 
 
@@ -388,7 +319,7 @@ def column_names(table: Table) -> list[Any]:
     if is_mapping(table):
         return list(table)
     if is_frame(table):
-        return list(table.columns if is_quick(table) else _eager(table).columns)
+        return list(table.columns if is_quick(table) else eager_frame(table).columns)
     return list(range(table.shape[1])) if getattr(table, "ndim", 1) == 2 else []
 
 
@@ -409,7 +340,7 @@ def _is_numeric(table: Table, name: Hashable) -> bool:
     dtype = table[name].dtype if is_quick(table) else None
     if isinstance(dtype, np.dtype):
         return dtype.kind in "iuf"
-    return bool(_eager(table).get_column(name).dtype.is_numeric())
+    return bool(eager_frame(table).get_column(name).dtype.is_numeric())
 
 
 def as_numbers(values: Array) -> Array:
@@ -460,7 +391,7 @@ def text_of_all(table: Table, name: Hashable) -> Any | None:
         return None
     import narwhals as nw
 
-    column = _eager(table).get_column(name)
+    column = eager_frame(table).get_column(name)
     return column if column.dtype == nw.String and not column.null_count() else None
 
 
@@ -475,7 +406,7 @@ def _taken(table: Table, name: Hashable, purpose: str) -> Array:
     if is_frame(table):
         if is_quick(table) and _is_plain(table[name]):
             return as_vector(table[name].to_numpy(), purpose)
-        return as_vector(_exact_values(_eager(table).get_column(name)), purpose)
+        return as_vector(_exact_values(eager_frame(table).get_column(name)), purpose)
     column = table[:, [name]] if hasattr(table, "tocsr") else table[:, name]
     return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
 
@@ -493,21 +424,11 @@ def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
     if is_frame(table):
         check_columns(table, [name], purpose)
         quick = is_mapping(table) or is_quick(table)
-        column = table[name] if quick else _eager(table).get_column(name).to_native()
+        column = table[name] if quick else eager_frame(table).get_column(name).to_native()
         coded = column if isinstance(column, Coded) else code_text(column)
         if coded is not None:
             return coded
     return take_column(table, name, purpose)
-
-
-def missing_rows(table: Table, name: Hashable, purpose: str) -> Codes:
-    """Rows in which a column is missing."""
-    return null_rows(take_entries(table, name, purpose))
-
-
-def all_columns(table: Table, purpose: str) -> list[tuple[Any, Array]]:
-    """Every column of a table with names, as :func:`take_column` takes it."""
-    return list(zip(column_names(table), take_columns(table, column_names(table), purpose), strict=True))
 
 
 def take_columns(table: Table, names: Sequence[Hashable], purpose: str) -> list[Array]:
@@ -522,13 +443,11 @@ def _exact_values(series: Any) -> Array:
 
     if series.dtype in (nw.Categorical, nw.Enum) and series.null_count():
         # PyArrow would give another value for a missing one.
-        return np.array([*series.cast(nw.String).to_list(), None], dtype=object)[:-1]
+        return object_array(series.cast(nw.String).to_list())
     whole = series.dtype in (nw.Int64, nw.UInt64) and 0 < series.null_count() < len(series)
     # Of whole numbers where one is missing NumPy would make floats, and lose their digits.
     if whole and max(-int(series.min()), int(series.max())) > EXACT:
-        return np.array([*(None if is_null(one) else one for one in series.to_list()), None], dtype=object)[
-            :-1
-        ]
+        return object_array(None if is_null(one) else one for one in series.to_list())
     return np.asarray(series.to_numpy())
 
 
@@ -543,7 +462,11 @@ def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Tab
             return table
         if is_quick(table) and hasattr(table, "take"):  # of pandas, where it is the quickest way
             return table.take([columns.index(name) for name in names], axis=1)
-        return table[list(names)] if hasattr(table, "iloc") else _eager(table).select(list(names)).to_native()
+        return (
+            table[list(names)]
+            if hasattr(table, "iloc")
+            else eager_frame(table).select(list(names)).to_native()
+        )
     return table[:, list(names)]
 
 
@@ -557,7 +480,7 @@ def add_column(table: Table, name: str, values: Array) -> Table:
         return table.assign(**{name: values})
     import narwhals as nw
 
-    frame = _eager(table)
+    frame = eager_frame(table)
     plain = values.tolist()
     large = all(isinstance(value, int) for value in plain) and max(plain, default=0) >= 2**63
     series = nw.new_series(name, plain, nw.UInt64 if large else None, backend=frame.implementation)
@@ -568,9 +491,12 @@ def as_objects(values: Sequence[Any]) -> Array:
     """Python values as an array: of their own type when they share one, else of objects."""
     if len({type(value) for value in values}) == 1 and not isinstance(values[0], str):
         return exact_array(values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return object_array(values)
+
+
+def object_array(values: Iterable[Any]) -> Array:
+    """Python values as they are, whatever their types."""
+    return np.array([*values, None], dtype=object)[:-1]  # with None lists of equal length stay objects
 
 
 def exact_array(values: Any) -> Array:
@@ -578,7 +504,7 @@ def exact_array(values: Any) -> Array:
     array = np.asarray(_without_dictionary(values))
     rounded = array.dtype.kind == "f" and isinstance(values, list | tuple) and array.ndim == 1
     if rounded and all(isinstance(value, int | np.integer) for value in values):
-        return np.array([*map(int, values), None], dtype=object)[:-1]
+        return object_array(map(int, values))
     return array
 
 
@@ -596,7 +522,7 @@ def as_vector(values: Any, what: str) -> Array:
     if array.dtype.kind == "U" and isinstance(values, list | tuple) and array.ndim == 1:
         # NumPy turns a NaN among strings into the string "nan"; a missing value must stay one.
         strings = all(isinstance(value, str) for value in values)
-        array = array if strings else np.array([*values, None], dtype=object)[:-1]
+        array = array if strings else object_array(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] == "ns":
@@ -623,14 +549,11 @@ def _plain_objects(values: Array) -> Array:
     if _holds_decimals(values):
         present = [value for value in values.tolist() if not is_null(value)]
         if any(abs(value) > EXACT for value in present) and all(value == int(value) for value in present):
-            return np.array([*(None if is_null(v) else int(v) for v in values.tolist()), None], dtype=object)[
-                :-1
-            ]
+            return object_array(None if is_null(value) else int(value) for value in values.tolist())
         return np.array([math.nan if is_null(value) else float(value) for value in values.tolist()])
     if isinstance(_first_value(values), datetime):
         # As libraries do whose columns are arrays: NumPy knows no zones.
-        plain = [None if is_null(value) else in_utc(value) for value in values.tolist()]
-        return np.array([*plain, None], dtype=object)[:-1]
+        return object_array(None if is_null(value) else in_utc(value) for value in values.tolist())
     return values
 
 
@@ -791,3 +714,317 @@ def table_maker(as_frame: Form) -> Callable[[Columns], Any]:
 
 def _listed(names: Iterable[Any]) -> str:
     return ", ".join(repr(name) for name in names)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Text by codes: a column that says few things often is a list of what it says, and a number for every row.
+#
+# Libraries of tables know such columns (categories, dictionaries), and make them of text faster than Python can.
+# Groups, labels and predictions are read so: every value is looked at once, not once a row. Other columns, and
+# objects that are not all text (1, 1.0 and True are one to most libraries), stay arrays.
+
+#: Rows that are looked at together: they stay in the processor's cache.
+CHUNK = 131_072
+
+#: Fewer rows than this are as quick one by one.
+FEW_ROWS = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column of text; wherever an array is asked for it is one of objects.
+
+    Attributes
+    ----------
+    codes : array of shape (n,)
+        Where in ``names`` the text of each row is; -1 where it is missing.
+    names : tuple of str
+        The texts; some may be of no row, or there twice.
+    null : object
+        What stands for a missing one.
+    """
+
+    codes: Array
+    names: tuple[str, ...]
+    null: Any = None
+
+    #: What it is as an array.
+    dtype = np.dtype(object)
+    ndim = 1
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """How many rows there are."""
+        return (len(self.codes),)
+
+    def __getitem__(self, rows: Any) -> Any:
+        codes = self.codes[rows]
+        return replace(self, codes=codes) if np.ndim(codes) else self._table[codes]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        values = self._table[self.codes]
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def __eq__(self, other: object) -> Truths:  # type: ignore[override]  # row by row, as arrays do it
+        return np.asarray(self.places([other]) == 0 if isinstance(other, str) else np.asarray(self) == other)
+
+    __hash__ = None  # type: ignore[assignment]  # no more than an array has
+
+    def astype(self, dtype: Any) -> Array:
+        """The values as an array of this type."""
+        return np.asarray(self).astype(dtype, copy=False)
+
+    def tolist(self) -> list[Any]:
+        """The values."""
+        return list(map(self._table.tolist().__getitem__, self.codes.tolist()))
+
+    @property
+    def null_rows(self) -> Codes:
+        """Where it is missing."""
+        return np.flatnonzero(self.codes < 0)
+
+    def used(self) -> set[Any]:
+        """The values that some row has."""
+        present = np.zeros(len(self.names) + 1, dtype=bool)
+        for start in range(0, len(self), CHUNK):
+            present |= np.bincount(self.codes[start : start + CHUNK] + np.intp(1), minlength=len(present)) > 0
+        values = [self.null, *self.names]
+        return {values[i] for i in np.flatnonzero(present).tolist()}
+
+    def places(self, levels: Sequence[Any]) -> Codes:
+        """Position of every value in ``levels``; -1 where it is not known."""
+        index = {value: position for position, value in enumerate(levels)}
+        place = np.array([*(index.get(name, -1) for name in self.names), -1], dtype=np.intp)
+        positions = np.empty(len(self), dtype=np.intp)
+        for start in range(0, len(self), CHUNK):
+            part = slice(start, start + CHUNK)
+            place.take(self.codes[part], out=positions[part], mode="wrap")
+        return positions
+
+    @property
+    def _table(self) -> Array:
+        """The values by their codes; the last is that of -1."""
+        table = np.empty(len(self.names) + 1, dtype=object)
+        table[:-1], table[-1] = self.names, self.null
+        return table
+
+
+#: What a column holds: its values, or of text its codes.
+Entries: TypeAlias = Array | Coded
+
+
+def code_text(column: Any, least: int = FEW_ROWS) -> Coded | None:
+    """A column of text by its codes; None for any other, and of fewer than ``least`` rows."""
+    reader = READERS.get(library_of(column))
+    if reader is None or getattr(column, "ndim", 1) != 1 or len(column) < least:
+        return None
+    return reader(column)
+
+
+def _of_numpy(column: Any) -> Coded | None:
+    """NumPy's own text, where it says few things; objects that are all text, if pandas is there anyway."""
+    if not isinstance(column, np.ndarray) or not len(column):
+        return None
+    if column.dtype.kind == "U":
+        return _of_letters(column)
+    pandas = sys.modules.get("pandas")
+    if pandas is None or column.dtype.kind != "O":
+        return None
+    if not isinstance(column[0], str):
+        return None
+    try:
+        if _ends_at_nul(column):
+            return None
+        codes, names = pandas.factorize(column)
+    except TypeError:  # what cannot be told apart is no text, and is refused where it is looked at
+        return None
+    # What equals a text is one. Several things stand for a missing one, and are left as they are.
+    return _of_names(codes, names.tolist(), None) if codes.min() >= 0 else None
+
+
+def _ends_at_nul(column: Any) -> bool:
+    """Whether pandas would take a text for what stands before a NUL in it, as it did before version 3."""
+    if int(sys.modules["pandas"].__version__.split(".")[0]) >= 3:
+        return False
+    return any("\0" in text for text in column.tolist() if isinstance(text, str))
+
+
+#: Texts of more letters, or of more different values, are told apart as NumPy does it.
+LETTERS, TEXTS = 64, 1_000
+
+#: The bits of a hash that say where to look.
+BITS = 16
+
+#: Rows whose letters are looked at together.
+LETTERS_CHUNK = 8_192
+
+
+def _of_letters(column: Array) -> Coded | None:
+    """Text of a fixed number of letters; None where there are too many, or two values have one hash.
+
+    All letters of a row are numbers beside each other, and what is left of them is filled with zeros, so equal texts
+    are equal numbers. A hash says which text it may be; that it is that one is looked up in all its numbers.
+    """
+    letters = column.dtype.itemsize // 4
+    if not 0 < letters <= LETTERS:
+        return None
+    width = (letters + 1) // 2
+    factors = _FACTORS[:width]
+    by_hash = np.full(2**BITS, -1, dtype=np.int16)
+    codes = np.empty(len(column), dtype=np.int16)
+    rows: list[int] = []
+    seen = np.empty((0, width), dtype=np.uint64)
+    padded = np.zeros((LETTERS_CHUNK, 2 * width), dtype=np.uint32)
+    for start in range(0, len(column), LETTERS_CHUNK):
+        part = np.ascontiguousarray(column[start : start + LETTERS_CHUNK])
+        if letters % 2:
+            padded[: len(part), :letters] = part.view(np.uint32).reshape(len(part), letters)
+            numbers = padded[: len(part)].view(np.uint64)
+        else:
+            numbers = part.view(np.uint64).reshape(len(part), width)
+        place = _hashed(numbers, factors)
+        code = by_hash.take(place)
+        new = np.flatnonzero(code < 0)
+        if len(new):
+            places, firsts = np.unique(place[new], return_index=True)
+            if len(rows) + len(places) > TEXTS:
+                return None
+            by_hash[places] = np.arange(len(rows), len(rows) + len(places))
+            rows += (start + new[firsts]).tolist()
+            seen = np.concatenate([seen, numbers[new[firsts]]])
+            code = by_hash.take(place)
+        if any((seen[:, j].take(code) != numbers[:, j]).any() for j in range(width)):
+            return None
+        codes[start : start + len(part)] = code
+    return Coded(codes, tuple(column[rows].tolist()))
+
+
+#: Odd numbers to multiply by, of many different bits.
+_FACTORS = np.array(
+    [(0x9E3779B97F4A7C15 * (2 * j + 1) ** 3 | 1) % 2**64 for j in range(LETTERS // 2)], dtype=np.uint64
+)
+
+
+def _hashed(numbers: NDArray[np.uint64], factors: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Some bits of a hash of every row of numbers."""
+    mixed = numbers[:, 0] * factors[0]
+    for j in range(1, numbers.shape[1]):
+        mixed ^= mixed >> np.uint64(29)
+        mixed += numbers[:, j] * factors[j]
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= factors[0]
+    return np.asarray((mixed >> np.uint64(64 - BITS)).astype(np.intp))
+
+
+def _of_pandas(column: Any) -> Coded | None:
+    dtype = getattr(column, "dtype", None)
+    if hasattr(column, "cat"):
+        names = column.cat.categories.tolist()
+        return _of_names(column.cat.codes.to_numpy(), names, None)
+    if not hasattr(column, "factorize") or dtype is None:
+        return None
+    if getattr(dtype, "kind", "") == "O" and isinstance(dtype, np.dtype):
+        return _of_numpy(column.to_numpy())
+    if hasattr(dtype, "pyarrow_dtype"):
+        return _of_arrow(column.array.__arrow_array__())
+    if getattr(dtype, "name", "") not in ("str", "string"):
+        return None
+    if _ends_at_nul(column):
+        return None
+    codes, values = column.factorize()
+    return _of_names(codes, values.tolist(), dtype.na_value)
+
+
+def _of_polars(column: Any) -> Coded | None:
+    import polars as pl
+
+    if not isinstance(column, pl.Series) or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return None
+    distinct = column.unique().drop_nulls()
+    if column.dtype == pl.String:
+        distinct = distinct.sort()
+        names, codes = distinct.to_list(), column.cast(pl.Enum(distinct)).to_physical()
+    else:
+        # The numbers of a category may be those of all columns of the process.
+        numbers, codes = distinct.to_physical().to_list(), column.to_physical()
+        names = [""] * (max(numbers, default=-1) + 1)
+        for number, name in zip(numbers, distinct.cast(pl.String).to_list(), strict=True):
+            names[number] = name
+    codes = codes.cast(pl.Int64).fill_null(-1) if codes.null_count() else codes
+    return Coded(codes.to_numpy(), tuple(names))
+
+
+def _of_arrow(column: Any) -> Coded | None:
+    import pyarrow as pa
+
+    if not isinstance(column, pa.ChunkedArray | pa.Array):
+        return None
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    coded = pa.types.is_dictionary(chunked.type)
+    kind = chunked.type.value_type if coded else chunked.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return None
+    # Two chunks may have two dictionaries.
+    chunks = (chunked if coded else chunked.dictionary_encode()).unify_dictionaries().chunks
+    if not chunks or any(chunk.dictionary.null_count for chunk in chunks):
+        return None
+    indices = [chunk.indices for chunk in chunks]
+    parts = [np.asarray(part.cast(pa.int64()).fill_null(-1) if part.null_count else part) for part in indices]
+    names = tuple(chunks[0].dictionary.to_pylist())
+    return Coded(parts[0] if len(parts) == 1 else np.concatenate(parts), names)
+
+
+def _of_names(codes: Array, names: list[Any], null: Any) -> Coded | None:
+    return Coded(codes, tuple(names), null) if all(type(name) is str for name in names) else None
+
+
+#: How a column of each library becomes codes.
+READERS: dict[str, Callable[[Any], Coded | None]] = {
+    "numpy": _of_numpy,
+    "pandas": _of_pandas,
+    "polars": _of_polars,
+    "pyarrow": _of_arrow,
+}
+
+
+# ---------------------------------------------------------------------------------------------------------
+# A person as somebody has it at hand, as a table of one row
+
+
+def one_row(row: Table) -> Table:
+    """A table of one row: of one already, of a row of pandas, of a dict of values, or of an array of features.
+
+    A table keeps its types. Of a row by itself every value has the type that it has there: pandas makes floats of whole
+    numbers that stand beside others.
+    """
+    if is_mapping(row) or isinstance(row, Mapping):
+        if all(np.ndim(value) == 0 or isinstance(value, str) for value in row.values()):
+            return table_maker("auto")({name: as_objects([value]) for name, value in row.items()})
+    elif getattr(row, "ndim", None) == 1 and hasattr(row, "index") and hasattr(row, "to_frame"):
+        return row.to_frame().T.infer_objects()
+    elif not is_frame(row) and not hasattr(row, "tocsr"):  # a sparse matrix has rows already
+        row = np.asarray(row)
+        row = row[None, :] if row.ndim == 1 else row
+    refuse_several(count_rows(row) if getattr(row, "ndim", 2) else 0)
+    return row
+
+
+def unwidened(row: Table, keys: Array) -> Array:
+    """Keys that were whole before pandas made floats of them, in a row of nothing but numbers: no key is a float."""
+    exact = keys.dtype.kind == "f" and not is_frame(row) and bool((np.abs(keys) < 2.0**53).all())
+    return keys.astype(np.int64) if exact and (keys == np.floor(keys)).all() else keys
+
+
+def refuse_several(n: int, what: str = "rows") -> None:
+    """Insist on one person."""
+    if n != 1:
+        raise DataError(
+            f"An explanation is of one person, and there are {n:,} {what}.",
+            "Pass one row, X.iloc[[17]] or X[17:18] for instance, and call it once for each person.",
+        )

@@ -116,13 +116,13 @@ def attend(work: Callable[[], T], tell: Callable[[], str], cancel: Callable[[], 
     cancel : callable
         Stops the work, which does not outlive this call.
     """
-    done, outcome = threading.Event(), _Outcome()
+    done, outcome = threading.Event(), dict[str, Any]()
 
     def run() -> None:
         try:
-            outcome.value = work()
+            outcome["value"] = work()
         except BaseException as error:
-            outcome.error = error
+            outcome["error"] = error
         finally:
             done.set()
 
@@ -138,11 +138,6 @@ def attend(work: Callable[[], T], tell: Callable[[], str], cancel: Callable[[], 
                 cancel()  # again and again: the work may not have reached the engine yet
                 done.wait(1.0)
             raise
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.value  # type: ignore[no-any-return]  # what work() returned
-
-
-class _Outcome:
-    value: Any = None
-    error: BaseException | None = None
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["value"]  # type: ignore[no-any-return]  # what work() returned

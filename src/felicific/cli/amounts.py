@@ -12,8 +12,8 @@ from felicific import FairRegressor
 from felicific._amounts.aggregates import AmountAggregates
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.doors import aggregates_of_amounts, fitted_to_sums
-from felicific._documents import POLICY, format_of
-from felicific._people.columns import Columns
+from felicific._files import POLICY, format_of
+from felicific._people.roles import Columns
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply_amounts import with_remembered_amounts
 from felicific._policy.lines import AmountOutcome

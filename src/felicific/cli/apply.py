@@ -27,7 +27,7 @@ from felicific.cli.options import (
 
 if TYPE_CHECKING:
     from felicific import Policy
-    from felicific._people.columns import Columns
+    from felicific._people.roles import Columns
     from felicific._policy.amounts import AmountPolicy
     from felicific._policy.steering import Steering
     from felicific._typing import Array, Table
@@ -274,7 +274,7 @@ def apply(options: ApplyOptions) -> None:
 
     Example: felicific apply policy.json next-month.csv --score score --group sex --key id --out decided.csv
     """
-    from felicific._people.columns import Columns
+    from felicific._people.roles import Columns
     from felicific._policy.apply import proba_columns
     from felicific._policy.signed import Signed
     from felicific.cli.amounts import amounts_of

@@ -104,7 +104,7 @@ class _Pair:
     """A file of people, and two ways of deciding on them."""
 
     def __init__(self, options: CompareOptions) -> None:
-        from felicific._documents import format_of
+        from felicific._files import format_of
         from felicific.cli.documents import read_policy
         from felicific.cli.files import open_source
         from felicific.cli.inputs import read_decisions, read_function, read_range

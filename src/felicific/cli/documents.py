@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from felicific import Policy, load
-from felicific._documents import AGGREGATES, MONITOR, POLICY, STEERING, format_of
+from felicific._files import AGGREGATES, MONITOR, POLICY, STEERING, format_of
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.policy import among_classes
 from felicific._policy.solve import is_of_amounts

@@ -104,7 +104,7 @@ class Shards:
             yield found
 
     def _read(self) -> None:
-        from felicific._documents import read_document
+        from felicific._files import read_document
 
         if not self.manifest.exists():
             return
@@ -131,8 +131,7 @@ class Shards:
         self.shards = {shard.sha256: shard for shard in shards}
 
     def _write(self) -> None:
-        from felicific._documents import write_document
-        from felicific._files import write_whole
+        from felicific._files import write_document, write_whole
 
         shards = [asdict(shard) for shard in self.shards.values()]
         write_whole(self.manifest, write_document({"settings": self.settings, "shards": shards}, FORMAT))

@@ -10,14 +10,13 @@ import numpy as np
 
 from felicific import Policy
 from felicific._people.checks import check_inference
-from felicific._people.columns import Columns, ordered_groups, stacked
+from felicific._people.roles import Columns, ordered_groups, stacked
 from felicific._people.roles import Roles as ColumnRoles
 from felicific._policy.apply import with_remembered
 from felicific._problem.missing_labels import MissingLabels
 from felicific._program.signal_names import choose_policy
-from felicific._tables.codes import Entries
 from felicific._tables.groups import UNDECIDED, find_groups, resolve_groups
-from felicific._tables.memory import take_column
+from felicific._tables.memory import Entries, take_column
 from felicific._typing import Array, Table
 from felicific.cli.documents import read_policy
 from felicific.cli.files import Source, open_source

@@ -146,9 +146,9 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
 
 def _known(people: People, policy: Policy, problem: Problem) -> Known:
     """The people whom the policy is for, checked."""
-    from felicific._people.columns import Columns
-    from felicific._people.missing import missing_first
+    from felicific._people.lazy import missing_first
     from felicific._people.people import People as Known
+    from felicific._people.roles import Columns
 
     people.check_scores()
     policy.check_group_proba(people.group_proba)

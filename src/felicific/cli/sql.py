@@ -72,7 +72,7 @@ def sql(options: SqlOptions) -> None:
 
 def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPolicy, dict[str, str]]:
     """The policy, and its expressions by the name of their columns."""
-    from felicific._people.columns import Columns
+    from felicific._people.roles import Columns
     from felicific.cli.amounts import amounts_of, refuse_classes
 
     named = Columns(options.group or None, predicted=options.predicted, key=options.key)

@@ -7,7 +7,7 @@ from helpers import solved, traced
 from naive import LAZY, MEMORY, as_arrow, as_pandas, as_polars
 
 from felicific import Happiness, aggregate, audit
-from felicific._people.columns import Columns
+from felicific._people.roles import Columns
 from felicific._tables.groups import attributes_of
 from felicific.exceptions import DataError
 

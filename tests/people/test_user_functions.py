@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from felicific import Happiness
-from felicific._people.aligned import DISTINCT
-from felicific._people.worth import Batch, loss_of_amounts, worth_of_amounts
+from felicific._people.evaluate import loss_of_amounts, worth_of_amounts
+from felicific._people.user_functions import DISTINCT, Batch
 from felicific._problem.amounts import amount_loss
 from felicific.exceptions import DataError, HappinessError
 

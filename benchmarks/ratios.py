@@ -23,9 +23,9 @@ import numpy as np
 from scipy.special import ndtri
 from shared import EVIDENCE, fill, table
 
-from felicific._statistics import ratios
+from felicific._statistics import gaps
+from felicific._statistics.gaps import limits_to_highest, smallest_limits
 from felicific._statistics.intervals import Sample
-from felicific._statistics.ratios import limits_to_highest, smallest_limits
 from felicific._statistics.units import sample_of
 
 ALPHA, LEAST_ROW, LEAST_SMALLEST = 0.05, 0.91, 0.93
@@ -59,16 +59,16 @@ def rate_sample(hits: np.ndarray, n: np.ndarray) -> Sample:
 
 def at_truth(sample: Sample, one: Any, other: Any, alpha: float, truth: Any) -> tuple[np.ndarray, np.ndarray]:
     """Whether low ends of rates are at most the truth, and high ends at least: the test that they are the ends of."""
-    a, b = (ratios._side(sample, at) for at in (one, other))
+    a, b = (gaps._side(sample, at) for at in (one, other))
     z = np.asarray(ndtri(1.0 - alpha / 2.0))
-    return ~ratios._above(a, b, truth, z), ratios._above(a, b, truth, -z)
+    return ~gaps._above(a, b, truth, z), gaps._above(a, b, truth, -z)
 
 
 def by_limits(
     rate: bool, sample: Sample, one: Any, other: Any, alpha: float, truth: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same of any values, from the limits themselves."""
-    low, high = ratios.ratio_limits(sample, one, other, alpha, rate=rate)
+    low, high = gaps.ratio_limits(sample, one, other, alpha, rate=rate)
     return low <= truth * (1 + 1e-9), high >= truth * (1 - 1e-9)
 
 

@@ -44,7 +44,7 @@ _TYPES = {
     "felicific._program.values": ["ValueCells"],
     "felicific._sklearn.beliefs": ["Coding", "GroupModel", "LabelModel"],
     "felicific._sklearn.classifier": ["FairClassifier"],
-    "felicific._sklearn.model": ["ScoreColumns"],
+    "felicific._sklearn.inputs": ["ScoreColumns"],
     "felicific._statistics.labels": ["LabelCurve"],
     # The model of the group that a policy without the group fits is scikit-learn's gradient boosting. This part of it
     # is compiled and checks nothing: a forged one runs no code, and could still crash or read what it should not.

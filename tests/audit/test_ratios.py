@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from felicific import FairClassifier, Happiness, audit, compare
-from felicific._statistics.ratios import limits_to_highest, smallest_limits
+from felicific._statistics.gaps import limits_to_highest, smallest_limits
 from felicific.exceptions import ConstraintError
 
 HAPPINESS = [

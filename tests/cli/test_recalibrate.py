@@ -9,7 +9,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 
 from felicific import FairClassifier, Happiness, load
-from felicific._sklearn.model import ScoreColumns
+from felicific._sklearn.inputs import ScoreColumns
 
 pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 

@@ -13,7 +13,7 @@ from strategies import examples, small_ints
 
 from felicific import FairClassifier, Floor, Gap, Happiness, Ratio, aggregate, audit, frontier, load, solve
 from felicific._program.aggregates import Aggregates
-from felicific._sklearn.model import ScoreColumns
+from felicific._sklearn.inputs import ScoreColumns
 from felicific.exceptions import ExpressionError, GroupError, GroupWarning, HappinessError
 from felicific.sklearn import make_scorer
 

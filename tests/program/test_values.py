@@ -10,11 +10,17 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from felicific._people.people import People
-from felicific._policy.cells import cut_people, placed
 from felicific._problem.problem import Problem
 from felicific._program.signal_names import signal_from_json, signal_to_json
 from felicific._program.signals import Score
-from felicific._program.values import ValueCells, check_values, find_boundary, number_between
+from felicific._program.values import (
+    ValueCells,
+    check_values,
+    cut_people,
+    find_boundary,
+    number_between,
+    placed,
+)
 from felicific.exceptions import DataError
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)

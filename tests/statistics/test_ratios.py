@@ -11,8 +11,8 @@ from scipy.special import ndtri, stdtrit
 from scipy.stats import binom
 from strategies import examples
 
+from felicific._statistics.gaps import limits_to_highest, ratio_limits, smallest_limits
 from felicific._statistics.intervals import Sample, Ties
-from felicific._statistics.ratios import limits_to_highest, ratio_limits, smallest_limits
 
 ONE, OTHER = np.array([0]), np.array([1])
 

@@ -24,8 +24,7 @@ from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import BINS, Scale
 from felicific._amounts.shapes import Ranks
 from felicific._amounts.solve import SolvedLines
-from felicific._policy.amount_individual import AmountWorth, worth_of_people
-from felicific._policy.lines import AmountOutcome, Calibration, Line, simplified
+from felicific._policy.lines import AmountOutcome, AmountWorth, Calibration, Line, simplified, worth_of_people
 from felicific._program.crowd import Crowd
 from felicific._program.generation import Generator
 from felicific._program.hulls import vertices

@@ -13,7 +13,7 @@ from felicific._audit.result import FRAME, Audit, Interval, interval_to_dict, li
 from felicific._problem.happiness import Measure, position, written
 from felicific._problem.unions import Between, Union, Whom, check_min_people, compared, unions_of
 from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines
-from felicific._statistics.ratios import DELTA, SCORE, limits_to_highest, smallest_limits
+from felicific._statistics.gaps import DELTA, SCORE, limits_to_highest, smallest_limits
 from felicific._tables.memory import table_maker
 from felicific._typing import Truths
 from felicific.exceptions import ConstraintError, GroupError

@@ -16,7 +16,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure
 from felicific._problem.rows import STATISTICS, Goal
 from felicific._problem.unions import LeftOutBy, compared_groups
-from felicific._statistics.ratios import DELTA, SCORE, smallest_limits
+from felicific._statistics.gaps import DELTA, SCORE, smallest_limits
 from felicific._typing import Codes, Floats
 
 #: One measure of some people, of whom those at some places are compared.

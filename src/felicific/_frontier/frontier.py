@@ -32,7 +32,6 @@ from felicific._frontier.breakpoints import (
 )
 from felicific._frontier.curve import MORE, Curve, SolvedFrontier, Steps, curve, parts_of, searched, table_of
 from felicific._people.checks import WeightKind
-from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.constraints import check_gaps, resolve_gap
@@ -581,40 +580,24 @@ def cell_frontier(
 
     def first(point: Breakpoint, goals: tuple[Goal, ...]) -> CellPolicy:
         free = Lazy(partial(solve_program, joined, (), **sight))
-        return CellPolicy(
-            classes=joined.classes,
-            decisions=joined.decisions,
-            groups=joined.groups,
-            measures=joined.measures,
-            outcome=point.outcome,
+        return CellPolicy.of_sums(
+            joined,
+            point.q,
+            point.outcome,
+            free,
             prices={},
             salt=salt,
             sees_group=sees_group,
             expected=expected,
-            signal=joined.signal,
-            q=point.q,
-            mass=joined.mass,
-            unconstrained=Lazy(lambda: free.value.q),
-            roles=joined.roles,
-            attributes=joined.attributes,
-            left_out=joined.left_out,
-            order=joined.order,
-            rising=joined.rising,
-            labels=joined.labels,
             explore=explored_in(chances_of(closing.kept, joined.decisions.tolist(), joined.groups))
             if closing.kept
             else (),
-            basis=Basis(
-                joined.loss_name,
-                joined.baseline_or_none,
-                baseline_given=joined.baseline_given,
-                notes=joined.notes,
-                out_of_fold=out_of_fold,
-                requirements=goals,
-                unconstrained=Lazy(lambda: free.value.outcome),
-                change_cost=change_cost,
-                least_loss=None if joined.least_loss is None else joined.least_of(point.q),
-            ),
+            basis={
+                "out_of_fold": out_of_fold,
+                "requirements": goals,
+                "change_cost": change_cost,
+                "least_loss": None if joined.least_loss is None else joined.least_of(point.q),
+            },
         )
 
     def find() -> SolvedFrontier:

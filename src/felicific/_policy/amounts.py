@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-import os
-import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from felicific._files import (
     check_distinct,
-    checksum,
     plain,
     read_document,
     read_number,
     read_prices,
     read_values,
     refused,
-    write_document,
-    write_whole,
 )
 from felicific._people.checks import as_amounts
 from felicific._people.roles import Roles
@@ -30,13 +25,10 @@ from felicific._policy.apply_amounts import AmountRoles, amount_expression, give
 from felicific._policy.basis import read_left_out, write_left_out
 from felicific._policy.lines import AmountOutcome, Line
 from felicific._policy.lottery import (
-    RESALT,
-    SEEDED,
+    SaltedPolicy,
     check_keys,
     keys_as_text,
-    make_salt,
     uniforms,
-    warn_of_seed,
 )
 from felicific._policy.words import LANES, LETTERS, achieved, headline, impact, rules
 from felicific._problem.happiness import Measure, read_measure, written
@@ -51,7 +43,7 @@ from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyF
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class AmountPolicy(Displayed):
+class AmountPolicy(SaltedPolicy, Displayed):
     """What a person gets, and what that does to the people it was fitted on.
 
     Attributes
@@ -360,10 +352,6 @@ class AmountPolicy(Displayed):
     # -----------------------------------------------------------------------------------------------------
     # Files
 
-    def to_json(self) -> str:
-        """Write the policy as text that :meth:`from_json` reads; it holds no code and no person's data."""
-        return write_document(self._everything())
-
     def _everything(self) -> dict[str, Any]:
         return {
             "policy": {"kind": self.kind},
@@ -391,25 +379,6 @@ class AmountPolicy(Displayed):
             "left_out": write_left_out(self.left_out),
             "notes": list(self.notes),
         }
-
-    @property
-    def sha256(self) -> str:
-        """The checksum that its file holds."""
-        return checksum(self._everything())
-
-    def resalted(self) -> Self:
-        """The same policy with a fresh salt."""
-        return replace(self, salt=make_salt())
-
-    def warn_of_lottery(self, remedy: str = RESALT, stacklevel: int = 2) -> None:
-        """Warn when anybody could compute its draws, because a seed makes its salt."""
-        if self.is_randomized:
-            warn_of_seed(self.salt, remedy, stacklevel + 1)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a file, whole or not at all; warns when anybody could compute its draws."""
-        self.warn_of_lottery()
-        write_whole(path, self.to_json())
 
     @classmethod
     def from_json(cls, text: str, **functions: Any) -> Self:
@@ -476,8 +445,7 @@ class AmountPolicy(Displayed):
         if not self.bounds[0] < self.bounds[1]:
             raise refused("its bounds are none")
         self._check_lines()
-        if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):
-            raise refused("its salt is not 32 hexadecimal digits")
+        self._check_salt()
         flags = (self.randomize, self.sees_group, self.expected, self.out_of_fold)
         if not all(isinstance(flag, bool) for flag in flags):
             raise refused("randomize, sees_group, expected or out_of_fold is neither true nor false")
@@ -509,10 +477,6 @@ def not_among_classes(what: str) -> DataError:
 
 
 AmountPolicy.kinds[AmountPolicy.kind] = AmountPolicy
-
-
-if TYPE_CHECKING:
-    from felicific._policy.amounts import AmountPolicy
 
 
 def picture_of_lines(policy: AmountPolicy) -> Picture | None:

@@ -25,14 +25,14 @@ from felicific._problem.constraints import allowed_gaps
 from felicific._problem.exploration import JUST, Explored
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Chance, Requirement, Share, chances_of
-from felicific._program.aggregates import Aggregates
+from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.chances import cells_of, explored_in
 from felicific._program.change_cost import ChangeCost, resolved
 from felicific._program.evidence import Evidence
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
-from felicific._program.signals import Score, Signal, Spread
+from felicific._program.signals import Signal, Spread
 from felicific._program.solution import solve_beside_free, solve_program
-from felicific._program.values import ValueCells, check_values, cut_values
+from felicific._program.values import ValueCells, placed
 from felicific._shown.parts import listed
 from felicific._tables.memory import Entries
 from felicific._typing import Array, Codes, Floats, Lazy, Table, Truths
@@ -296,6 +296,45 @@ class CellPolicy(Policy):
         return partial(case_expression, self)
 
     @classmethod
+    def of_sums(
+        cls,
+        joined: Aggregates,
+        q: Floats,
+        outcome: Outcome,
+        free: Lazy[Any],
+        *,
+        basis: dict[str, Any],
+        **own: Any,
+    ) -> Self:
+        """A table of the cells of some sums; ``free`` is the solution of which nothing is required."""
+        return cls(
+            classes=joined.classes,
+            decisions=joined.decisions,
+            groups=joined.groups,
+            signal=joined.signal,
+            q=q,
+            mass=joined.mass,
+            unconstrained=Lazy(lambda: free.value.q),
+            measures=joined.measures,
+            outcome=outcome,
+            roles=joined.roles,
+            attributes=joined.attributes,
+            left_out=joined.left_out,
+            order=joined.order,
+            rising=joined.rising,
+            labels=joined.labels,
+            basis=Basis(
+                joined.loss_name,
+                joined.baseline_or_none,
+                baseline_given=joined.baseline_given,
+                notes=joined.notes,
+                unconstrained=Lazy(lambda: free.value.outcome),
+                **basis,
+            ),
+            **own,
+        )
+
+    @classmethod
     def rules_along(
         cls,
         policies: Sequence[Self],
@@ -443,21 +482,6 @@ class CellPolicy(Policy):
                 raise refused("a probability falls where the score rises")
 
 
-def placed(signal: Signal, people: People) -> People:
-    """The people with the places of their values, where the signal is made of these; else as they are."""
-    if not isinstance(signal, ValueCells) or people.score is None:
-        return people
-    return replace(people, score=signal.read(people.score[:, 1], people.rows), checked=True)
-
-
-def cut_people(score: Score, people: People) -> tuple[People, ValueCells]:
-    """Cells of what a decision function says of people, and the people with their places."""
-    assert people.score is not None, "there are values"
-    values = check_values(people.score[:, 1], people.rows)
-    signal = cut_values(score, values, people.predictions() == 1, people.codes, people.weights)
-    return placed(signal, people), signal
-
-
 Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))
 
 
@@ -472,47 +496,29 @@ def solve_cells(
     """The policy of least loss that sees the cells of some aggregates."""
     joined, cost = joined.comparing(requirements), resolved(joined, change_cost)
     solution, free = solve_beside_free(joined, requirements, sees_group=sees_group, change_cost=cost)
-    decisions, chances = (
-        joined.decisions.tolist(),
-        chances_of(requirements, joined.decisions.tolist(), joined.groups),
-    )
+    decisions = joined.decisions.tolist()
+    chances = chances_of(requirements, decisions, joined.groups)
     losses = []
     for chance in chances:
         others = [one for one in requirements if chance not in one.chances(decisions, joined.groups)]
         without = solve_program(joined, others, sees_group=sees_group, change_cost=cost)
         losses.append(solution.outcome.loss - without.outcome.loss)
-    return CellPolicy(
-        classes=joined.classes,
-        decisions=joined.decisions,
-        groups=joined.groups,
-        signal=joined.signal,
-        q=solution.q,
-        mass=joined.mass,
-        unconstrained=Lazy(lambda: free.value.q),
-        measures=joined.measures,
-        outcome=solution.outcome,
+    return CellPolicy.of_sums(
+        joined,
+        solution.q,
+        solution.outcome,
+        free,
         prices=solution.prices,
         salt=salt,
         sees_group=sees_group,
-        roles=joined.roles,
-        attributes=joined.attributes,
-        left_out=joined.left_out,
-        order=joined.order,
-        rising=joined.rising,
         explore=explored_in(chances, losses),
-        basis=Basis(
-            joined.loss_name,
-            joined.baseline_or_none,
-            allowed_gaps(requirements, joined.measures),
-            baseline_given=joined.baseline_given,
-            requirements=solution.goals,
-            unconstrained=Lazy(lambda: free.value.outcome),
-            change_cost=cost,
-            evidence=Evidence.of(joined, solution.q),
-            least_loss=joined.least_of(solution.q),
-            notes=joined.notes,
-        ),
-        labels=joined.labels,
+        basis={
+            "allowed": allowed_gaps(requirements, joined.measures),
+            "requirements": solution.goals,
+            "change_cost": cost,
+            "evidence": Evidence.of(joined, solution.q),
+            "least_loss": joined.least_of(solution.q),
+        },
     )
 
 

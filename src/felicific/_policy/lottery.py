@@ -9,14 +9,19 @@ same person gets the same decision in any order, batch, process, machine or engi
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import secrets
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._files import checksum, refused, write_document, write_whole
 from felicific._tables.memory import (
     as_vector,
     column_names,
@@ -224,6 +229,53 @@ def _text(value: Any) -> str:
         return repr(value)
     # No two rows may read alike: what separates the columns is escaped inside them.
     return str(value).replace("\\", "\\\\").replace("\x1f", "\\x1f")
+
+
+class SaltedPolicy(ABC):
+    """A policy with a salt, from which its draws come, and its file."""
+
+    salt: str
+
+    @property
+    @abstractmethod
+    def is_randomized(self) -> bool:
+        """Whether it may decide on anybody by lottery."""
+
+    @abstractmethod
+    def _everything(self) -> dict[str, Any]:
+        """All of it as data."""
+
+    def to_json(self) -> str:
+        """Write the policy as text that :meth:`from_json` reads; it holds no code and no person's data."""
+        return write_document(self._everything())
+
+    @property
+    def sha256(self) -> str:
+        """The checksum that its file holds: of two policies that say the same in everything, the same.
+
+        It is no signature: whoever alters a file can write the checksum that goes with it. Compare it with one that you
+        noted elsewhere, sign it, or pin it.
+        """
+        return checksum(self._everything())
+
+    def resalted(self) -> Self:
+        """The same policy with a fresh salt: nobody can know its draws, and people draw anew."""
+        return replace(self, salt=make_salt())  # type: ignore[type-var]  # policies are dataclasses
+
+    def warn_of_lottery(self, remedy: str = RESALT, stacklevel: int = 2) -> None:
+        """Warn when anybody could compute its draws, because a seed makes its salt."""
+        if self.is_randomized:
+            warn_of_seed(self.salt, remedy, stacklevel + 1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a file, whole or not at all; warns when anybody could compute its draws."""
+        self.warn_of_lottery()
+        write_whole(path, self.to_json())
+
+    def _check_salt(self) -> None:
+        """Refuse a file whose salt is none."""
+        if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):
+            raise refused("its salt is not 32 hexadecimal digits")
 
 
 def moves_between(was: Floats, then: Floats, *, same_draws: bool) -> Floats:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -17,7 +15,6 @@ from felicific._files import (
     check_distinct,
     check_means,
     check_shape,
-    checksum,
     plain,
     read_classes,
     read_decisions,
@@ -30,8 +27,6 @@ from felicific._files import (
     refused,
     write_classes,
     write_decisions,
-    write_document,
-    write_whole,
 )
 from felicific._people.people import People
 from felicific._people.roles import Roles, ordered_groups
@@ -58,13 +53,10 @@ from felicific._policy.controls import Controls
 from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation, Grounds, Person, one_key, one_of
 from felicific._policy.lottery import (
-    RESALT,
-    SEEDED,
+    SaltedPolicy,
     check_keys,
     draw,
     keys_as_text,
-    make_salt,
-    warn_of_seed,
 )
 from felicific._policy.words import picture_of
 from felicific._problem.change import (
@@ -149,7 +141,7 @@ class Wording(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Policy(Displayed, ABC):
+class Policy(SaltedPolicy, Displayed, ABC):
     """What is decided on a person, and what that does to the people it was fitted on.
 
     Attributes
@@ -332,11 +324,6 @@ class Policy(Displayed, ABC):
     def label_decisions(self) -> Codes:
         """Position of every label among the decisions; -1 where it is none."""
         return label_positions(self.classes, self.decisions)
-
-    @property
-    @abstractmethod
-    def is_randomized(self) -> bool:
-        """Whether it may decide on anybody by lottery."""
 
     def decided(self, people: People) -> People:
         """The people with what it decides on each."""
@@ -994,10 +981,6 @@ class Policy(Displayed, ABC):
     # -----------------------------------------------------------------------------------------------------
     # Files
 
-    def to_json(self) -> str:
-        """Write the policy as text that :meth:`from_json` reads; it holds no code and no person's data."""
-        return write_document(self._everything())
-
     def _everything(self) -> dict[str, Any]:
         return {
             "classes": write_classes(self.classes),
@@ -1018,29 +1001,6 @@ class Policy(Displayed, ABC):
             "explore": [one.to_json() for one in self.explore],
             **self._content(),
         }
-
-    @property
-    def sha256(self) -> str:
-        """The checksum that its file holds: of two policies that say the same in everything, the same.
-
-        It is no signature: whoever alters a file can write the checksum that goes with it. Compare it with one that you
-        noted elsewhere, sign it, or pin it.
-        """
-        return checksum(self._everything())
-
-    def resalted(self) -> Self:
-        """The same policy with a fresh salt: nobody can know its draws, and people draw anew."""
-        return replace(self, salt=make_salt())
-
-    def warn_of_lottery(self, remedy: str = RESALT, stacklevel: int = 2) -> None:
-        """Warn when anybody could compute its draws, because a seed makes its salt."""
-        if self.is_randomized:
-            warn_of_seed(self.salt, remedy, stacklevel + 1)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a file, whole or not at all; warns when anybody could compute its draws."""
-        self.warn_of_lottery()
-        write_whole(path, self.to_json())
 
     @classmethod
     def from_json(cls, text: str, *, happiness: Any = None, loss: Any = None) -> Policy | AmountPolicy:
@@ -1083,8 +1043,7 @@ class Policy(Displayed, ABC):
         check_shares(self.outcome, (g, j))
         if (self.outcome.gaps < 0).any():
             raise refused("a gap is negative")
-        if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):
-            raise refused("its salt is not 32 hexadecimal digits")
+        self._check_salt()
         if k < 2:
             raise refused("it has fewer than two classes")
         if not all(isinstance(flag, bool) for flag in (self.randomize, self.sees_group, self.expected)):

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from felicific._people.people import People
 from felicific._program.bins import cuts_of
 from felicific._program.signals import CELLS, Score, Signal, Spread, SqlTerms, required
 from felicific._statistics.sample_size import log_maps, log_staircases
@@ -223,3 +224,18 @@ def number_between(low: float, high: float) -> float:
         if low <= number < high:
             return number
     return middle if low <= middle < high else low
+
+
+def placed(signal: Signal, people: People) -> People:
+    """The people with the places of their values, where the signal is made of these; else as they are."""
+    if not isinstance(signal, ValueCells) or people.score is None:
+        return people
+    return replace(people, score=signal.read(people.score[:, 1], people.rows), checked=True)
+
+
+def cut_people(score: Score, people: People) -> tuple[People, ValueCells]:
+    """Cells of what a decision function says of people, and the people with their places."""
+    assert people.score is not None, "there are values"
+    values = check_values(people.score[:, 1], people.rows)
+    signal = cut_values(score, values, people.predictions() == 1, people.codes, people.weights)
+    return placed(signal, people), signal

@@ -25,7 +25,7 @@ from felicific._people.roles import BY_GROUP, ordered_groups
 from felicific._people.sketch import RowSketch
 from felicific._problem.happiness import Measure
 from felicific._problem.missing_labels import MissingLabels
-from felicific._sklearn.model import splits
+from felicific._sklearn.inputs import splits
 from felicific._tables.memory import column_names, count_rows, is_null, take_column, take_rows
 from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError

@@ -48,16 +48,19 @@ from felicific._sklearn.beliefs import check_given, fit_label_model, learns, ref
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
+    ScoreColumns,
     check_labels,
+    columns_of,
     content_of,
+    fit_model,
     given_labels,
     label_proba_in_table,
     labels_of,
+    parts_of,
     present_labels,
     present_rows,
     present_splits,
 )
-from felicific._sklearn.model import ScoreColumns, columns_of, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
 from felicific._tables.memory import (
@@ -591,7 +594,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """Fit what is to be fitted, and ask the model about the rows; of a decision function, cut into cells."""
         from felicific._people.labels import LabelBeliefs
         from felicific._people.people import People
-        from felicific._policy.cells import cut_people
+        from felicific._program.values import cut_people
 
         frozen, cv = self._frozen, getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)

@@ -31,8 +31,18 @@ from felicific._program.signal_names import Sight, resolve_sight
 from felicific._shown.parts import Part
 from felicific._sklearn.base import FairEstimator
 from felicific._sklearn.beliefs import check_given
-from felicific._sklearn.inputs import Intake, Rows, given_labels, label_vector, present_rows, present_splits
-from felicific._sklearn.model import AmountColumn, columns_of, fit_model, parts_of
+from felicific._sklearn.inputs import (
+    AmountColumn,
+    Intake,
+    Rows,
+    columns_of,
+    fit_model,
+    given_labels,
+    label_vector,
+    parts_of,
+    present_rows,
+    present_splits,
+)
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import encode_groups, find_groups
 from felicific._tables.memory import column_names, count_rows, is_frame

@@ -5,19 +5,21 @@ Nothing heavy is imported here: ``felicific --help`` answers at once.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
-from collections.abc import Set
-from typing import Annotated, Any
+from collections.abc import Callable, Set
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from felicific.cli.aggregate import aggregate
 from felicific.cli.alternatives import alternatives
 from felicific.cli.apply import apply
 from felicific.cli.audit import audit
-from felicific.cli.commands import USAGE, Commands, register
 from felicific.cli.compare import compare
 from felicific.cli.demo import demo
 from felicific.cli.explain import explain
@@ -25,11 +27,92 @@ from felicific.cli.fit import fit
 from felicific.cli.frontier import frontier
 from felicific.cli.merge import merge
 from felicific.cli.monitor import monitor
-from felicific.cli.options import plain_option
+from felicific.cli.options import PANELS, USAGE, plain_option
 from felicific.cli.recalibrate import recalibrate
 from felicific.cli.report import report
 from felicific.cli.show import show
 from felicific.cli.sql import sql
+
+Options = TypeVar("Options")
+
+
+def _nothing(ctx: Any) -> None:
+    """No type."""
+
+
+def _plainly(parameters: list[Any]) -> list[Any]:
+    """Help names no type: a flag takes no value, and every other word of the command line says itself what it is."""
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+            parameter.metavar = ""
+        if parameter.param_type_name == "argument":
+            parameter.display_type_rich = _nothing
+    return parameters
+
+
+class Command(TyperCommand):
+    """A command whose help shows flags as they are typed."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Every option, that for help among them."""
+        return _plainly(super().get_params(ctx))
+
+
+class Commands(TyperGroup):
+    """All commands, with the same help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Every option, those of completion among them."""
+        return _plainly(super().get_params(ctx))
+
+
+def register(app: typer.Typer, command: Callable[[Options], None]) -> None:
+    """Add a command that takes its options as one dataclass; its name and help are the function's."""
+    taken: type[Options] = get_type_hints(command)["options"]
+    parameters = parameters_of(taken)
+
+    def run(context: Any, **typed: Any) -> None:
+        try:
+            command(taken(**typed))
+        except USAGE as error:
+            error.ctx = error.ctx or context  # so that the message names the command
+            raise
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    # What typer looks at, in place of what is written above.
+    parameters = [
+        inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        *parameters,
+    ]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where Python looks for it
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app.command(cls=Command)(run)
+
+
+def parameters_of(taken: type) -> list[inspect.Parameter]:
+    """The fields of a dataclass as parameters that typer understands, in the order of help.
+
+    They go by panel, what is required first, then what is the command's own, then as the parts list them.
+    """
+    hints, own = get_type_hints(taken, include_extras=True), list(inspect.get_annotations(taken))
+    parameters = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(taken)
+    ]
+
+    def place(parameter: inspect.Parameter) -> tuple[int, bool, int]:
+        panel = parameter.annotation.__metadata__[0].rich_help_panel
+        rank = PANELS.index(panel) if panel in PANELS else -1
+        among_own = own.index(parameter.name) if parameter.name in own else len(own)
+        return rank, parameter.default is not parameter.empty, among_own
+
+    return sorted(parameters, key=place)
+
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked; "

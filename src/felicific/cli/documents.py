@@ -13,8 +13,7 @@ from felicific._files import AGGREGATES, MONITOR, POLICY, STEERING, format_of
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.policy import among_classes
 from felicific._policy.solve import is_of_amounts
-from felicific.cli.commands import USAGE
-from felicific.cli.options import Bounded, Evidence, Measures, PartlyLabelled, Scores, Traced
+from felicific.cli.options import USAGE, Bounded, Evidence, Measures, PartlyLabelled, Scores, Traced
 from felicific.exceptions import DataError, FelicificError
 
 if TYPE_CHECKING:

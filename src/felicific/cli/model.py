@@ -13,7 +13,7 @@ from felicific._policy.lottery import PROBA_REPEAT
 from felicific._program.signal_names import choose_policy
 from felicific._program.signals import Individual
 from felicific._sklearn.classifier import FairClassifier
-from felicific._sklearn.model import ScoreColumns
+from felicific._sklearn.inputs import ScoreColumns
 from felicific._tables.groups import find_groups, refuse_identifiers, resolve_groups
 from felicific._tables.memory import distinct, take_column
 from felicific._typing import Table

@@ -43,6 +43,9 @@ asked_option, output_option = partial(option, ASKED), partial(option, OUTPUT)
 plain_option = partial(option, None)
 
 
+#: What is raised when a command was typed wrongly: click's class, which some versions of typer carry along themselves.
+USAGE: Any = typer.BadParameter.__base__
+
 PolicyKind = Literal["auto", "score", "individual", "label", "soft-label"]
 WeightKind = Literal["frequency", "sampling"]
 

@@ -83,7 +83,7 @@ def recalibrate(options: RecalibrateOptions) -> None:
 
 def _insist(options: RecalibrateOptions, policy: Policy) -> None:
     """Refuse what is said of people with labels where it has no use, and its lack where it is needed."""
-    from felicific.cli.commands import USAGE
+    from felicific.cli.options import USAGE
     from felicific.exceptions import DataError
 
     for name in ("kind", "blind"):

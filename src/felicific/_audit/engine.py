@@ -30,8 +30,7 @@ from felicific._people.weights import are_sampling, distinct_clusters
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._statistics.distributions import Distributions, effective
-from felicific._statistics.intervals import Sample
-from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
+from felicific._statistics.intervals import Powers, Sample, Spread, clustered, linearised, side_by_side
 from felicific._tables.groups import find_groups, refuse_identifiers
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError

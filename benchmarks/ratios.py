@@ -25,8 +25,7 @@ from shared import EVIDENCE, fill, table
 
 from felicific._statistics import gaps
 from felicific._statistics.gaps import limits_to_highest, smallest_limits
-from felicific._statistics.intervals import Sample
-from felicific._statistics.units import sample_of
+from felicific._statistics.intervals import Sample, sample_of
 
 ALPHA, LEAST_ROW, LEAST_SMALLEST = 0.05, 0.91, 0.93
 SIZES: dict[str, tuple[int, ...]] = {

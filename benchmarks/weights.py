@@ -20,8 +20,15 @@ import numpy as np
 from shared import EVIDENCE, fill, table
 
 from felicific._statistics.gaps import range_interval
-from felicific._statistics.intervals import Sample, Ties, hall_limits, mean_limits, summarise, with_added
-from felicific._statistics.units import sample_of
+from felicific._statistics.intervals import (
+    Sample,
+    Ties,
+    hall_limits,
+    mean_limits,
+    sample_of,
+    summarise,
+    with_added,
+)
 
 ALPHA = 0.05
 Rng = np.random.Generator

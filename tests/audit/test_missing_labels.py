@@ -17,8 +17,7 @@ from felicific._audit.debiased import Debiased, Supposed
 from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
 from felicific._problem.problem import Problem
-from felicific._statistics.intervals import Sample
-from felicific._statistics.units import of_few, sample_of
+from felicific._statistics.intervals import Sample, of_few, sample_of
 from felicific.exceptions import ConstraintError, DataError, HappinessError
 from felicific.sklearn import make_scorer
 

@@ -7,8 +7,7 @@ import pytest
 from scipy.special import stdtrit
 
 from felicific._statistics.gaps import chance_gap, pair_limits, range_interval
-from felicific._statistics.intervals import Sample, hall_limits, mean_limits, summarise, t_limits
-from felicific._statistics.units import sample_of
+from felicific._statistics.intervals import Sample, hall_limits, mean_limits, sample_of, summarise, t_limits
 
 
 def draw(seed, n=240, clusters=30, groups=3):

@@ -30,8 +30,7 @@ from felicific._people.people import People
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._statistics.distributions import Distributions, effective
-from felicific._statistics.intervals import Sample
-from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
+from felicific._statistics.intervals import Powers, Sample, Spread, clustered, linearised, side_by_side
 from felicific._tables.groups import find_groups, refuse_identifiers
 from felicific._tables.memory import object_array
 from felicific._typing import Array, Codes, Floats, Truths

@@ -25,8 +25,7 @@ from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute, LeftOut, LeftOutBy, Union, Whom, compared, compared_groups
 from felicific._program.aggregates import NOBODY
 from felicific._statistics.distributions import Distributions
-from felicific._statistics.intervals import Sample
-from felicific._statistics.units import of_few, sample_of, side_by_side
+from felicific._statistics.intervals import Sample, of_few, sample_of, side_by_side
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import HappinessError
 

@@ -10,16 +10,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from felicific._people.people import People
 from felicific._program.bins import cuts_of
 from felicific._program.signals import CELLS, Score, Signal, Spread, SqlTerms, required
 from felicific._statistics.sample_size import log_maps, log_staircases
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError
+
+if TYPE_CHECKING:
+    from felicific._people.people import People
 
 #: How many different numbers a value can be: cuts between them are the same for all data.
 NUMBERS = 2**64

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -45,6 +46,31 @@ def test_it_reads_well_where_no_other_file_is():
     assert "a gap of $18,566 under the model's decisions" in text
     assert "Tutorial: ten minutes." in text
     assert README.count("\n") <= 125
+
+
+#: The libraries that fits are compared with, as pages write them.
+PEERS = {"aif360": "AIF360", "oxonfair": "OxonFair", "error-parity": "error-parity", "fairlearn": "fairlearn"}
+
+
+def test_the_speed_is_that_of_the_last_run():
+    """README and overview state the times of fits that the benchmark wrote, and who is faster on how many rows."""
+    written = json.loads((ROOT / "docs" / "evidence" / "speed.json").read_text("utf-8"))["fits"]
+    fits = {int(n): times for n, times in written.items() if len(times) > 1}
+    many, ours = fits[2_000_000], "felicific"
+    fastest = min(PEERS, key=many.get)
+    few = max(n for n, times in fits.items() if min(times.values()) < times[ours])
+    ahead = " and ".join(name for peer, name in PEERS.items() if fits[few][peer] < fits[few][ours])
+    assert fastest == "aif360", "the only one that decides by labels"
+    assert (
+        f"Two million given scores are fitted in {many[ours]:.2g} s of processor time, where the fastest peer takes "
+        f"{many[fastest]:.2g} s ({PEERS[fastest]}, by labels) and fairlearn {many['fairlearn']:.2g} s. "
+        f"With {few:,} rows and fewer, {ahead} are faster: at {few:,} rows felicific takes "
+        f"{fits[few][ours] / min(fits[few].values()):.1f} times as long as the fastest, at 500 rows "
+        f"{fits[500][ours] / min(fits[500].values()):.1f} times"
+    ) in " ".join(README.split())
+    overview = (ROOT / "docs" / "overview.md").read_text("utf-8").lower()
+    for name, seconds in many.items():
+        assert re.search(rf"^\| {name}[^|]*\| {seconds:g} s \|", overview, re.MULTILINE), name
 
 
 def test_nothing_is_left_to_fill_in():

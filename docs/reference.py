@@ -127,10 +127,10 @@ def members(kind: type) -> list[str]:
         held = [f"`{field.name}`" for field in dataclasses.fields(kind)]
     else:
         held = [f"`{name}`" for name in inspect.get_annotations(kind)]
-    for name, member in vars(kind).items():
-        if name.startswith("_") or f"`{name}`" in held:
-            continue
-        if inspect.isfunction(member) or isinstance(member, property):
+    bases = [kind, *(base for base in kind.__bases__ if base.__name__ == "SaltedPolicy")]
+    for name, member in (pair for base in bases for pair in vars(base).items()):
+        shown = inspect.isfunction(member) or isinstance(member, property)
+        if shown and not name.startswith("_") and f"`{name}`" not in held:
             held.append(f"`{name}`" if isinstance(member, property) else f"`{name}()`")
     return held
 

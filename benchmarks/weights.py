@@ -19,16 +19,9 @@ from typing import Any
 import numpy as np
 from shared import EVIDENCE, fill, table
 
+from felicific._statistics import intervals
 from felicific._statistics.gaps import range_interval
-from felicific._statistics.intervals import (
-    Sample,
-    Ties,
-    hall_limits,
-    mean_limits,
-    sample_of,
-    summarise,
-    with_added,
-)
+from felicific._statistics.intervals import Sample, Ties, hall_limits, mean_limits, sample_of
 
 ALPHA = 0.05
 Rng = np.random.Generator
@@ -101,7 +94,7 @@ WEIGHTED: Worlds = {
 
 def kish(values: np.ndarray, codes: np.ndarray, runs: int, weight: np.ndarray) -> Sample:
     """What was done before: the weighted deviation, with Kish's effective number of people."""
-    plain = summarise(values, codes, runs, None, weight).take(0)
+    plain = intervals.summarise(values, codes, runs, None, weight).take(0)
     mass, squares = np.bincount(codes, weight), np.bincount(codes, weight**2)
     n = mass**2 / squares
     scale = plain.sd * np.sqrt((plain.n - 1.0) / plain.n)
@@ -115,7 +108,7 @@ def weights(runs: int, rng: Rng) -> Iterator[list[str]]:
             weight, values = (part.reshape(-1) for part in draw(rng, (runs, n)))
             codes, column = np.repeat(np.arange(runs), n), values[:, None]
             method = "added" if is_rate else "t"
-            counted = summarise(column, codes, runs, None, weight).take(0)
+            counted = intervals.summarise(column, codes, runs, None, weight).take(0)
             before = kish(column, codes, runs, weight)
             now = sample_of(column, codes, runs, None, weight, sampling=True).take(0)
             made = [percent(mean_limits(method, part, ALPHA / 2), truth) for part in (counted, before, now)]
@@ -179,7 +172,7 @@ def clusters(runs: int, rng: Rng) -> Iterator[list[str]]:
             codes = np.repeat(np.arange(runs), len(place))
             unit = (np.arange(runs)[:, None] * count + place).reshape(-1)
             column, method = values.reshape(-1)[:, None], "added" if is_rate else "t"
-            naive = summarise(column, codes, runs).take(0)
+            naive = intervals.summarise(column, codes, runs).take(0)
             now = sample_of(column, codes, runs, cluster=unit).take(0)
             means = [percent(mean_limits(method, part, ALPHA / 2), truth) for part in (naive, now)]
             yield [name, f"{count}", *means, *gaps(values, place, is_rate)]
@@ -193,7 +186,7 @@ def gaps(values: np.ndarray, place: np.ndarray, is_rate: bool) -> list[str]:
         part, where = values[:, group == z], place[group == z]
         codes, column = np.repeat(np.arange(runs), part.shape[1]), part.reshape(-1)[:, None]
         unit = (np.arange(runs)[:, None] * count + where).reshape(-1)
-        naive.append(summarise(column, codes, runs).take(0))
+        naive.append(intervals.summarise(column, codes, runs).take(0))
         now.append(sample_of(column, codes, runs, cluster=unit).take(0))
         away = (part - part.mean(axis=1, keepdims=True)).reshape(-1)
         added.append(np.bincount(unit, away, minlength=runs * count).reshape(runs, count))
@@ -205,7 +198,7 @@ def gaps(values: np.ndarray, place: np.ndarray, is_rate: bool) -> list[str]:
     for parts, ties in ((naive, None), (now, Ties(tie, np.zeros_like(tie)))):
         names = ("n", "mean", "sd", "skewness", "freedom")
         sample = Sample(*(np.stack([getattr(part, name) for part in parts], axis=1) for name in names), ties)
-        low, _ = range_interval(with_added(sample, 1.0) if is_rate else sample, ALPHA)
+        low, _ = range_interval(intervals.with_added(sample, 1.0) if is_rate else sample, ALPHA)
         found.append(f"{100 * float((low <= 0.0).mean()):.1f}")
     return found
 

@@ -68,41 +68,41 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become at the end of the round where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "src: lines of code": (48_548, 34_000),
-    "src: statements": (35_122, None),
-    "src: files": (296, 150),
+    "src: lines of code": (47_805, 34_000),
+    "src: statements": (34_513, None),
+    "src: files": (237, 150),
     "src: lines of pages": (1_424, None),
-    "longest file": (1_293, 600),
-    "longest function body": (93, 60),
+    "longest file": (1_281, 600),
+    "longest function body": (89, 60),
     "modules at the top": (7, None),
-    "depth, imports at import": (25, None),
-    "depth, imports anywhere": (28, None),
+    "depth, imports at import": (24, None),
+    "depth, imports anywhere": (27, None),
     "questions about kinds": (3, 0),
-    "parameters of type Any": (683, None),
-    "parameters of type Any, %": (9.3, None),
-    "public names": (24, 24),
-    "parameters of FairClassifier": (17, 16),
+    "parameters of type Any": (622, None),
+    "parameters of type Any, %": (8.5, None),
+    "public names": (23, 24),
+    "parameters of FairClassifier": (16, 16),
     "parameters of FairRegressor": (16, 16),
-    "parameters of any function": (20, 20),
+    "parameters of any function": (18, 20),
     "commands": (15, 13),
-    "fit: modules on the path": (54, 25),
-    "audit: modules on the path": (44, 22),
-    "report: modules on the path": (102, 45),
+    "fit: modules on the path": (47, 25),
+    "audit: modules on the path": (41, 22),
+    "report: modules on the path": (89, 45),
     "report: calls of check_proba": (1, None),
     "report: calls of check_weights": (1, None),
     "report: calls of encode_groups": (1, None),
     "report: calls of encode_labels": (2, None),
-    "tests: lines": (57_958, 34_000),
+    "tests: lines": (57_769, 34_000),
     "studies: lines of code": (713, None),
-    "benchmarks: lines of code": (5_950, None),
+    "benchmarks: lines of code": (5_947, None),
     "examples: lines of code": (397, None),
     "docs: lines of code": (580, None),
     ".ci: lines of code": (353, None),
-    "docs: words": (56879, 42_000),
+    "docs: words": (56_828, 42_000),
 }
 
 #: What no number may fall below.
-FLOORS = {"functions with docstrings, %": 80.8, "oracles: lines of code": 1_573}
+FLOORS = {"functions with docstrings, %": 82.1, "oracles: lines of code": 1_581}
 
 #: Pages that a script writes as a whole.
 WRITTEN = ("studies.md",)

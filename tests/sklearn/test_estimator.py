@@ -696,6 +696,6 @@ def test_attributes_that_users_see(people):
     fair, _ = fit_library(people, "pandas", happiness=funding)
     assert {name for name in vars(fair) if name.endswith("_")} == {
         "classes_", "decisions_", "estimator_", "feature_names_in_", "gaps_", "groups_", "loss_",
-        "aggregates_", "group_model_", "labels_", "means_", "n_features_in_", "policy_", "prices_", "sensitive_features_",
-        "share_randomized_",
+        "aggregates_", "group_model_", "labels_", "means_", "n_features_in_", "policy_", "prices_",
+        "sensitive_features_", "share_randomized_",
     }  # fmt: skip

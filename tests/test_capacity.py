@@ -35,7 +35,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
-        ("score", "2 groups x 4,120 signals x 40 decisions x 1,600 measures"),
+        ("score", "bins with people x 40 decisions x 1,600 measures"),
         ("individual", "20,000 people x 40 decisions x 1,600 measures"),
     ],
 )

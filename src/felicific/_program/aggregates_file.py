@@ -27,12 +27,13 @@ from felicific._program.signal_names import signal_from_json
 from felicific._typing import Codes, Floats
 
 
-def check_size(groups: int, signals: int, decisions: int, measures: int) -> None:
+def check_size(cells: int, decisions: int, measures: int) -> None:
     """Refuse sums that would not fit into memory, before they are made."""
     check_room(
-        2.0 * groups * signals * (decisions + 1) * (measures + 1),  # once for the sums, once to look at them
+        # Values, their squares, who gains and who loses; and once more to look at one of them.
+        5.0 * cells * (decisions + 1) * (measures + 1),
         "Adding these people up",
-        f"{groups} groups x {signals:,} signals x {decisions} decisions x {measures:,} measures",
+        f"{cells:,} bins with people x {decisions} decisions x {measures:,} measures",
         "Use policy='label', merge classes or groups, or ask for a criterion of fewer parts, such as "
         "'statistical_parity' instead of 'equalized_odds'.",
     )
@@ -81,7 +82,7 @@ def _read_frame(content: dict[str, Any]) -> dict[str, Any]:
 def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str, int]) -> CellSums:
     """The sums of the cells that the document names."""
     cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
-    check_size(len(cells), 1, sizes["d"], sizes["j"])
+    check_size(len(cells), sizes["d"], sizes["j"])
     place = cells[:, 0] * shape[1] + cells[:, 1]
     if len(np.unique(place)) < len(cells) or (cells >= shape).any():
         raise refused("a bin occurs twice, or is none")

@@ -237,7 +237,7 @@ class _Sums:
         of_key = self.key // self.kinds
         self.held = np.arange(cells) if self.place is None else of_key[starts_of(of_key)]
         n, d, j = len(self.held), len(problem.decisions), len(problem.happiness)
-        check_size(n, 1, d, j)
+        check_size(n, d, j)
         self.origin: list[float | None] = [None] * j
         self.by_row = {j for j, one in enumerate(problem.happiness) if "x" in one.asks}
         self.cost_by_row = "x" in problem.loss.asks

@@ -27,7 +27,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from felicific import FairClassifier, Individual
-from felicific._sklearn import classifier as wiring
+from felicific._fit import fit as fitting
+from felicific._sklearn import base as wiring
 from felicific._sklearn.beliefs import LEAVES, RATE, TREES, group_folds
 from felicific.datasets import adult
 
@@ -175,15 +176,10 @@ def times() -> Iterator[list[str]]:
                 return run
 
             wiring.fit_group_model = timed("beliefs", OWN)  # type: ignore[assignment]
-            wiring.fit_policy = timed("policies", FIT)  # type: ignore[assignment]
+            fitting.fit_policy = timed("policies", FIT)  # type: ignore[assignment]
             part = slice(MODEL, MODEL + rows)
             fair = FairClassifier(
-                model,
-                happiness=criterion,
-                gap=0.0,
-                policy="individual",
-                sees_group=False,
-                random_state=0,
+                model, happiness=criterion, gap=0.0, policy="individual", sees_group=False, random_state=0
             )
             start, used = time.perf_counter(), time.process_time()
             fair.fit(X[part], y[part], sensitive_features=group[part])
@@ -193,7 +189,7 @@ def times() -> Iterator[list[str]]:
 
 
 WORLDS = {"Adult": adult_people, "made up": made_up_people}
-OWN, FIT = wiring.fit_group_model, wiring.fit_policy
+OWN, FIT = wiring.fit_group_model, fitting.fit_policy
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from shared import EVIDENCE, fill, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from felicific import Gap, Ratio, Score, aggregate, solve
-from felicific._problem.rows import Requirement
+from felicific._problem.requirement import Requirement
 from felicific.datasets import adult
 
 ATTRIBUTES = ["sex", "race"]

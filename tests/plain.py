@@ -6,7 +6,7 @@ import numpy as np
 
 from felicific import Score, aggregate
 from felicific._frontier import breakpoints
-from felicific._problem.rows import rows_of
+from felicific._problem.requirement import rows_of
 from felicific._program import highs, solution
 from felicific._program.model import build, changes_of
 from felicific._program.written import write_model

@@ -18,7 +18,7 @@ from felicific._audit.methods import Sampled
 from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, split
 from felicific._frontier.breakpoints import RayPolicies
 from felicific._policy.lottery import make_salt
-from felicific._problem.rows import ComparedMeans
+from felicific._problem.requirement import ComparedMeans
 from felicific._problem.unions import Whom
 from felicific._statistics.gaps import shown_by_pairs
 from felicific._statistics.intervals import Sample

@@ -394,7 +394,7 @@ def test_on_an_engine():
 
 def test_an_answer_that_does_not_keep_it_fails_its_check():
     """The probabilities themselves are looked at, not only the means that they make."""
-    from felicific._problem.rows import rows_of
+    from felicific._problem.requirement import rows_of
     from felicific._program.highs import run_model
     from felicific._program.model import build, policy_of
 

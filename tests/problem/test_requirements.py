@@ -23,7 +23,7 @@ from strategies import FRACTIONS, aggregates_of, examples, feasible_by_oracle, p
 
 from felicific import Budget, FairClassifier, Floor, Gap, Happiness, Ratio, aggregate, audit, frontier, solve
 from felicific._problem.constraints import requirements_of, resolve_gap
-from felicific._problem.rows import ModelRow, Requirement, rows_of
+from felicific._problem.requirement import Requirement, rows_of
 from felicific.exceptions import ConstraintError, InfeasibleError
 from felicific.sklearn import make_scorer
 

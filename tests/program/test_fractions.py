@@ -13,7 +13,7 @@ from strategies import examples, small_ints
 from felicific import Budget, Floor, Gap, Happiness, Policy, Ratio, Score, aggregate, solve
 from felicific._problem.constraints import requirements_of
 from felicific._problem.fractions import Fraction
-from felicific._problem.rows import Goal
+from felicific._problem.linear import Goal
 from felicific._problem.unions import shares_of, unions_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.fractions import loss_spread

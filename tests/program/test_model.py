@@ -40,7 +40,7 @@ from strategies import (
 
 from felicific import Budget, Floor, aggregate, solve
 from felicific._problem.constraints import requirements_of
-from felicific._problem.rows import rows_of
+from felicific._problem.requirement import rows_of
 from felicific._program.aggregates import Aggregates
 from felicific.exceptions import InfeasibleError
 

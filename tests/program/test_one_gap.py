@@ -10,7 +10,7 @@ from plain import distances, plain, solve_plainly, world
 
 from felicific import Floor, Gap, Score, aggregate, frontier, solve
 from felicific._problem.constraints import requirements_of
-from felicific._problem.rows import rows_of
+from felicific._problem.requirement import rows_of
 from felicific._program.model import build
 from felicific._program.one_gap import one_gap
 from felicific._program.solution import solve_program

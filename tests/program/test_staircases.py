@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from felicific import Budget, Floor, Ratio, Score, aggregate, frontier, solve
-from felicific._problem.rows import rows_of
+from felicific._problem.requirement import rows_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.highs import run_model
 from felicific._program.model import build

@@ -20,7 +20,7 @@ from felicific._people.roles import Roles
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
-from felicific._problem.rows import Requirement
+from felicific._problem.requirement import Requirement
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import resolve_sight
 from felicific._tables.engine import find_engine

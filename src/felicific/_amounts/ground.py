@@ -19,7 +19,7 @@ import numpy as np
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._policy.lines import AmountWorth, worth_of_people
-from felicific._problem.rows import Chance
+from felicific._problem.exploration import Chance
 from felicific._program.crowd import CHOOSES, Choice, Crowd, Mixture, Sums
 from felicific._typing import Floats
 

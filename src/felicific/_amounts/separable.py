@@ -17,7 +17,8 @@ from typing import Protocol
 
 import numpy as np
 
-from felicific._problem.rows import Chance, ModelRow, Row
+from felicific._problem.exploration import Chance
+from felicific._problem.linear import Rows
 from felicific._program.solver import new_solver
 from felicific._typing import Codes, Floats
 from felicific.exceptions import SolverError

@@ -16,7 +16,8 @@ from felicific._amounts.shapes import Ranks, Shifts, Thresholds, shifted
 from felicific._amounts.sums import AmountSums
 from felicific._policy.lines import Calibration, Line
 from felicific._problem.happiness import Measure
-from felicific._problem.rows import Row, rows_of
+from felicific._problem.linear import Rows
+from felicific._problem.requirement import rows_of
 from felicific._problem.unions import Attribute, compared_groups
 from felicific._typing import Array, Floats
 from felicific.exceptions import InfeasibleError

@@ -20,7 +20,8 @@ import numpy as np
 
 from felicific._amounts.ground import AmountGround, followed
 from felicific._amounts.separable import KEPT, PIECES, minimise
-from felicific._problem.rows import Requirement, Row
+from felicific._problem.linear import Rows
+from felicific._problem.requirement import Requirement
 from felicific._program.generation import Generator
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError, SolverError

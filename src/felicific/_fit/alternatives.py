@@ -49,7 +49,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem, problem_of
 from felicific._problem.requirements import Gap
-from felicific._problem.rows import rows_of
+from felicific._problem.requirement import rows_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.highs import Ray
 from felicific._program.model import build, changes_of, policy_of

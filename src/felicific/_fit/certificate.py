@@ -13,7 +13,7 @@ from felicific._people.checks import unclear
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES, Measure, written
 from felicific._problem.loss import Loss, is_accuracy
-from felicific._problem.rows import Requirement
+from felicific._problem.requirement import Requirement
 from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost

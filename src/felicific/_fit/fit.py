@@ -27,7 +27,7 @@ from felicific._policy.policy import Policy
 from felicific._policy.solve import with_limited_losses
 from felicific._problem.happiness import LOSES
 from felicific._problem.problem import Problem
-from felicific._problem.rows import rows_of
+from felicific._problem.requirement import rows_of
 from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost

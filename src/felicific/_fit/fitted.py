@@ -20,7 +20,7 @@ from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.constraints import allowed_gaps
 from felicific._problem.problem import Problem
-from felicific._problem.rows import largest_between
+from felicific._problem.linear import largest_between
 from felicific._problem.unions import compared_by
 from felicific._program.aggregates import Aggregates, Outcome, gaps_of
 from felicific._program.evidence import Evidence

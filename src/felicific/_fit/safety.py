@@ -33,7 +33,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure
 from felicific._problem.missing_labels import condition
 from felicific._problem.problem import Problem
-from felicific._problem.rows import ComparedMeans, Share
+from felicific._problem.requirement import ComparedMeans, Share
 from felicific._problem.unions import Union, compared, whom_left_out
 from felicific._problem.worse_off import WorseOff
 from felicific._statistics.gaps import (

@@ -18,7 +18,8 @@ import numpy as np
 from felicific._problem.constraints import check_constraints, requirements_of
 from felicific._problem.happiness import Measure
 from felicific._problem.requirements import Ratio
-from felicific._problem.rows import Goal, Requirement, Row, rows_of
+from felicific._problem.linear import Goal, Rows
+from felicific._problem.requirement import Requirement, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost
 from felicific._program.highs import Ray

@@ -14,7 +14,8 @@ from felicific._frontier.breakpoints import Breakpoint, Closing, MovingRow, find
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure, measured, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
-from felicific._problem.rows import Goal, Requirement, Row, goals_of, rows_of
+from felicific._problem.linear import Goal, Rows, goals_of
+from felicific._problem.requirement import Requirement, rows_of
 from felicific._program.aggregates import Aggregates, Outcome, gaps_of
 from felicific._program.fractions import Level, free_row
 from felicific._program.model import rounding_of

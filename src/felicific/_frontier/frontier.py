@@ -37,7 +37,8 @@ from felicific._policy.policy import Policy
 from felicific._problem.constraints import check_gaps, resolve_gap
 from felicific._problem.happiness import HappinessLike, Measure
 from felicific._problem.requirements import check_width
-from felicific._problem.rows import Goal, chances_of, open_goals
+from felicific._problem.linear import Goal, open_goals
+from felicific._problem.requirement import chances_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.chances import explored_in
 from felicific._program.change_cost import ChangeCost, changed_by

@@ -31,7 +31,8 @@ from felicific._frontier.frontier import Frontier
 from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
-from felicific._problem.rows import Requirement, Row, of_means, open_goals
+from felicific._problem.linear import Rows, open_goals
+from felicific._problem.requirement import Requirement, of_means
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.crowd import Ledgers, Mixture
 from felicific._program.generation import Columns, Generator

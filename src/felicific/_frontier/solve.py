@@ -11,7 +11,7 @@ from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._policy.lottery import make_salt
 from felicific._policy.solve import compared_sums, completed_sums, is_of_amounts, with_limited_losses
 from felicific._problem.constraints import check_constraints
-from felicific._problem.rows import Requirement, rows_of
+from felicific._problem.requirement import Requirement, rows_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost, check_change_cost, resolved
 from felicific._program.model import check_asked

@@ -24,7 +24,8 @@ from felicific._policy.sql import case_expression
 from felicific._problem.constraints import allowed_gaps
 from felicific._problem.exploration import JUST, Explored
 from felicific._problem.happiness import HappinessLike
-from felicific._problem.rows import Chance, Requirement, Share, chances_of
+from felicific._problem.exploration import Chance
+from felicific._problem.requirement import Requirement, Share, chances_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.chances import cells_of, explored_in
 from felicific._program.change_cost import ChangeCost, resolved

@@ -74,7 +74,8 @@ from felicific._problem.happiness import (
     read_measure,
 )
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
-from felicific._problem.rows import Chance, Share
+from felicific._problem.exploration import Chance
+from felicific._problem.requirement import Share
 from felicific._problem.unions import (
     Attribute,
     LeftOutBy,

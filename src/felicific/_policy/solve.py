@@ -11,7 +11,7 @@ from felicific._policy.cells import solve_cells
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.constraints import check_constraints, check_gaps, refuse_nothing, requirements_of
-from felicific._problem.rows import Requirement
+from felicific._problem.requirement import Requirement
 from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost, check_change_cost

@@ -12,12 +12,37 @@ import numpy as np
 from felicific._files import read_number, refused
 from felicific._problem.criteria import Choices
 from felicific._problem.happiness import Happiness, written
-from felicific._problem.rows import Chance, Excess, Goal, GroupSums, ModelRow, Requirement, Row, ScaledMeans
+from felicific._problem.requirement import Requirement
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import ConstraintError, InfeasibleError
 
 #: By how much a chance may seem to be larger than one that is just kept.
 JUST = 1e-9
+
+
+@dataclass(frozen=True)
+class Chance:
+    """A chance of a decision that people keep, each of them.
+
+    Attributes
+    ----------
+    words : str
+        How it reads.
+    decision : int
+        Position of the decision.
+    at_least : float
+        The chance.
+    groups : tuple of int, or None
+        Positions of the groups that keep it; None for all.
+    scores : pair of float, or None
+        From which score to which people keep it; None for all.
+    """
+
+    words: str
+    decision: int
+    at_least: float
+    groups: tuple[int, ...] | None = None
+    scores: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -131,15 +156,6 @@ class Exploration(Requirement):
         who = None if self.groups is None else tuple(list(groups).index(group) for group in self.groups)
         return [Chance(self._words(decisions[d]), d, self.at_least, who, self.scores)]
 
-    def rows(self, sums: GroupSums) -> list[Row]:
-        """One row, of every probability that it speaks of."""
-        if sums.listed and self.scores is not None:
-            raise ConstraintError(
-                "Exploration speaks of scores, and decisions are listed: along these each may begin and end anywhere.",
-                "Leave scores= out, or say groups=.",
-            )
-        return [ChanceRow(chance) for chance in self.chances(sums.decisions.tolist(), sums.groups)]
-
     def _words(self, decision: Any) -> str:
         words = f"chance of {decision!r} at least {written(self.at_least, 6)}"
         if self.groups is not None:
@@ -149,67 +165,6 @@ class Exploration(Requirement):
             if self.scores is None
             else f"{words} for scores from {self.scores[0]:g} to {self.scores[1]:g}"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class ChanceRow:
-    """A chance as rows of the program: one for every probability, and so one for every cell."""
-
-    chance: Chance
-    j: ClassVar[int] = 0  # it speaks of no measure, and nobody asks
-    at: ClassVar[int] = 0
-    levels: ClassVar[tuple[tuple[float, float], ...]] = ()
-    width: ClassVar[None] = None
-    record: ClassVar[Goal | None] = None
-
-    @property
-    def words(self) -> str:
-        """How it reads."""
-        return self.chance.words
-
-    @property
-    def name(self) -> str:
-        """Its words."""
-        return self.chance.words
-
-    def moved(self, width: float) -> ChanceRow:
-        """It stays where it is."""
-        return self
-
-    def fixed(self) -> ChanceRow:
-        """It stays where it is."""
-        return self
-
-    def reached(self, means: Floats) -> float:
-        """The least of the chances; 1 where it speaks of nobody."""
-        return float(means.min(initial=1.0))
-
-    def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
-        """A lower side for every probability."""
-        one, least = np.ones(1), self.chance.at_least
-        columns = means.keeping(self.chance)[:, None]
-        if excess is not None and not excess.on_ray:
-            columns, one = np.column_stack([columns, np.full(len(columns), excess.column)]), np.ones(2)
-        return [ModelRow(own, one, least, math.inf) for own in columns]
-
-    def met(self, means: Floats, slack: float) -> bool:
-        """Whether all chances are large enough."""
-        return self.reached(means) >= self.chance.at_least - slack
-
-    def relaxed(self, extra: float) -> ChanceRow:
-        """A smaller chance."""
-        return replace(self, chance=replace(self.chance, at_least=self.chance.at_least - extra))
-
-    def price(
-        self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
-    ) -> float:
-        """Loss per unit of the chance: it is the same in all rows, so their duals add."""
-        return sum((max(dual, 0.0) for dual in duals), 0.0) * unit
-
-
-def chances_in(rows: Sequence[Row]) -> list[Chance]:
-    """All chances that rows speak of."""
-    return [row.chance for row in rows if row.chance is not None]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from felicific._problem.happiness import (
 )
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import Gap, constraint_name
-from felicific._problem.rows import Chance, ComparedMeans, Requirement, chances_of
+from felicific._problem.exploration import Chance
+from felicific._problem.requirement import ComparedMeans, Requirement, chances_of
 from felicific._problem.worse_off import WorseOff, can_be_lost
 from felicific._typing import Array, Codes
 from felicific.exceptions import HappinessError

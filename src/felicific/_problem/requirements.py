@@ -1,8 +1,7 @@
 """Requirements on group means, as a user writes them: gaps, ratios, floors and budgets.
 
-A requirement of a new kind is a class here, its row in :mod:`felicific._problem.bound`, and nothing elsewhere: what the
-program, its check, the frontier and the messages need to know of one is asked through :class:`Requirement` and
-:class:`Row`.
+A requirement of a new kind is a class here, and nothing elsewhere: what the program, its check, the frontier and the
+messages need to know of one are its :class:`felicific._problem.linear.Linear` rows.
 """
 
 from __future__ import annotations
@@ -14,10 +13,19 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from felicific._problem.bound import GapRow, MeanRow, OpenGapRow, RatioRow
-from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, baseline_mean
 from felicific._problem.happiness import Happiness, Measure, positions
-from felicific._problem.rows import ComparedMeans, Goal, GroupSums, Requirement, Row
+from felicific._problem.linear import (
+    Fraction,
+    FractionLevel,
+    Goal,
+    Linear,
+    Rows,
+    gap_rows,
+    mean_rows,
+    open_gap_rows,
+    ratio_rows,
+)
+from felicific._problem.requirement import ComparedMeans, GroupSums, Requirement
 from felicific._problem.unions import (
     MIN_PEOPLE,
     Between,
@@ -96,23 +104,21 @@ class Gap(Requirement):
         """Who is compared."""
         return Whom(self.between, self.min_people, self.groups)
 
-    def rows(self, sums: GroupSums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Rows]:
         """One row for each measure that it speaks of."""
         if math.isinf(self.at_most):
             return []
-        rows: list[Row] = []
+        rows: list[Rows] = []
         for part in self.comparisons(sums.measures):
             goal = _compared(sums, part.j, part.words, "gap", self.whom, upper=self.at_most)
-            name = sums.measures[part.j].name if self.is_plain_gap else None
+            name = sums.measures[part.j].name if self.is_plain_gap else ""
             if sums.measures[part.j].ends:
                 refuse_open(sums.measures[part.j], f"{self!r}", plain=self.is_plain_gap)
-                rows.append(OpenGapRow(goal, self.at_most, name, ends=ends_at(sums, part.j)))
-                continue
-            rows.append(
-                GapRow(goal, self.at_most, name)
-                if goal.over is None
-                else FractionGap(goal, Fraction.of(sums, goal), self.at_most, name)
-            )
+                rows.append(open_gap_rows(goal, self.at_most, ends_at(sums, part.j), name))
+            elif goal.over is None:
+                rows.append(gap_rows(goal, self.at_most, name))
+            else:
+                rows.append(FractionLevel(fraction_of(sums, goal), width=self.at_most, measure_name=name))
         return rows
 
     def comparisons(self, measures: tuple[Measure, ...]) -> list[ComparedMeans]:
@@ -246,11 +252,11 @@ class Ratio(Requirement):
         """A larger ratio."""
         return replace(self, at_least=min(self.at_least + by, 1.0))
 
-    def rows(self, sums: GroupSums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Rows]:
         """One row for each measure that it speaks of, if no mean can be negative."""
         return [self._row(sums, part) for part in self.comparisons(sums.measures)]
 
-    def _row(self, sums: GroupSums, part: ComparedMeans) -> Row:
+    def _row(self, sums: GroupSums, part: ComparedMeans) -> Rows:
         j, words = part.j, part.words
         measure, origin = sums.measures[j], float(sums.origin[j])
         refuse_open(measure, f"{self!r}", plain=not measure.ends)
@@ -265,8 +271,8 @@ class Ratio(Requirement):
                 "Ask for a Gap of it, or for a ratio of what cannot be negative, such as who is approved.",
             )
         if goal.over is not None:
-            return FractionRatio(goal, Fraction.of(sums, goal), self.at_least)
-        return RatioRow(goal, self.at_least, origin)
+            return FractionLevel(fraction_of(sums, goal), self.at_least, low=0.0)
+        return ratio_rows(goal, self.at_least, origin)
 
 
 @dataclass(frozen=True)
@@ -325,14 +331,14 @@ class Floor(Requirement):
         places = [z for z, group in enumerate(sums.groups) if self.groups is None or group in self.groups]
         return float(_far(sums, measure_of(sums, self.happiness), most=True)[places].min()), reached
 
-    def rows(self, sums: GroupSums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Rows]:
         """One row for each group that is protected."""
         j = measure_of(sums, self.happiness)
         if sums.measures[j].ends:
             refuse_open(sums.measures[j], f"{self!r}", plain=self.at_least != "baseline")
             j = ends_at(sums, j)[0]  # even at its least
         measure, origin = sums.measures[j], float(sums.origin[j])
-        rows: list[Row] = []
+        rows: list[Rows] = []
         for group in sums.groups if self.groups is None else self.groups:
             if group not in sums.groups:
                 raise ConstraintError(
@@ -443,7 +449,7 @@ class Budget(Requirement):
         end = float(np.average(far, weights=sums.counted[:, j if over is None else over]))
         return people * end, people * reached
 
-    def rows(self, sums: GroupSums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Rows]:
         """One row, over all people together."""
         j = measure_of(sums, self.happiness)
         if sums.measures[j].ends:
@@ -590,12 +596,44 @@ def position_over(measures: Sequence[Measure], j: int) -> int | None:
     return [measure.name for measure in measures].index(over) if over else None
 
 
-def mean_row(sums: GroupSums, goal: Goal, lower: float, upper: float, people: float = 1.0) -> Row:
+def mean_row(sums: GroupSums, goal: Goal, lower: float, upper: float, people: float = 1.0) -> Linear:
     """One mean between two sides, relative to its origin."""
     if goal.over is None:
-        return MeanRow(goal, lower, upper, people)
+        return mean_rows(goal, lower, upper, people)
     origin = float(sums.origin[goal.j])
-    return FractionMean(goal, Fraction.of(sums, goal), lower + origin, upper + origin, people)
+    slopes = float(math.isfinite(lower)), float(math.isfinite(upper))
+    return fraction_of(sums, goal).between((lower + origin, upper + origin), slopes, people=people)
+
+
+def fraction_of(sums: GroupSums, goal: Goal) -> Fraction:
+    """The fractions that a goal speaks of, as they read on these sums."""
+    assert goal.over is not None, "a fraction has a denominator"
+    people, members = sums.counted[:, goal.over], np.asarray(goal.shares) > 0
+    least = [sums.one_person[inside].max() / people[inside].sum() for inside in members]
+    return Fraction(goal, (float(sums.origin[goal.j]), float(sums.origin[goal.over])), np.array(least))
+
+
+def baseline_mean(sums: GroupSums, z: int, j: int) -> float:
+    """Mean of a measure under the baseline's decisions about a group, relative to its origin."""
+    if sums.baseline_value is None:
+        raise ConstraintError(
+            f"What {sums.measures[j].name!r} is under the baseline is asked for, and there is no baseline: not every "
+            "class is a decision.",
+            "Pass baseline=, the column of what was really decided; or give a number instead of 'baseline'.",
+        )
+    mean = float(sums.baseline_value[z, :, j].sum() / sums.counted[z, j])
+    over = sums.measures[j].over
+    if not over:
+        return mean
+    k = [measure.name for measure in sums.measures].index(over)
+    counted = float(sums.baseline_value[z, :, k].sum() / sums.counted[z, k] + sums.origin[k])
+    origin = float(sums.origin[j])
+    if counted <= 0:
+        raise ConstraintError(
+            f"Nobody of the group {sums.groups[z]!r} is {over} under the baseline, so it has no mean to keep.",
+            "Give a number instead of 'baseline', or leave that group out.",
+        )
+    return (mean + origin) / counted - origin
 
 
 def _refuse_loose(lower: float | None, upper: float | None, measure: Measure, what: str) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA, Choices
 from felicific._problem.happiness import (
     ARGUMENTS,
@@ -23,8 +22,9 @@ from felicific._problem.happiness import (
     positions,
     written,
 )
+from felicific._problem.linear import Goal, Rows, mean_rows
 from felicific._problem.requirements import Gap, constraint_name, ends_at
-from felicific._problem.rows import Goal, GroupSums, Requirement, Row, Share
+from felicific._problem.requirement import GroupSums, Requirement, Share
 from felicific._problem.unions import Shares
 from felicific._typing import Floats, Truths
 from felicific.exceptions import ConstraintError
@@ -146,9 +146,9 @@ class WorseOff(Requirement):
         name = constraint_name(self.happiness)
         return [j for j in wanted if name in (measures[j].name, measures[j].family)]
 
-    def rows(self, sums: GroupSums) -> list[Row]:
+    def rows(self, sums: GroupSums) -> list[Rows]:
         """One row for all people together, or for each group that is named."""
-        rows: list[Row] = []
+        rows: list[Rows] = []
         for one in self.shares(sums.measures, sums.groups):
             whose, counted = ("all people together",), sums.counted[:, one.j]
             weights: Floats | Shares = (counted / counted.sum())[None, :]
@@ -158,7 +158,7 @@ class WorseOff(Requirement):
                 whose, weights = (sums.groups[one.z],), Shares.alone([one.z], len(sums.groups))
             j = ends_at(sums, one.j)[1] if sums.measures[one.j].ends else one.j  # even at its most
             goal = Goal(one.words, j, "mean", weights, whose, upper=one.at_most)
-            rows.append(MeanRow(goal, -math.inf, one.at_most - float(sums.origin[j])))
+            rows.append(mean_rows(goal, -math.inf, one.at_most - float(sums.origin[j])))
         return rows
 
     def shares(self, measures: Sequence[Measure], groups: Sequence[Any]) -> list[Share]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from felicific._files import check_shape, read_numbers, refused
 from felicific._problem.happiness import Measure, fractions_of
-from felicific._problem.rows import Goal
+from felicific._problem.linear import Goal
 from felicific._program.aggregates import NOBODY, Aggregates
 from felicific._typing import Floats
 

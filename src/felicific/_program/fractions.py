@@ -1,7 +1,7 @@
 r"""Branch and bound over the level of a fraction.
 
 Means that are fractions, such as precision, are compared with each other by rows that are linear for a level t that is
-known (:mod:`felicific._problem.fractions`). For all t from a to b together, what their rows have in common is a
+known (:class:`felicific._problem.linear.FractionLevel`). For all t from a to b together, what their rows have in common is a
 relaxation: its loss is a lower bound. Best bound first, an interval is final if the means of its own answer go with one
 level; else it is split at the middle of the levels that they would need, clipped to its inner 80 %, and the program at
 the split itself is a policy that is allowed. The search ends when no interval can be better than the best policy by
@@ -16,9 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from felicific._problem.fractions import FreeLevel
-from felicific._problem.rows import Row
-from felicific._program.model import Program
+from felicific._problem.linear import FractionLevel, Rows
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
@@ -47,9 +45,9 @@ class Level:
     programs: int
 
 
-def free_row(rows: Sequence[Row]) -> FreeLevel | None:
+def fraction_level(rows: Sequence[Rows]) -> FractionLevel | None:
     """The row whose level is to be searched for, if there is one; several cannot be."""
-    free = [row for row in rows if isinstance(row, FreeLevel)]
+    free = [row for row in rows if isinstance(row, FractionLevel)]
     if len(free) > 1:
         raise ConstraintError(
             f"{free[0].words[:1].upper()}{free[0].words[1:]} and {free[1].words}: each is a fraction that is compared "
@@ -59,20 +57,14 @@ def free_row(rows: Sequence[Row]) -> FreeLevel | None:
     return free[0] if free else None
 
 
-def exchanged(rows: Sequence[Row], free: Row, row: Row) -> list[Row]:
+def exchanged(rows: Sequence[Rows], free: Rows, row: Rows) -> list[Rows]:
     """The rows, one of them exchanged for another."""
     return [row if other is free else other for other in rows]
 
 
-def loss_spread(program: Program) -> float:
-    """How far apart decisions can leave the loss."""
-    regret = program.cost.reshape(program.n_cells, -1)
-    return float((regret.max(axis=1) - regret.min(axis=1)).sum()) * program.cost_scale
-
-
 def find_level(
-    row: FreeLevel,
-    solve: Callable[[FreeLevel], Answered | None],
+    row: FractionLevel,
+    solve: Callable[[FractionLevel], Answered | None],
     tolerance: float,
     start: float | None = None,
 ) -> Level | None:
@@ -110,7 +102,7 @@ class _Search:
     """Intervals of levels that are open, by their bounds, and the best policy so far."""
 
     def __init__(
-        self, row: FreeLevel, solve: Callable[[FreeLevel], Answered | None], tolerance: float
+        self, row: FractionLevel, solve: Callable[[FractionLevel], Answered | None], tolerance: float
     ) -> None:
         self.row, self.solve, self.tolerance = row, solve, tolerance
         self.heap: list[tuple[float, int, float, float, Floats]] = []

@@ -26,7 +26,8 @@ import numpy as np
 from felicific._problem.exploration import Explored
 from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.requirements import left_out_by
-from felicific._problem.rows import Goal, Requirement, Row, goals_of, of_means, rows_of
+from felicific._problem.linear import Goal, Rows, goals_of
+from felicific._problem.requirement import Requirement, of_means, rows_of
 from felicific._problem.unions import LeftOut, LeftOutBy
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.cell_sums import CellSums

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from felicific._problem.bound import GapRow, MeanRow
-from felicific._problem.rows import Row
+from felicific._problem.linear import Rows
 from felicific._problem.unions import single_groups
 from felicific._program.corners import Corners
 from felicific._program.hulls import Hulls, Mixed, rising

@@ -11,7 +11,8 @@ import numpy as np
 
 from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Measure
-from felicific._problem.rows import Goal, Requirement, Row, goals_of, rows_of
+from felicific._problem.linear import Goal, Rows, goals_of
+from felicific._problem.requirement import Requirement, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost
 from felicific._program.fractions import TOLERANCE as LEVEL

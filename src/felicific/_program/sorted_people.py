@@ -19,7 +19,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from felicific._problem.rows import Chance
+from felicific._problem.exploration import Chance
 from felicific._program.crowd import (
     AT_ONCE,
     CHOOSES,

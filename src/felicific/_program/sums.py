@@ -18,7 +18,7 @@ from felicific._problem.decisions import predicts_amounts
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem, problem_of
-from felicific._problem.rows import Requirement
+from felicific._problem.requirement import Requirement
 from felicific._program.aggregates import Aggregates
 from felicific._program.signal_names import SignalLike, resolve_signal
 from felicific._program.signals import Signal

@@ -91,7 +91,7 @@ if TYPE_CHECKING:
     from felicific._policy.policy import Policy
     from felicific._policy.solve import Kind
     from felicific._problem.happiness import HappinessLike
-    from felicific._problem.rows import Requirement
+    from felicific._problem.requirement import Requirement
     from felicific._program.aggregates import Aggregates, Outcome
     from felicific._program.signals import Individual, Score, Signal
     from felicific._report.document import Report

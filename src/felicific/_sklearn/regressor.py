@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from felicific._policy.amounts import AmountPolicy
     from felicific._policy.solve import Kind
     from felicific._problem.happiness import HappinessLike
-    from felicific._problem.rows import Requirement
+    from felicific._problem.requirement import Requirement
     from felicific._report.document import Report
     from felicific._tables.memory import Entries
     from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table

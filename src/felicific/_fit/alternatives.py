@@ -36,7 +36,7 @@ from felicific._fit.candidates import (
     read_candidate,
 )
 from felicific._fit.safety import split
-from felicific._frontier.breakpoints import point_of
+from felicific._frontier.breakpoints import tightest_at
 from felicific._people.checks import WeightKind, check_length, number_clusters
 from felicific._people.lazy import missing_first
 from felicific._people.people import People
@@ -48,12 +48,12 @@ from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem, problem_of
-from felicific._problem.requirements import Gap
 from felicific._problem.requirement import rows_of
+from felicific._problem.requirements import Gap
 from felicific._program.aggregates import Aggregates
-from felicific._program.highs import Ray
-from felicific._program.model import build, changes_of, policy_of
+from felicific._program.program import Program
 from felicific._program.signals import Score
+from felicific._program.solution import linear_rows
 from felicific._program.summing import sum_whole
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import find_engine
@@ -450,15 +450,12 @@ def least_gap_at(
     names = [measure.name for measure in joined.measures]
     gaps = dict(zip(names, widths.tolist(), strict=True))
     closed = [Gap(measure, gaps[measure.name], min_people=0) for measure in joined.measures]
-    program = build(joined, rows_of(closed, joined), sees_group=sees_group)
-    answer = Ray(program).least_at(loss, changes_of(program))
-    if answer is None:
+    program, rows = Program.of(joined, sees_group=sees_group), linear_rows(rows_of(closed, joined))
+    point = tightest_at(program, rows, loss)
+    if point is None:
         return cheapest.loss, None
-    q = policy_of(program, answer.columns)
-    found = point_of(program, q)
-    asked = {name: found.tau * width for name, width in gaps.items()}
-    basis = replace(cheapest.basis, allowed=asked)
-    return found.tau, replace(cheapest, q=q, outcome=found.outcome, prices={}, basis=basis)
+    basis = replace(cheapest.basis, allowed={name: point.tau * width for name, width in gaps.items()})
+    return point.tau, replace(cheapest, q=point.q, outcome=point.outcome, prices={}, basis=basis)
 
 
 def widths_of(gaps: Floats) -> Floats:

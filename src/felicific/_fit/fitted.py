@@ -19,8 +19,8 @@ from felicific._people.people import People
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.constraints import allowed_gaps
-from felicific._problem.problem import Problem
 from felicific._problem.linear import largest_between
+from felicific._problem.problem import Problem
 from felicific._problem.unions import compared_by
 from felicific._program.aggregates import Aggregates, Outcome, gaps_of
 from felicific._program.evidence import Evidence

@@ -8,7 +8,7 @@ the chord between two known breakpoints either finds one below the chord or prov
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -17,15 +17,14 @@ import numpy as np
 
 from felicific._problem.constraints import check_constraints, requirements_of
 from felicific._problem.happiness import Measure
-from felicific._problem.requirements import Ratio
-from felicific._problem.linear import Goal, Rows
+from felicific._problem.linear import Goal, Linear, Rows
 from felicific._problem.requirement import Requirement, rows_of
+from felicific._problem.requirements import Ratio
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost
-from felicific._program.highs import Ray
-from felicific._program.model import Program, changes_of, policy_of, rounding_of
 from felicific._program.one_gap import OneGap, one_gap
-from felicific._program.solution import solve_program
+from felicific._program.program import Answer, Master, Program, rounding_of
+from felicific._program.solution import linear_rows, solve_program
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
@@ -134,22 +133,24 @@ class Closing:
         """The requirement that is solved for some of its values, if there is one."""
         return self.moved[0] if self.moved and self.moved[0].course == "points" else None
 
-    def rows(self, aggregates: Aggregates, *, sees_group: bool, change_cost: ChangeCost = 0.0) -> list[Row]:
+    def rows(
+        self, aggregates: Aggregates, *, sees_group: bool, change_cost: ChangeCost = 0.0
+    ) -> list[Linear]:
         """Every requirement on these sums, those that move with their width at tau 1."""
-        kept = [row.fixed() for row in rows_of(self.kept, aggregates)]
-        rows = rows_of(self.moved, aggregates)
+        kept = [row.fixed() for row in linear_rows(rows_of(self.kept, aggregates))]
+        rows = linear_rows(rows_of(self.moved, aggregates))
         if len(rows) == 1 and not kept:
-            return [rows[0].moved(1.0)]
+            return [rows[0].at_width(1.0)]
         free = solve_program(aggregates, self.kept, sees_group=sees_group, change_cost=change_cost)
         if len(rows) == 1:
-            return [rows[0].moved(1.0), *kept]
+            return [rows[0].at_width(1.0), *kept]
         if self.by_numbers and any(row.width for row in rows):
             return [*rows, *kept]
         # A gap that is nothing but rounding has no direction: it stays closed.
-        means, noise = aggregates.relative_means(free.q), rounding_of(aggregates)
-        widths = [row.reached(means[:, row.at]) for row in rows]
+        means, noise = aggregates.linear_means(free.q), rounding_of(aggregates)
+        widths = [row.reached(means) for row in rows]
         pairs = zip(rows, widths, strict=True)
-        return [*(row.moved(width if width > noise[row.j] else 0.0) for row, width in pairs), *kept]
+        return [*(row.at_width(width if width > noise[row.goal.j] else 0.0) for row, width in pairs), *kept]
 
 
 @dataclass(frozen=True)
@@ -239,32 +240,33 @@ KEPT = 10_000_000
 
 @dataclass(eq=False)
 class RayPolicies:
-    """The policies along the ray of a program, each found when it is asked for, and kept while there is room."""
+    """The policies along the ray of a program, each solved when it is looked at, and kept while there is room."""
 
     program: Program
+    rows: list[Linear]
     kept: dict[float, tuple[Outcome, Floats]] = field(default_factory=dict)
 
     @cached_property
     def hulls(self) -> OneGap | None:
-        """What finds them without a linear program, where that is possible."""
-        hulls = one_gap(self.program, self.program.rows)
+        """What solves them without a linear program, where that is possible."""
+        hulls = one_gap(self.program, self.rows)
         # A gap that is nothing but rounding has no width to be a part of.
-        return hulls if hulls is not None and hulls.gap is not None and hulls.gap.at_most > 0.0 else None
+        return hulls if hulls is not None and hulls.gap is not None and hulls.width > 0.0 else None
 
     @cached_property
-    def ray(self) -> Ray:
-        """What finds them else."""
-        return Ray(self.program)
+    def ray(self) -> Master:
+        """What solves them else."""
+        return Master(self.program, self.rows, on_ray=True)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"program": replace(self.program), "kept": {}}  # without what was worked out on the way
+        # without what was worked out on the way
+        return {"program": replace(self.program), "rows": self.rows, "kept": {}}
 
     def at(self, tau: float) -> tuple[Outcome, Floats]:
         """Of the policies that are equally good at a position, that which changes the baseline's decisions least."""
         if tau not in self.kept:
             if self.hulls is None:
-                self.ray.begin()  # a policy does not depend on which others were looked at
-                q = policy_of(self.program, self.ray.within(tau, changes_of(self.program)).columns)
+                q = self.ray.within(tau).q
             else:
                 q = self.hulls.policy(self.hulls.place(self.hulls.width * tau))
             if (len(self.kept) + 1) * q.size > KEPT:
@@ -277,24 +279,53 @@ class RayPolicies:
         return Breakpoint(tau, value, self.at)
 
 
-def breakpoints(program: Program) -> list[Breakpoint]:
+def breakpoints(program: Program, rows: list[Linear]) -> list[Breakpoint]:
     """All breakpoints of a program whose rows that move give the ray's direction.
 
     Of the policies that are equally good at one, it is that which changes the baseline's decisions least.
     """
-    places = RayPolicies(program)
+    places = RayPolicies(program, rows)
     if places.hulls is not None:
         taus, values = places.hulls.frontier()
         line = [places.point(*pair) for pair in zip(taus, values, strict=True)]
         return _hull(line, EXACT * (values[0] - values[-1]))
-    model, place, unit = places.ray, _placed(program), program.cost_scale
+    return trace(*_ray_ends(places), partial(_weighted, places))
 
-    def point(columns: Floats) -> Breakpoint:
-        q = policy_of(program, columns)
-        return places.point(place(program.aggregates.relative_means(q)), program.value(q))
 
-    first, last = point(model.least().columns), point(model.weighted(0.0).columns)
-    return trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
+def tightest_at(program: Program, rows: list[Linear], loss: float) -> Breakpoint | None:
+    """The policy of least width whose loss is at most this; None where no policy has so little."""
+    places = RayPolicies(program, rows)
+    if places.hulls is not None:
+        taus, values = places.hulls.frontier()
+    else:
+        left, right = _ray_ends(places)
+        while left.value > loss > right.value:
+            chord = (left.value - right.value) / (right.tau - left.tau)
+            point = _weighted(places, chord)
+            if point.value + chord * point.tau >= left.value + chord * left.tau - EXACT * program.cost_scale:
+                break
+            left, right = (left, point) if point.value <= loss else (point, right)
+        taus, values = [left.tau, right.tau], [left.value, right.value]
+    if values[-1] > loss + EXACT * program.cost_scale:
+        return None
+    tau = float(np.interp(-loss, -np.array(values), taus))
+    return places.point(tau, loss)
+
+
+def _ray_ends(places: RayPolicies) -> tuple[Breakpoint, Breakpoint]:
+    """The points of least width and of least loss, by the linear program."""
+    nearest = place_on(places.rows, places.program.aggregates.linear_means(places.ray.least().q))
+    return _at_answer(places, places.ray.within(nearest, nearest=False)), _weighted(places, 0.0)
+
+
+def _weighted(places: RayPolicies, weight: float) -> Breakpoint:
+    """The point of least loss plus ``weight`` times the position."""
+    return _at_answer(places, places.ray.weighted(weight / places.program.cost_scale))
+
+
+def _at_answer(places: RayPolicies, answer: Answer) -> Breakpoint:
+    tau = place_on(places.rows, places.program.aggregates.linear_means(answer.q))
+    return places.point(tau, places.program.value(answer.q))
 
 
 @dataclass(frozen=True)
@@ -306,15 +337,15 @@ class MovingRow:
     width: float
 
 
-def moving_of(program: Program) -> list[MovingRow]:
+def moving_of(rows: Sequence[Linear]) -> list[MovingRow]:
     """Everything that moves along the ray."""
-    return [moving_as(row, row.width) for row in program.rows if row.width is not None]
+    return [moving_as(row, row.width) for row in rows if row.width is not None]
 
 
-def moving_as(row: Row, width: float) -> MovingRow:
+def moving_as(row: Rows, width: float) -> MovingRow:
     """A row that moves, of this width at tau 1."""
     opened = row.record is not None and row.name == row.words
-    return MovingRow(row.record.opened().words if row.record and opened else row.name, row.j, width)
+    return MovingRow(row.record.opened().words if row.record and opened else row.name, row.goal.j, width)
 
 
 def ray_of(moving: list[MovingRow], measures: tuple[Measure, ...]) -> Floats:
@@ -323,25 +354,21 @@ def ray_of(moving: list[MovingRow], measures: tuple[Measure, ...]) -> Floats:
     return np.array([widths.get(measure.name, math.inf) for measure in measures])
 
 
-def point_of(program: Program, q: Floats, place: Callable[[Floats], float] | None = None) -> Breakpoint:
-    """What some probabilities do, and how far along the ray that is, as ``place`` says of group means."""
-    tau, outcome = (
-        (place or _placed(program))(program.aggregates.relative_means(q)),
-        program.aggregates.evaluate(q),
-    )
-    return Breakpoint(tau, program.value(q), finder(outcome, q))
+def point_of(program: Program, rows: Sequence[Linear], q: Floats) -> Breakpoint:
+    """What some probabilities do, and how far along the ray that is."""
+    tau = place_on(rows, program.aggregates.linear_means(q))
+    return Breakpoint(tau, program.value(q), finder(program.aggregates.evaluate(q), q))
 
 
-def baseline_at(program: Program) -> float:
+def baseline_at(program: Program, rows: Sequence[Linear]) -> float:
     """How far along the ray the baseline's decisions are; not a number where nobody knows them."""
     now = program.aggregates.baseline_value
-    return math.nan if now is None else _placed(program)(now.sum(axis=1) / program.aggregates.divisor)
+    return math.nan if now is None else place_on(rows, now.sum(axis=1) / program.aggregates.divisor)
 
 
-def _placed(program: Program) -> Callable[[Floats], float]:
+def place_on(rows: Sequence[Linear], means: Floats) -> float:
     """How far along the ray group means are that are relative to the origin."""
-    moving = [(row.reached, row.at, row.width) for row in program.rows if row.width]
-    return lambda means: max((reached(means[:, at]) / width for reached, at, width in moving), default=0.0)
+    return max((row.reached(means) / row.width for row in rows if row.width), default=0.0)
 
 
 def tau_of(outcome: Outcome, ray: Floats) -> float:
@@ -350,7 +377,7 @@ def tau_of(outcome: Outcome, ray: Floats) -> float:
     return float((outcome.gaps[on] / ray[on]).max(initial=0.0))
 
 
-def tau_rounding(program: Program) -> float:
+def tau_rounding(program: Program, rows: Sequence[Linear]) -> float:
     """How far apart two positions on the ray may be by rounding alone."""
     noise = rounding_of(program.aggregates)
-    return max((float(noise[row.j]) / row.width for row in program.rows if row.width), default=0.0)
+    return max((float(noise[row.goal.j]) / row.width for row in rows if row.width), default=0.0)

@@ -13,12 +13,12 @@ import numpy as np
 from felicific._frontier.breakpoints import Breakpoint, Closing, MovingRow, finder, moving_as
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure, measured, written
-from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.linear import Goal, Rows, goals_of
+from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.requirement import Requirement, rows_of
 from felicific._program.aggregates import Aggregates, Outcome, gaps_of
-from felicific._program.fractions import Level, free_row
-from felicific._program.model import rounding_of
+from felicific._program.fractions import Level, fraction_level
+from felicific._program.program import rounding_of
 from felicific._shown.drawing import plot
 from felicific._shown.parts import LINES, Lines, Part, Picture, Table, clipped, short, spread
 from felicific._tables.memory import table_maker
@@ -248,7 +248,9 @@ class Solve(Protocol):
 
 def searched(closing: Closing, aggregates: Aggregates) -> bool:
     """Whether points do not mix: a number moves, or a level has to be searched for."""
-    return closing.by_points is not None or free_row(rows_of(closing.requirements, aggregates)) is not None
+    return (
+        closing.by_points is not None or fraction_level(rows_of(closing.requirements, aggregates)) is not None
+    )
 
 
 def values_of(moved: Requirement, aggregates: Aggregates, free: Outcome) -> list[float]:
@@ -264,7 +266,7 @@ class Steps:
 
     Attributes
     ----------
-    rows : list of list of Row
+    rows : list of list of Linear or FractionLevel
         Those of every requirement that moves.
     widths : list of float
         What is allowed of each at tau 1.
@@ -276,7 +278,7 @@ class Steps:
     aggregates: Aggregates
     solve: Solve
     value: Callable[[Floats], float]
-    rows: list[list[Row]]
+    rows: list[list[Rows]]
     widths: list[float]
     points: list[Breakpoint] = field(default_factory=list)
     levels: list[float | None] = field(default_factory=list)
@@ -351,7 +353,7 @@ class Steps:
     def rounding(self) -> float:
         """How far apart two positions may be by rounding alone."""
         noise = rounding_of(self.aggregates)
-        return max((float(noise[row.j]) / width for row, width in self._each if width), default=0.0)
+        return max((float(noise[row.goal.j]) / width for row, width in self._each if width), default=0.0)
 
     @property
     def tau_baseline(self) -> float:
@@ -382,12 +384,12 @@ class Steps:
         return "" if moved is None else moved.limit
 
     @property
-    def _each(self) -> list[tuple[Row, float]]:
+    def _each(self) -> list[tuple[Rows, float]]:
         return [(row, width) for rows, width in zip(self.rows, self.widths, strict=True) for row in rows]
 
     def _place(self, means: Floats) -> float:
         """How far along means of shape (groups, measures) are, of fractions those of numerator and denominator."""
-        return max((row.reached(means[:, row.at]) / width for row, width in self._each if width), default=0.0)
+        return max((row.reached(means) / width for row, width in self._each if width), default=0.0)
 
     def _solution(self, tau: float) -> SolvedPoint:
         one = self.closing.by_points
@@ -412,7 +414,7 @@ class Steps:
         return self.points[-1]
 
 
-def _widths(closing: Closing, rows: list[list[Row]], aggregates: Aggregates, means: Floats) -> list[float]:
+def _widths(closing: Closing, rows: list[list[Rows]], aggregates: Aggregates, means: Floats) -> list[float]:
     """What is allowed of every requirement that moves at tau 1; ``means`` are those when nothing is asked."""
     if sum(map(len, rows)) == 1:
         return [1.0]
@@ -420,8 +422,8 @@ def _widths(closing: Closing, rows: list[list[Row]], aggregates: Aggregates, mea
     if closing.by_numbers and any(numbers):
         return numbers
     noise = rounding_of(aggregates)
-    widths = [max((row.reached(means[:, row.at]) for row in some), default=0.0) for some in rows]
-    quiet = [max((float(noise[row.j]) for row in some), default=0.0) for some in rows]
+    widths = [max((row.reached(means) for row in some), default=0.0) for some in rows]
+    quiet = [max((float(noise[row.goal.j]) for row in some), default=0.0) for some in rows]
     return [width if width > least else 0.0 for width, least in zip(widths, quiet, strict=True)]
 
 

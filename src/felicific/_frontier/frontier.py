@@ -36,15 +36,15 @@ from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.constraints import check_gaps, resolve_gap
 from felicific._problem.happiness import HappinessLike, Measure
-from felicific._problem.requirements import check_width
 from felicific._problem.linear import Goal, open_goals
 from felicific._problem.requirement import chances_of
+from felicific._problem.requirements import check_width
 from felicific._program.aggregates import Aggregates, Outcome
-from felicific._program.chances import explored_in
 from felicific._program.change_cost import ChangeCost, changed_by
 from felicific._program.evidence import Evidence
 from felicific._program.fractions import COARSE
-from felicific._program.model import build
+from felicific._program.lotteries import explored_in
+from felicific._program.program import Program
 from felicific._program.solution import rounded_up, solve_program
 from felicific._shown.parts import as_html, clipped
 from felicific._tables.memory import table_maker
@@ -576,6 +576,7 @@ def cell_frontier(
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined = joined.comparing(closing.requirements)
     sight: dict[str, Any] = {"sees_group": sees_group, "change_cost": change_cost}
+    chances = chances_of(closing.kept, joined.decisions.tolist(), joined.groups)
     if change_cost:
         changed_by(joined)  # is known, or that is said now
 
@@ -590,9 +591,7 @@ def cell_frontier(
             salt=salt,
             sees_group=sees_group,
             expected=expected,
-            explore=explored_in(chances_of(closing.kept, joined.decisions.tolist(), joined.groups))
-            if closing.kept
-            else (),
+            explore=explored_in(chances),
             basis={
                 "out_of_fold": out_of_fold,
                 "requirements": goals,
@@ -604,13 +603,13 @@ def cell_frontier(
     def find() -> SolvedFrontier:
         if searched(closing, joined):
             solve = partial(solve_program, joined, **sight, tolerance=COARSE)
-            steps = Steps.of(closing, joined, solve, build(joined, [], **sight).value)
+            steps = Steps.of(closing, joined, solve, Program.of(joined, **sight).value)
             return steps.line(partial(_followed, joined, Lazy(partial(first, steps.points[0], steps.goals))))
-        program = build(joined, closing.rows(joined, **sight), **sight)
-        points = breakpoints(program)
-        policy = partial(_followed, joined, Lazy(partial(first, points[0], open_goals(program.rows))))
-        rounding = tau_rounding(program)
-        now = joined.baseline_or_none
-        return SolvedFrontier(moving_of(program), points, now, joined, policy, rounding, baseline_at(program))
+        program = Program.of(joined, **sight, chances=chances)
+        rows = closing.rows(joined, **sight)
+        points, now = breakpoints(program, rows), joined.baseline_or_none
+        policy = partial(_followed, joined, Lazy(partial(first, points[0], open_goals(rows))))
+        rounding, place = tau_rounding(program, rows), baseline_at(program, rows)
+        return SolvedFrontier(moving_of(rows), points, now, joined, policy, rounding, place)
 
     return Frontier(joined.measures, joined.groups, joined.loss_name, EXACT, find, change_cost)

@@ -30,14 +30,13 @@ from felicific._frontier.curve import SolvedFrontier, Steps, searched, values_of
 from felicific._frontier.frontier import Frontier
 from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
+from felicific._problem.linear import Linear, open_goals
 from felicific._problem.problem import Problem
-from felicific._problem.linear import Rows, open_goals
 from felicific._problem.requirement import Requirement, of_means
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.crowd import Ledgers, Mixture
 from felicific._program.generation import Columns, Generator
-from felicific._program.highs import Answer, Ray
-from felicific._program.model import Program, multipliers, policy_of
+from felicific._program.program import Answer, Master, Program
 from felicific._program.solution import Solution
 from felicific._program.sorted_people import by_price
 from felicific._typing import Floats
@@ -64,6 +63,7 @@ class Pool:
 
     search: Generator
     program: Program
+    rows: list[Linear]
     points: list[Breakpoint]
     excess: float | None
 
@@ -80,22 +80,17 @@ def fill(search: Generator, closing: Closing) -> Pool:
     if search.real is not search.expected:
         # Pricing never sees a label, so on the real ledger the sweep is a search and no proof.
         _sweep(search, search.real, closing)
-        points = breakpoints(_program(search, search.real, closing))
+        points = breakpoints(search.master(search.real), _rows(search, search.real, closing))
         search.approach(np.flatnonzero(np.max([point.q for point in points], axis=(0, 1, 2)) > 0).tolist())
-    program = _program(search, search.real, closing)
-    return Pool(search, program, breakpoints(program), excess)
+    program, rows = search.master(search.real), _rows(search, search.real, closing)
+    return Pool(search, program, rows, breakpoints(program, rows), excess)
 
 
-def _rows(search: Generator, columns: Columns, closing: Closing) -> list[Row]:
+def _rows(search: Generator, columns: Columns, closing: Closing) -> list[Linear]:
     """The requirements as they read on one ledger."""
     return closing.rows(
         columns.aggregates(), sees_group=search.crowd.sees_group, change_cost=search.crowd.change_cost
     )
-
-
-def _program(search: Generator, columns: Columns, closing: Closing) -> Program:
-    program = search.master(columns, _rows(search, columns, closing))
-    return replace(program, changes=search.changes)
 
 
 def _sweep(search: Generator, columns: Columns, closing: Closing) -> float:
@@ -104,7 +99,7 @@ def _sweep(search: Generator, columns: Columns, closing: Closing) -> float:
     sweep = _Sweep(search, columns, _rows(search, columns, closing))
     last = sweep.solve(lambda ray: ray.weighted(0.0))
     nearest = sweep.least()
-    first = sweep.solve(lambda ray: ray.within(nearest * (1 + 1e-9)))
+    first = sweep.solve(lambda ray: ray.within(nearest * (1 + 1e-9), nearest=False))
     sweep.slack = TOLERANCE / 4 * max(first.value - last.value, 0.0)
 
     def between(weight: float) -> Breakpoint:
@@ -120,20 +115,19 @@ class _Sweep:
     ``slack`` is the duality gap at which a question counts as answered, ``left`` the largest that remained.
     """
 
-    def __init__(self, search: Generator, columns: Columns, rows: list[Row]) -> None:
+    def __init__(self, search: Generator, columns: Columns, rows: list[Linear]) -> None:
         self.search, self.columns, self.rows = search, columns, rows
         self.slack = self.left = 0.0
 
-    def solve(self, ask: Callable[[Ray], Answer], weight: float = 0.0) -> Breakpoint:
+    def solve(self, ask: Callable[[Master], Answer], weight: float = 0.0) -> Breakpoint:
         """The mixture of least loss plus ``weight`` times tau."""
         best, idle, better = math.inf, 0, math.inf
         for _ in range(PASSES):
-            program = self.search.master(self.columns, self.rows)
+            program = self.search.master(self.columns)
             slack = max(self.slack, EXACT * program.cost_scale)
-            answer = ask(Ray(program))
-            point = point_of(program, policy_of(program, answer.columns))
-            worth = multipliers(program, answer, program.cost_scale)
-            better = self._price(1.0, worth)
+            answer = ask(Master(program, self.rows, on_ray=True))
+            point = point_of(program, self.rows, answer.q)
+            better = self._price(1.0, answer.worth)
             value = point.value + weight * point.tau
             idle = 0 if value < best - slack else idle + 1
             best = min(best, value)
@@ -145,11 +139,11 @@ class _Sweep:
     def least(self) -> float:
         """The least tau that a mixture reaches."""
         for _ in range(PASSES):
-            program = self.search.master(self.columns, self.rows)
-            answer = Ray(program).least_width()
-            if self._price(0.0, multipliers(program, answer, 1.0)) <= EXACT:
+            program = self.search.master(self.columns)
+            answer = Master(program, self.rows, on_ray=True).least()
+            if self._price(0.0, answer.worth) <= EXACT:
                 break
-        return point_of(program, policy_of(program, answer.columns)).tau
+        return point_of(program, self.rows, answer.q).tau
 
     def _price(self, alpha: float, worth: Floats) -> float:
         """Add the column that these multipliers ask for; returns how much it improves."""
@@ -187,12 +181,12 @@ def individual_frontier(
             plug_in_loss=0.0,
             plug_in_gaps={},
         )
-        basis = replace(policy.basis, requirements=open_goals(pool.program.rows))
+        basis = replace(policy.basis, requirements=open_goals(pool.rows))
         mixed = partial(_mixed, replace(policy, basis=basis), policies, expected, search)
-        rounding = tau_rounding(pool.program)
-        baseline = baseline_at(pool.program)
+        rounding = tau_rounding(pool.program, pool.rows)
+        baseline = baseline_at(pool.program, pool.rows)
         return SolvedFrontier(
-            moving_of(pool.program),
+            moving_of(pool.rows),
             pool.points,
             aggregates.baseline_or_none,
             aggregates,
@@ -225,7 +219,7 @@ def _searched(search: Generator, policy: IndividualPolicy, closing: Closing) -> 
         for number in values_of(moved, search.real.aggregates(), solve(closing.kept).outcome):
             look((moved.at(number), *closing.kept))
 
-    steps = Steps.of(closing, search.real.aggregates(), solve, search.master(search.real, []).value)
+    steps = Steps.of(closing, search.real.aggregates(), solve, search.master(search.real).value)
     done = Search(search.passes, f"searched at {len(steps.points)} gaps", None, None, 0.0, {})
     stated = replace(policy, basis=replace(policy.basis, requirements=steps.goals))
     return steps.line(partial(_mixed, stated, search.policies, search.expected.aggregates(), done))

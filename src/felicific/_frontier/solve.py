@@ -11,10 +11,11 @@ from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._policy.lottery import make_salt
 from felicific._policy.solve import compared_sums, completed_sums, is_of_amounts, with_limited_losses
 from felicific._problem.constraints import check_constraints
-from felicific._problem.requirement import Requirement, rows_of
+from felicific._problem.exploration import refuse_chances
+from felicific._problem.requirement import Requirement, chances_of, rows_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost, check_change_cost, resolved
-from felicific._program.model import check_asked
+from felicific._program.program import check_size
 from felicific._typing import RandomState
 
 
@@ -80,7 +81,10 @@ def frontier(
     joined = compared_sums(joined, closing.requirements)
     cost = resolved(joined, check_change_cost(change_cost))
     # What is wrong with the requirements is said at once.
-    check_asked(joined, rows_of(closing.requirements, joined), sees_group=sees_group)
+    check_size(joined)
+    rows_of(closing.requirements, joined)
+    chances = chances_of(closing.requirements, joined.decisions.tolist(), joined.groups)
+    refuse_chances(chances, len(joined.groups), sees_group=sees_group)
     return cell_frontier(
         joined, closing, sees_group=sees_group, salt=make_salt(random_state), change_cost=cost
     )

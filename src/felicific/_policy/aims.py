@@ -21,8 +21,8 @@ import numpy as np
 
 from felicific._files import read_number, refused
 from felicific._problem.happiness import Measure, measured, positions, written
-from felicific._problem.requirements import check_width
 from felicific._problem.linear import Goal
+from felicific._problem.requirements import check_width
 from felicific._shown.parts import Lines, Part, Table, between, short
 from felicific._typing import GapLike
 from felicific.exceptions import ConstraintError, HappinessError

@@ -34,7 +34,7 @@ from felicific._problem.change import (
     worst_harm,
 )
 from felicific._problem.happiness import Measure
-from felicific._problem.linear import Goal, STATISTICS
+from felicific._problem.linear import STATISTICS, Goal
 from felicific._problem.unions import LeftOut, LeftOutBy, compared_groups, single_groups
 from felicific._program.aggregates import Outcome
 from felicific._program.change_cost import ChangeCost

@@ -65,7 +65,7 @@ from felicific._problem.change import (
     three_points,
 )
 from felicific._problem.decisions import label_positions
-from felicific._problem.exploration import Explored
+from felicific._problem.exploration import Chance, Explored
 from felicific._problem.happiness import (
     HappinessLike,
     Measure,
@@ -74,7 +74,6 @@ from felicific._problem.happiness import (
     read_measure,
 )
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
-from felicific._problem.exploration import Chance
 from felicific._problem.requirement import Share
 from felicific._problem.unions import (
     Attribute,

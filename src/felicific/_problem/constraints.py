@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from felicific._problem.happiness import Measure, measured
-from felicific._problem.requirements import FurtherGap, Gap, check_width, constraint_name
 from felicific._problem.requirement import Requirement
+from felicific._problem.requirements import FurtherGap, Gap, check_width, constraint_name
 from felicific.exceptions import ConstraintError
 
 #: What may be required.

@@ -10,8 +10,8 @@ what it costs, how it moves and gives way are said here, once for all of them.
 
 Fractions, such as precision: of a union the numerator N and the denominator D (who is counted, as a share of all its
 people) are linear, and a bound c of N / D is the row :math:`N - c D \ge 0`. D is at least one person: nothing is known
-of a mean of nobody. Fractions that are compared are linear for a level that is known: :class:`FractionLevel` is searched
-by :mod:`felicific._program.fractions`.
+of a mean of nobody. Fractions that are compared are linear for a level that is known: :class:`FractionLevel` is
+searched by :mod:`felicific._program.fractions`.
 """
 
 from __future__ import annotations
@@ -273,8 +273,8 @@ def gap_rows(goal: Goal, width: float, measure_name: str = "") -> Linear:
 def open_gap_rows(goal: Goal, width: float, ends: tuple[int, int], measure_name: str = "") -> Linear:
     """The same of means that lie anywhere between two measures, their ``ends``: a row for every ordered pair.
 
-    The most of one and the least of another are at most so far apart: a group's own doubt is no gap, so that there is no
-    level that all means share.
+    The most of one and the least of another are at most so far apart: a group's own doubt is no gap, so there is no level
+    that all means share.
     """
     row, group, _, number = _entries(goal.j, goal.shares)
     n = len(goal.names)
@@ -351,7 +351,11 @@ class Fraction:
         return self.goal.over
 
     def between(
-        self, sides: tuple[float, float], slopes: tuple[float, float], measure_name: str = "", people: float = 1.0
+        self,
+        sides: tuple[float, float],
+        slopes: tuple[float, float],
+        measure_name: str = "",
+        people: float = 1.0,
     ) -> Linear:
         """Fractions between two sides, which rise by these ``slopes`` with the requirement's own number.
 
@@ -359,7 +363,13 @@ class Fraction:
         """
         n, (top, bottom) = len(self.least), self.origin
         row, group, _, number = _entries(self.goal.j, self.shares)
-        rows, groups, measures, numbers, moves = [row], [group], [np.full(len(row), self.over)], [number], [0.0 * row]
+        rows, groups, measures, numbers, moves = (
+            [row],
+            [group],
+            [np.full(len(row), self.over)],
+            [number],
+            [0.0 * row],
+        )
         lower, upper = [self.least - bottom], [np.full(n, math.inf)]
         d_sides: list[list[Floats]] = [[np.zeros(n)], [np.zeros(n)]]
         for k, (side, slope) in enumerate(zip(sides, slopes, strict=True)):

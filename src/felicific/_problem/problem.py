@@ -19,7 +19,7 @@ from felicific._problem.constraints import (
 )
 from felicific._problem.criteria import CRITERIA, Choices
 from felicific._problem.decisions import as_decisions, label_positions
-from felicific._problem.exploration import refuse_chances
+from felicific._problem.exploration import Chance, refuse_chances
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
     LOSES,
@@ -31,9 +31,8 @@ from felicific._problem.happiness import (
     with_counted,
 )
 from felicific._problem.loss import Loss
-from felicific._problem.requirements import Gap, constraint_name
-from felicific._problem.exploration import Chance
 from felicific._problem.requirement import ComparedMeans, Requirement, chances_of
+from felicific._problem.requirements import Gap, constraint_name
 from felicific._problem.worse_off import WorseOff, can_be_lost
 from felicific._typing import Array, Codes
 from felicific.exceptions import HappinessError

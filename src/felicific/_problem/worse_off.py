@@ -23,8 +23,8 @@ from felicific._problem.happiness import (
     written,
 )
 from felicific._problem.linear import Goal, Rows, mean_rows
-from felicific._problem.requirements import Gap, constraint_name, ends_at
 from felicific._problem.requirement import GroupSums, Requirement, Share
+from felicific._problem.requirements import Gap, constraint_name, ends_at
 from felicific._problem.unions import Shares
 from felicific._typing import Floats, Truths
 from felicific.exceptions import ConstraintError

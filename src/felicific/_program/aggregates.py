@@ -26,9 +26,9 @@ from felicific._people.roles import Roles
 from felicific._problem.change import out_of_order
 from felicific._problem.criteria import Choices
 from felicific._problem.happiness import SHARE, Measure, ends_of, fractions_of, written
-from felicific._problem.requirements import left_out_by
 from felicific._problem.linear import largest_between
 from felicific._problem.requirement import Requirement
+from felicific._problem.requirements import left_out_by
 from felicific._problem.unions import Attribute, LeftOutBy, compared_by
 from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates_file import read_aggregates

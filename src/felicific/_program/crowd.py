@@ -11,9 +11,8 @@ import numpy as np
 
 from felicific._people.checks import WeightKind
 from felicific._people.roles import Roles
-from felicific._problem.exploration import floors_of, keeps
+from felicific._problem.exploration import Chance, floors_of, keeps
 from felicific._problem.happiness import Measure
-from felicific._problem.exploration import Chance
 from felicific._problem.unions import Attribute
 from felicific._typing import Array, Codes, Floats
 

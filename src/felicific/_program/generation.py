@@ -6,7 +6,7 @@ A deterministic policy m decides, for person i of group z,
 
 with c the expected loss and v the expected happiness under calibrated probabilities of the label; it never
 sees the label. A master program mixes such policies, one mixture per group: it is the program of
-:mod:`felicific._program.model` with a single signal whose decisions are the columns m. Its multipliers give the next
+:mod:`felicific._program.program` with a single signal whose decisions are the columns m. Its multipliers give the next
 :math:`\kappa`; when no column improves the mixture, it is optimal among all policies that see x.
 
 Two ledgers value a column. The *plug-in* ledger uses expected values: pricing and the duality gap belong to it.
@@ -24,10 +24,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from felicific._problem.exploration import Explored
-from felicific._problem.fractions import FractionGap, FreeLevel
-from felicific._problem.requirements import left_out_by
-from felicific._problem.linear import Goal, Rows, goals_of
+from felicific._problem.linear import FractionLevel, Goal, Linear, Rows
 from felicific._problem.requirement import Requirement, of_means, rows_of
+from felicific._problem.requirements import left_out_by
 from felicific._problem.unions import LeftOut, LeftOutBy
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.cell_sums import CellSums
@@ -50,24 +49,21 @@ from felicific._program.fractions import (
     Level,
     exchanged,
     find_level,
-    free_row,
+    fraction_level,
     least_eased,
-    loss_spread,
 )
-from felicific._program.highs import Answer, run_model
-from felicific._program.model import Program, build, multipliers, policy_of, prices_of
+from felicific._program.program import Answer, Master, Program
 from felicific._program.signals import Signal
 from felicific._program.slopes import Slopes, slopes_of
 from felicific._program.solution import (
     Solution,
     answered,
-    at_level,
-    check_solution,
     conflict_error,
     gap_error,
     irreducible,
-    prices_at,
+    linear_rows,
     search_level,
+    solve_rows,
 )
 from felicific._typing import Codes, Floats
 from felicific.exceptions import InfeasibleError, SolverError
@@ -285,12 +281,11 @@ class Generator:
 
     @property
     def changes(self) -> Floats:
-        """What each column of the master changes, at most 1."""
-        found = np.array(self.changed).T
-        held = self.expected.totals["mass"] > 0
-        found = found[held] if self.crowd.sees_group else found.sum(axis=0, keepdims=True)
-        largest = found.max()
-        return np.asarray((found / (largest if largest > 0 else 1.0)).ravel())
+        """What each column of the master changes, at most 1, of shape (tables, 1, columns)."""
+        changes = np.array(self.changed).T
+        changes = changes if self.crowd.sees_group else changes.sum(axis=0, keepdims=True)
+        largest = changes.max()
+        return np.asarray(changes / (largest if largest > 0 else 1.0))[:, None]
 
     def approach(self, columns: Iterable[int]) -> None:
         """Where happiness looks at y, take in milder versions of some columns: steps from the baseline to theirs.
@@ -308,18 +303,18 @@ class Generator:
         shape = (len(self.crowd.groups), len(self.fixed))
         return Mixture(np.array(self.fixed), np.array(self.alpha), np.array(self.kappa), np.zeros(shape))
 
-    def rows(self, columns: Columns) -> list[Row]:
+    def rows(self, columns: Columns) -> list[Rows]:
         """The requirements, as they read on one ledger."""
         return rows_of(self.requirements, columns.aggregates())
 
-    def master(self, columns: Columns, rows: list[Row]) -> Program:
+    def master(self, columns: Columns) -> Program:
         """The program that mixes the columns."""
-        return build(
+        return Program.of(
             columns.aggregates(),
-            rows,
             sees_group=self.crowd.sees_group,
             scales=self.swing,
             change_cost=self.crowd.change_cost,
+            changes=self.changes,
         )
 
     def reduced(self, columns: Columns, alpha: float, worth: Floats) -> float:
@@ -337,120 +332,115 @@ class Generator:
         """Weights of happiness in a person's choice that belong to these multipliers."""
         return np.asarray(worth * self.total / columns.divisor)
 
-    def reach(self, columns: Columns) -> list[Row]:
+    def reach(self, columns: Columns) -> list[Linear]:
         """Phase 1: add columns until some mixture meets every requirement; the loss has no say.
 
         Returns the requirements on this ledger. Where they compare fractions, the level of least loss is searched for,
         column by column; the columns serve every level.
         """
         rows = self.rows(columns)
-        free = free_row(rows)
+        free = fraction_level(rows)
         if free is None and self.excess(columns, rows) == 0.0:
-            return rows
+            return linear_rows(rows)
         if free is not None:
-            found = self._level(columns, rows, free, COARSE * self._spread(columns))
-            if found is not None:
-                return at_level(rows, found.level)
+            level = self._level(columns, rows, free, COARSE * self.master(columns).spread)
+            if level is not None:
+                return linear_rows(rows, level)
         raise self._explain(columns, irreducible(rows, lambda some: self._can_meet(columns, some)))
 
     def _level(
-        self, columns: Columns, rows: list[Row], free: FreeLevel, tolerance: float, *, grow: bool = True
+        self, columns: Columns, rows: list[Rows], free: FractionLevel, tolerance: float
     ) -> Level | None:
-        """The level of least loss; of the columns there are, unless they may ``grow``."""
-        if not grow:
-            return search_level(self.master(columns, rows), rows, free, tolerance)
+        """The level of least loss."""
 
-        def solve(row: FreeLevel) -> Answered | None:
+        def solve(row: FractionLevel) -> Answered | None:
             some = exchanged(rows, free, row)
-            if self.excess(columns, some) > 0.0 or not run_model(self.master(columns, some), some).feasible:
-                return None  # the second where it is met but for rounding
+            if self.excess(columns, some) > 0.0:
+                return None
+            linear = linear_rows(some)
             if tolerance < math.inf:
-                self.descend(columns, some, tolerance / 4.0)
-            program = self.master(columns, some)
-            answer = run_model(program, some)
-            return answered(program, answer, row) if answer.feasible else None
+                self.descend(columns, linear, tolerance / 4.0)
+            program = self.master(columns)
+            answer = program.solve(linear, nearest=False)
+            return None if answer is None else answered(program, answer, row)
 
         return find_level(free, solve, tolerance)
 
     def solved(self, columns: Columns) -> Solution:
         """The best mixture of the columns there are."""
-        rows, level = self.rows(columns), None
-        free = free_row(rows)
+        program, rows, level = self.master(columns), self.rows(columns), None
+        free = fraction_level(rows)
         if free is not None:
-            level = self._level(columns, rows, free, COARSE * self._spread(columns), grow=False)
+            level = search_level(program, rows, free, COARSE * program.spread)
             if level is None:
                 raise conflict_error(rows, proven=False)
-            rows = at_level(rows, level.level)
-        program = self.master(columns, rows)
-        answer = _solved(program, self.changes)
-        q = policy_of(program, answer.columns)
-        check_solution(program, q, _objective(program, answer))
-        prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
-        worth = multipliers(program, answer, program.cost_scale)
-        return Solution(q, program.aggregates.evaluate(q), prices, goals_of(rows), level, worth)
+        return solve_rows(program, rows, level)
 
-    def _spread(self, columns: Columns) -> float:
-        """How far apart decisions can leave the loss, by the columns there are."""
-        return loss_spread(self.master(columns, []))
-
-    def _can_meet(self, columns: Columns, rows: list[Row]) -> bool:
-        free = free_row(rows)
+    def _can_meet(self, columns: Columns, rows: list[Rows]) -> bool:
+        free = fraction_level(rows)
         if free is None:
             return self.excess(columns, rows) == 0.0
         return self._level(columns, rows, free, math.inf) is not None
 
-    def excess(self, columns: Columns, rows: list[Row]) -> float:
+    def excess(self, columns: Columns, rows: list[Rows]) -> float:
         """Least amount, in swings, by which every mixture exceeds some requirement; 0 when one meets them."""
-        excess = np.inf
+        linear, excess = linear_rows(rows), math.inf
         for _ in range(PASSES):
-            program = self.master(columns, rows)
-            answer = run_model(program, program.rows, elastic=True)
-            excess = float(answer.columns[-1])
+            excess, worth = self.master(columns).missed(linear)
             if excess <= 1e-10:
                 return 0.0
-            worth = multipliers(program, answer, 1.0)
             self.add(0.0, self.kappa_of(columns, worth))
             if self.reduced(columns, 0.0, worth) <= max(1e-10, 1e-8 * excess):
                 break
         return excess
 
-    def _explain(self, columns: Columns, conflict: list[Row]) -> InfeasibleError:
+    def _explain(self, columns: Columns, conflict: list[Rows]) -> InfeasibleError:
         row = conflict[0]
         # On real labels the search is not exhaustive: columns are priced by what is expected.
         proven = columns is self.expected
-        if len(conflict) == 1 and isinstance(row, FractionGap):
+        if len(conflict) == 1 and isinstance(row, FractionLevel) and row.is_gap:
             return self._least_fraction(columns, row, proven)
-        if len(conflict) > 1 or row.width is None:
+        if len(conflict) > 1 or isinstance(row, FractionLevel) or row.width is None:
             return conflict_error(conflict, proven=proven)
-        least = self.excess(columns, [row.moved(0.0)]) * float(self.swing[row.j])
-        return gap_error(row, self.crowd.measures[row.j], least, proven=proven)
+        return gap_error(row, self.crowd.measures[row.goal.j], self._least_gap(columns, row), proven=proven)
 
-    def _least_fraction(self, columns: Columns, row: FractionGap, proven: bool) -> InfeasibleError:
-        wide = row.within(math.inf)
+    def _least_gap(self, columns: Columns, row: Linear) -> float:
+        """The least gap that a mixture reaches, adding columns until none brings means closer."""
+        swing = float(self.swing[row.goal.j])
+        wide = row.at_width(swing)
+        for _ in range(PASSES):
+            program = self.master(columns)
+            answer = Master(program, [wide], on_ray=True).least()
+            self.add(0.0, self.kappa_of(columns, answer.worth))
+            if self.reduced(columns, 0.0, answer.worth) <= 1e-8 * max(answer.width, 1e-2):
+                break
+        return answer.width * swing
+
+    def _least_fraction(self, columns: Columns, row: FractionLevel, proven: bool) -> InfeasibleError:
+        wide = row.at_width(math.inf)
         if self.excess(columns, [wide]) > 0.0:
             return conflict_error([row], proven=proven)
-        program = self.master(columns, [wide])
-        ratios = answered(program, _solved(program), wide).ratios
-        most = float(ratios.max() - ratios.min()) * (1.0 + 1e-9)
-        least = least_eased(lambda width: self._can_meet(columns, [row.within(width)]), most)
-        return gap_error(row, self.crowd.measures[row.j], least, proven=proven)
+        program = self.master(columns)
+        fractions = answered(program, _solved(program, [wide.rows]), wide).ratios
+        most = float(fractions.max() - fractions.min()) * (1.0 + 1e-9)
+        least = least_eased(lambda width: self._can_meet(columns, [row.at_width(width)]), most)
+        return gap_error(row, self.crowd.measures[row.goal.j], least, proven=proven)
 
-    def descend(self, columns: Columns, rows: list[Row], least: float = 0.0) -> tuple[str, float, float]:
+    def descend(self, columns: Columns, rows: list[Linear], least: float = 0.0) -> tuple[str, float, float]:
         """Phase 2: add columns until none improves the mixture's loss, or by ``least`` at most.
 
         Says why it stopped, the duality gap, and the loss it belongs to.
         """
         best, idle, bound = np.inf, 0, np.inf
         for _ in range(PASSES):
-            program = self.master(columns, rows)
-            answer = _solved(program)
-            loss = program.least_loss + _objective(program, answer) * program.cost_scale
+            program = self.master(columns)
+            answer = _solved(program, rows)
+            loss = program.least_loss + answer.objective * program.cost_scale
             tolerance = max(TOLERANCE * max(program.cost_scale, 1e-300), least)
             idle = 0 if loss < best - tolerance else idle + 1
             best = min(best, loss)
-            worth = multipliers(program, answer, program.cost_scale)
-            self.add(1.0, self.kappa_of(columns, worth))
-            improvement = self.reduced(columns, 1.0, worth)
+            self.add(1.0, self.kappa_of(columns, answer.worth))
+            improvement = self.reduced(columns, 1.0, answer.worth)
             bound = min(bound, best - (loss - improvement))
             if bound <= tolerance:
                 return "duality gap closed", max(bound, 0.0), best
@@ -459,18 +449,14 @@ class Generator:
         return f"{PASSES} passes", max(bound, 0.0), best
 
 
-def _solved(program: Program, changes: Floats | None = None) -> Answer:
+def _solved(program: Program, rows: list[Linear]) -> Answer:
     """Solve a master that some mixture is known to meet."""
-    answer = run_model(program, program.rows, changes=changes)
-    if not answer.feasible:
+    answer = program.solve(rows, nearest=False)
+    if answer is None:
         raise SolverError(
             "The master program lost its answer.", "Please report it, with the data if you can."
         )
     return answer
-
-
-def _objective(program: Program, answer: Answer) -> float:
-    return float(answer.columns[: len(program.cost)] @ program.cost)
 
 
 def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
@@ -571,14 +557,13 @@ def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Gene
         search.descend(search.real, rows)
         search.approach(range(len(search.alpha)))
     found = search.solved(search.real)
-    free = search.master(search.real, [])
-    freely = policy_of(free, _solved(free, search.changes).columns)
+    free = solve_rows(search.master(search.real), [])
     mixture = search.policies.followed(found.q)
     generated = Generated(
         mixture=mixture,
         outcome=found.outcome,
         baseline=search.real.aggregates().baseline_or_none,
-        unconstrained=free.aggregates.evaluate(freely),
+        unconstrained=free.outcome,
         plug_in=search.expected.aggregates().evaluate(found.q),
         plug_in_optimum=optimum,
         prices=found.prices,

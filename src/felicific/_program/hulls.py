@@ -9,6 +9,7 @@ hull of its points; for the group, these hulls are put end to end, the cheapest 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,70 @@ class Mixed(NamedTuple):
     first: Codes
     second: Codes
     share: Floats
+
+
+#: A share of a corner that is none.
+NONE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """The corners of a program's policies, part by part.
+
+    Where the second of two choices begins somewhere along all signals, every table is a part and its corners are
+    ``thresholds``: from the first signal on, from the second on, ..., from none on. Else every signal at which somebody
+    is, as ``occupied`` says, is a part, and its corners are the choices.
+    """
+
+    occupied: Truths
+    n_choices: int
+    thresholds: bool
+
+    @cached_property
+    def owner(self) -> Codes:
+        """The table of every part."""
+        return np.arange(len(self.occupied)) if self.thresholds else np.nonzero(self.occupied)[0]
+
+    @property
+    def n_corners(self) -> int:
+        """How many every part has."""
+        return self.occupied.shape[1] + 1 if self.thresholds else self.n_choices
+
+    @property
+    def blocks(self) -> list[slice]:
+        """Parts that are looked at together: all, or so few tables that they stay in the processor's cache."""
+        if not self.thresholds:
+            return [slice(None)]
+        return [slice(first, first + BLOCK) for first in range(0, len(self.occupied), BLOCK)]
+
+    def each(self, tables: Floats) -> Floats:
+        """What every corner adds up to, of shape (parts, corners), from tables of every choice."""
+        if not self.thresholds:
+            return np.asarray(tables[self.occupied])
+        sums = np.zeros((len(tables), tables.shape[1] + 1))
+        for block in (slice(first, first + BLOCK) for first in range(0, len(tables), BLOCK)):
+            part, own = tables[block], sums[block]
+            np.cumsum(part[:, ::-1, 1] - part[:, ::-1, 0], axis=1, out=own[:, -2::-1])
+            own += part[:, :, 0].sum(axis=1)[:, None]
+        return sums
+
+    def tables(self, mixed: Mixed) -> Floats:
+        """What every signal chooses where somebody is and every part mixes two of its corners."""
+        first, second, share = (part[:, None] for part in mixed)
+        share = np.where(share < NONE, 0.0, np.where(share > 1.0 - NONE, 1.0, share))
+        tables = np.zeros((*self.occupied.shape, self.n_choices))
+        if not self.thresholds:
+            choice = np.arange(self.n_choices)
+            tables[self.occupied] = (1.0 - share) * (first == choice) + share * (second == choice)
+            return tables
+        signal = np.arange(self.occupied.shape[1])
+        for part in self.blocks:
+            second_chosen = (1.0 - share[part]) * (signal >= first[part]) + share[part] * (
+                signal >= second[part]
+            )
+            tables[part, :, 1] = second_chosen
+            np.subtract(1.0, second_chosen, out=tables[part, :, 0])
+        return tables
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,12 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from felicific._problem.bound import GapRow, MeanRow
-from felicific._problem.linear import Rows
+from felicific._problem.linear import Linear, Rows
 from felicific._problem.unions import single_groups
-from felicific._program.corners import Corners
-from felicific._program.hulls import Hulls, Mixed, rising
-from felicific._program.model import SMALL, TIE, TOLERANCE, Program, policy_in
+from felicific._program.highs import SMALL
+from felicific._program.hulls import Corners, Hulls, Mixed, rising
+from felicific._program.program import TIE, Program
 from felicific._typing import Floats, Truths
 
 
@@ -82,18 +81,19 @@ class Course:
         return Place(t, u, float(self.slope[i]))
 
 
-def one_gap(program: Program, rows: Sequence[Row]) -> OneGap | None:
+def one_gap(program: Program, rows: Sequence[Rows]) -> OneGap | None:
     """What solves these rows without a linear program; None where they, or the signal, are of another kind."""
-    gaps = [row for row in rows if type(row) is GapRow]
-    floors = [row for row in rows if isinstance(row, MeanRow) and row.upper == math.inf]
+    plain = [row for row in rows if isinstance(row, Linear) and row.goal.over is None]
+    gaps = [row for row in plain if row.goal.statistic == "gap" and row.over_level is not None]
+    floors = [row for row in plain if row.goal.statistic == "mean" and row.upper[0] == math.inf]
     if len(gaps) + len(floors) < len(rows) or program.corners is None:
         return None
     several = any(single_groups(row.goal.shares) is None for row in (*gaps, *floors))
     if several or (rows and not program.sees_group):
         return None
-    if len(gaps) > 1 or len({row.j for row in rows}) > 1:
+    if len(gaps) > 1 or len({row.goal.j for row in plain}) > 1:
         return None
-    return OneGap(program, [*gaps, *floors], program.corners)
+    return OneGap(program, gaps, floors, program.corners)
 
 
 def unasked(program: Program) -> tuple[Floats, float] | None:
@@ -112,7 +112,7 @@ def unasked(program: Program) -> tuple[Floats, float] | None:
         chosen.append(ties[order[np.flatnonzero(np.diff(ties // n, prepend=-1))]] % n)
     best = np.concatenate(chosen)
     mixed = Mixed(best, best, np.zeros(len(best)))
-    return policy_in(program, corners.tables(mixed)), float(cost[np.arange(len(best)), best].sum())
+    return program.policy(corners.tables(mixed)), float(cost[np.arange(len(best)), best].sum())
 
 
 class OneGap:
@@ -121,11 +121,12 @@ class OneGap:
     Means are scaled as in the program, and relative to the middle of what no decision changes.
     """
 
-    def __init__(self, program: Program, rows: Sequence[Row], corners: Corners) -> None:
-        self.program, self.corners = program, corners
-        self.gap = next((row for row in rows if isinstance(row, GapRow)), None)
-        self.floors = [row for row in rows if isinstance(row, MeanRow)]
-        self.j = rows[0].j if rows else 0
+    def __init__(
+        self, program: Program, gaps: Sequence[Linear], floors: Sequence[Linear], corners: Corners
+    ) -> None:
+        self.program, self.corners, self.floors = program, corners, floors
+        self.gap, rows = gaps[0] if gaps else None, [*gaps, *floors]
+        self.j = rows[0].goal.j if rows else 0
         n_groups = len(corners.occupied)
         self.compared = np.zeros(n_groups, dtype=bool)
         if self.gap is not None:
@@ -137,7 +138,7 @@ class OneGap:
         self.m, self.unit = np.zeros_like(self.cost), np.ones(n_groups)
         begins = np.where(np.diff(self.owner, prepend=-1) > 0, (constants - self.centre)[self.owner], 0.0)
         for part in corners.blocks if rows else ():
-            moves = program.coefficients[part, ..., self.j]
+            moves = program.choice_means[part, ..., self.j]
             size = np.abs(moves)
             # Groups that are compared have one unit; else a floor binds at the stakes of its own group.
             if self.gap is None:
@@ -150,28 +151,21 @@ class OneGap:
         self.floor = np.full(n_groups, -math.inf)
         for row in self.floors:
             z = _group_of(row)
-            self.floor[z] = max(self.floor[z], row.lower / self.scale - self.centre)
-
-    @property
-    def slack(self) -> float:
-        """By how much something may seem to be out of reach by rounding alone."""
-        constants = self.program.constants
-        largest = max(1.0, float(np.abs(constants - constants.mean(axis=0)).max(initial=0.0)))
-        return max(TOLERANCE, 1e-14 * largest)
+            self.floor[z] = max(self.floor[z], float(row.lower[0]) / self.scale - self.centre)
 
     @property
     def width(self) -> float:
         """The gap that is allowed, scaled."""
-        return math.inf if self.gap is None else self.gap.at_most / self.scale
+        return math.inf if self.gap is None else float(self.gap.upper[0]) / self.scale
 
     @property
     def feasible(self) -> bool:
         """Whether some policy meets the rows."""
         if self.floors:
             noise = float(self.program.rounding[self.j]) / self.scale
-            if (self.floor > self.hulls.high + np.maximum(self.slack * self.unit, noise)).any():
+            if (self.floor > self.hulls.high + np.maximum(self.program.slack * self.unit, noise)).any():
                 return False
-        return self.gap is None or self.width >= self.least - self.slack
+        return self.gap is None or self.width >= self.least - self.program.slack
 
     @property
     def least(self) -> float:
@@ -225,11 +219,11 @@ class OneGap:
 
     def price(self, place: Place) -> dict[str, float]:
         """Loss per unit of each requirement."""
-        unit, prices = self.program.cost_scale / self.scale, {row.name: 0.0 for row in self.program.rows}
+        unit, prices = self.program.cost_scale / self.scale, dict[str, float]()
         if self.gap is not None:
             prices[self.gap.name] = place.price * unit
         left = self.held(place).floored.copy()
-        for row in sorted(self.floors, key=lambda row: -row.lower):
+        for row in sorted(self.floors, key=lambda row: -float(row.lower[0])):
             z = _group_of(row)
             prices[row.name] = prices.get(row.name, 0.0) + float(left[z]) * unit
             left[z] = 0.0  # of two floors of a group the higher one holds
@@ -282,7 +276,7 @@ class OneGap:
         mixed = self.hulls.mixed(self.means(place))
         if self.program.corner_changes.any():
             mixed = self._settled(place, mixed)
-        return policy_in(self.program, self.corners.tables(mixed))
+        return self.program.policy(self.corners.tables(mixed))
 
     def _settled(self, place: Place, best: Mixed) -> Mixed:
         """A second stage like the first, with changes for costs, among the corners that cost no more."""
@@ -365,7 +359,7 @@ class _Pins:
         return float(np.where(self.compared & ~self.floored, found, 0.0).sum())
 
 
-def _group_of(row: MeanRow) -> int:
+def _group_of(row: Linear) -> int:
     """The one that a floor is under."""
     (z,) = single_groups(row.goal.shares)  # type: ignore[misc]  # it is one
     return int(z)

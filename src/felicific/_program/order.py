@@ -82,8 +82,8 @@ class Order:
     def filled(self, q: Floats, occupied: Truths, baseline: Codes) -> Floats:
         """A policy of shape (tables, signals, decisions) that is known where somebody is, for all signals.
 
-        Where nobody is, people get what the ``baseline`` decides there (-1: nobody knows that), or where that would break
-        the order, what the neighbour gets who stands against it.
+        Where nobody is, people get what the ``baseline`` decides there (-1: nobody knows that), or where that would
+        break the order, what the neighbour gets who stands against it.
         """
         found = q.copy()
         for chain, rank in zip(self.chains, self.ranks, strict=True):
@@ -123,7 +123,7 @@ def _fill(
     q: Floats, held: Truths, anybody: Truths, everybody: Floats, baseline: Codes, rank: Codes
 ) -> Floats:
     """The signals of one chain, of tables in which nobody is at some of them."""
-    n_tables, n, n_decisions = q.shape
+    _, n, n_decisions = q.shape
     place = np.arange(n)
     below = np.maximum.accumulate(np.where(held, place, -1), axis=1)
     above = np.minimum.accumulate(np.where(held, place, n)[:, ::-1], axis=1)[:, ::-1]
@@ -148,7 +148,7 @@ def _above(q: Floats, rank: Codes) -> Floats:
 
 def _of_others(q: Floats, held: Truths) -> Floats:
     """What people of other tables get at every signal of a chain, or near it; if there are none, the first decision."""
-    n_tables, n, n_decisions = q.shape
+    _, n, n_decisions = q.shape
     places = np.flatnonzero(held.any(axis=0))
     if not len(places):
         return np.tile(np.eye(n_decisions)[0], (n, 1))

@@ -26,6 +26,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,9 @@ from felicific._problem.exploration import Chance, refuse_chances
 from felicific._problem.linear import Linear
 from felicific._program.aggregates import Aggregates
 from felicific._program.change_cost import ChangeCost, changed_by, charged_losses
-from felicific._program.lotteries import Lotteries, lotteries_of
 from felicific._program.highs import TOLERANCE, new_solver, run
+from felicific._program.hulls import Corners
+from felicific._program.lotteries import Lotteries, lotteries_of
 from felicific._program.order import Order
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import SolverError
@@ -55,6 +57,9 @@ NONE = 1e-12
 
 #: How often the cheapest policy is looked for.
 ROUNDS = 5_000
+
+#: How many policies are summed together.
+BLOCK = 256
 
 
 @dataclass(eq=False)
@@ -287,41 +292,77 @@ class Program:
         """The cheapest choices of every table that are allowed, and what they cost."""
         return self.choice_order.cheapest(price if self.lotteries is None else self.lotteries.allowing(price))
 
+    @cached_property
+    def corners(self) -> Corners | None:
+        """What policies are mixtures of, where that can be listed: thresholds, or single signals that choose freely."""
+        order, n_choices = self.choice_order, self.choice_costs.shape[2]
+        if not (order.is_threshold or order.is_free) or (
+            self.lotteries and self.lotteries.allowed is not None
+        ):
+            return None
+        return Corners(self.occupied, n_choices, order.is_threshold)
+
+    @cached_property
+    def corner_costs(self) -> Floats:
+        """What each corner costs."""
+        assert self.corners is not None, "they can be listed"
+        return self.corners.each(self.choice_costs)
+
+    @cached_property
+    def corner_changes(self) -> Floats:
+        """How far each corner is from the baseline's decisions."""
+        assert self.corners is not None, "they can be listed"
+        return self.corners.each(self.choice_changes)
+
+    def keeping(self, chances: Sequence[Chance]) -> Program:
+        """The same where people keep these chances."""
+        lotteries = lotteries_of(chances, self.aggregates, self.order, sees_group=self.sees_group)
+        return replace(self, lotteries=lotteries, pool=Pool())
+
     def take(self, chosen: Codes, tables: Iterable[int]) -> list[int]:
-        """Take deterministic policies of some tables into the pool; the positions of those that are new."""
-        pool, chosen = self.pool, chosen.astype(np.int16 if self.choice_costs.shape[2] < 1 << 15 else np.intp)
-        fresh = [t for t in tables if (t, chosen[t].tobytes()) not in pool.keys]
+        """Take deterministic policies of some tables into the pool; the positions of those that are new.
+
+        ``chosen`` has the shape (tables, signals), or (policies, tables, signals) for several of them.
+        """
+        pool = self.pool
+        every = chosen.reshape(-1, *chosen.shape[-2:]).astype(np.int16)
+        fresh = [
+            (k, t, key)
+            for t in tables
+            for k in range(len(every))
+            if (key := (t, every[k, t].tobytes())) not in pool.keys and not pool.keys.add(key)
+        ]
         if not fresh:
             return []
-        pick = chosen[fresh, :, None].astype(np.intp)
-        cost, change = (
-            np.take_along_axis(part[fresh], pick, axis=2).sum(axis=(1, 2))
-            for part in (self.choice_costs, self.choice_changes)
-        )
-        whose = fresh if self.sees_group else slice(None)
-        means = np.take_along_axis(self.choice_means[whose], pick[..., None], axis=2).sum(axis=(1, 2))
-        first = len(pool)
-        pool.table += fresh
-        pool.chosen += list(chosen[fresh])
-        pool.cost += cost.tolist()
-        pool.change += change.tolist()
-        pool.means += list(means) if self.sees_group else [means.ravel()]
-        pool.keys.update((t, chosen[t].tobytes()) for t in fresh)
+        which, table = np.array([(k, t) for k, t, _ in fresh]).T
+        policies = every[which, table]
+        signal, first = np.arange(policies.shape[1]), len(pool)
+        for block in (slice(i, i + BLOCK) for i in range(0, len(fresh), BLOCK)):
+            at = table[block, None], signal, policies[block].astype(np.intp)
+            pool.cost += self.choice_costs[at].sum(axis=1).tolist()
+            pool.change += self.choice_changes[at].sum(axis=1).tolist()
+            if self.sees_group:
+                pool.means += list(self.choice_means[at].sum(axis=1))
+            else:
+                pool.means += [self.choice_means[:, signal, one].sum(axis=1).ravel() for one in at[2]]
+        pool.table += table.tolist()
+        pool.chosen += list(policies)
         return list(range(first, len(pool)))
 
     def start(self) -> None:
         """Take in the constant choices, the cheapest policy, and some thresholds, which spare many rounds."""
         if len(self.pool):
             return
-        shape = self.choice_costs.shape
-        n_tables, n_signals, n_choices = shape
-        # As far as each is allowed.
-        begin = [self.cheapest(np.broadcast_to(np.arange(n_choices) != d, shape) * 1.0)[0] for d in range(n_choices)]
-        if self.choice_order.is_threshold:
+        n_tables, n_signals, n_choices = shape = self.choice_costs.shape
+        if self.lotteries is None or self.lotteries.allowed is None:
+            begin = [np.full((n_tables, n_signals), choice) for choice in range(n_choices)]
+        else:  # as far as each is allowed
+            apart = [np.broadcast_to(np.arange(n_choices) != choice, shape) for choice in range(n_choices)]
+            begin = [self.cheapest(1.0 * one)[0] for one in apart]
+        if self.choice_order.is_threshold and self.lotteries is None:
             even = np.linspace(0, n_signals, 17).astype(np.intp)[1:-1]
             begin += [np.tile(np.arange(n_signals) >= k, (n_tables, 1)).astype(np.intp) for k in even]
-        for chosen in (*begin, self.cheapest(self.choice_costs)[0]):
-            self.take(chosen, range(n_tables))
+        self.take(np.stack([*begin, self.cheapest(self.choice_costs)[0]]), range(n_tables))
 
     def mixed(self, shares: Sequence[tuple[int, float]]) -> Floats:
         """What signals choose by so much of each policy in the pool, of shape (tables, signals, choices)."""
@@ -358,7 +399,7 @@ class Program:
         return Master(self, rows).run(0.0)
 
     def missed(self, rows: Sequence[Linear]) -> tuple[float, Floats]:
-        """How much every policy misses the rows by, scaled and added up, and what every group's mean is worth for it."""
+        """How much every policy misses the rows by, scaled and added up, and what group means are worth for it."""
         master = Master(self, rows)
         return (0.0, np.zeros_like(self.constants)) if master.run(0.0) else (master.missed, master.worth(1.0))
 
@@ -436,7 +477,8 @@ class Master:
         self.ray: int | None = None
         self.unit = 1.0
         self._write(moving)
-        self.columns: list[int] = []  # of every policy in the pool, where it is
+        self.columns: list[int] = []  # of policies in the pool, and their places in it
+        self.places: list[int] = []
         self._add(range(len(program.pool)))
         self.open: Codes | None = None
 
@@ -448,7 +490,9 @@ class Master:
             name: np.concatenate([getattr(row, name) for row in rows] or [np.zeros(0, dtype=np.intp)])
             for name in ("group", "measure", "number")
         }
-        row = np.concatenate([row.row + f for row, f in zip(rows, first, strict=False)] or [np.zeros(0, np.intp)])
+        row = np.concatenate(
+            [row.row + f for row, f in zip(rows, first, strict=False)] or [np.zeros(0, np.intp)]
+        )
         size = [row.sizes(swing) for row in rows]
         self.size = np.concatenate(size or [np.zeros(0)])
         self.entries = _Entries(
@@ -471,7 +515,10 @@ class Master:
             for one, here, centre in zip(rows, at, self.centre, strict=True)
         ]
         self.lower, self.upper = (
-            np.concatenate([(getattr(one, side) - by) / s for one, by, s in zip(rows, shift, size, strict=True)] or [np.zeros(0)])
+            np.concatenate(
+                [(getattr(one, side) - by) / s for one, by, s in zip(rows, shift, size, strict=True)]
+                or [np.zeros(0)]
+            )
             for side in ("lower", "upper")
         )
 
@@ -494,7 +541,9 @@ class Master:
             least = (row.least_level - self.centre[k]) / unit
             self.levels[k] = (self.solver.getNumCol(), unit)
             numbers = row.over_level * unit / self.size[own]
-            self.solver.addCol(0.0, least, math.inf, len(own), (self.n_tables + own).astype(np.int32), numbers)
+            self.solver.addCol(
+                0.0, least, math.inf, len(own), (self.n_tables + own).astype(np.int32), numbers
+            )
         if self.on_ray:
             widths = np.concatenate(
                 [
@@ -510,28 +559,34 @@ class Master:
                 0.0, 0.0, math.inf, len(own), (self.n_tables + own).astype(np.int32), numbers[own] * self.unit
             )
 
-    def _add(self, positions: Iterable[int]) -> None:
-        """Add policies of the pool as columns."""
-        pool, index, number = self.program.pool, [], []
-        positions = list(positions)
-        if not positions:
+    def _add(self, positions: Sequence[int]) -> None:
+        """Add policies of the pool as columns, those of a table together."""
+        pool, n, before = self.program.pool, len(positions), self.solver.getNumCol()
+        if not n:
             return
-        for i in positions:
-            rows, matrix = self.entries.of(pool.table[i])
-            index.append(np.append(pool.table[i], rows + self.n_tables))
-            number.append(np.append(1.0, matrix @ pool.means[i]))
-        n, before = len(positions), self.solver.getNumCol()
-        starts = np.cumsum([0, *(len(one) for one in index[:-1])]).astype(np.int32)
+        tables = np.array([pool.table[i] for i in positions])
+        means = np.array([pool.means[i] for i in positions])
+        order = np.argsort(tables, kind="stable")
+        ends = np.append(np.flatnonzero(np.diff(tables[order], prepend=-1)), n)
+        sizes, index, number = np.empty(n, dtype=np.intp), [], []
+        for first, last in pairwise(ends.tolist()):
+            own, table = order[first:last], int(tables[order[first]])
+            rows, matrix = self.entries.of(table)
+            sizes[first:last] = len(rows) + 1
+            index.append(np.tile(np.append(table, rows + self.n_tables), len(own)))
+            number.append(np.column_stack([np.ones(len(own)), means[own] @ matrix.T]).ravel())
+        starts = np.append(0, sizes[:-1].cumsum()).astype(np.int32)
         entries = np.concatenate(index).astype(np.int32), np.concatenate(number)
         self.solver.addCols(
             n, np.zeros(n), np.zeros(n), np.full(n, math.inf), len(entries[0]), starts, *entries
         )
         self.columns += range(before, before + n)
+        self.places += np.asarray(positions)[order].tolist()
 
     def _charge(self, loss: float, change: float) -> None:
         """Charge policies so much for their loss, and for their changes."""
-        pool = self.program.pool
-        cost = loss * np.array(pool.cost[: len(self.columns)]) + change * np.array(pool.change[: len(self.columns)])
+        pool, places = self.program.pool, self.places
+        cost = loss * np.array(pool.cost)[places] + change * np.array(pool.change)[places]
         self.solver.changeColsCost(len(cost), np.array(self.columns, dtype=np.int32), cost)
 
     def run(self, loss: float = 1.0, change: float = 0.0, ray: float = 0.0) -> bool:
@@ -617,7 +672,7 @@ class Master:
         if nearest and program.choice_changes.any():
             self.run(1.0, TIE)
             values = np.array(self.solver.getSolution().col_value)
-        shares = [(i, share) for i, share in enumerate(values[self.columns].tolist()) if share > NONE]
+        shares = [(i, x) for i, x in zip(self.places, values[self.columns].tolist(), strict=True) if x > NONE]
         mixed = program.mixed(shares)
         return Answer(
             q=program.policy(mixed),
@@ -670,7 +725,10 @@ def _one_sided(row: Linear) -> Linear:
     parts = [(part[row.row], part[row.row] >= 0) for part in place]
     taken = np.concatenate([kept for _, kept in parts])
     entries = [np.tile(part, 2)[taken] for part in (row.group, row.measure, row.number)]
-    m, (endless, upper) = len(low) + len(high), (np.full(n, math.inf), row.upper - float(row.width or 0.0) * row.d_upper)
+    m, (endless, upper) = (
+        len(low) + len(high),
+        (np.full(n, math.inf), row.upper - float(row.width or 0.0) * row.d_upper),
+    )
     return replace(
         row,
         row=np.concatenate([part[kept] for part, kept in parts]),
@@ -688,7 +746,13 @@ class _Entries:
     """What stands in the rows, table by table, as small matrices over what a policy adds to means."""
 
     def __init__(
-        self, row: Codes, group: Codes, measure: Codes, number: Floats, shape: tuple[int, ...], sees_group: bool
+        self,
+        row: Codes,
+        group: Codes,
+        measure: Codes,
+        number: Floats,
+        shape: tuple[int, ...],
+        sees_group: bool,
     ) -> None:
         self.shape, self.sees_group, self.all = shape, sees_group, (row, group, measure, number)
         self.order = np.argsort(group, kind="stable") if sees_group else np.arange(len(row))
@@ -703,7 +767,9 @@ class _Entries:
             row, group, measure, number = (part[own] for part in self.all)
             rows, place = np.unique(row, return_inverse=True)
             column = measure if self.sees_group else group * self.shape[1] + measure
-            matrix = np.zeros((len(rows), self.shape[1] if self.sees_group else self.shape[0] * self.shape[1]))
+            matrix = np.zeros(
+                (len(rows), self.shape[1] if self.sees_group else self.shape[0] * self.shape[1])
+            )
             np.add.at(matrix, (place, column), number)
             self.parts[table] = rows, matrix
         return self.parts[table]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeVar
 
 import numpy as np
 
-from felicific._problem.fractions import FractionGap, FreeLevel
+from felicific._problem.exploration import Chance
 from felicific._problem.happiness import Measure
-from felicific._problem.linear import Goal, Rows, goals_of
-from felicific._problem.requirement import Requirement, rows_of
+from felicific._problem.linear import FractionLevel, Goal, Linear, Rows, goals_of
+from felicific._problem.requirement import Requirement, chances_of, rows_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost
 from felicific._program.fractions import TOLERANCE as LEVEL
@@ -21,18 +22,21 @@ from felicific._program.fractions import (
     Level,
     exchanged,
     find_level,
-    free_row,
+    fraction_level,
     least_eased,
-    loss_spread,
 )
-from felicific._program.highs import Answer, Levels, run_model
-from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, priced, prices_of
+from felicific._program.highs import TOLERANCE
 from felicific._program.one_gap import one_gap, unasked
+from felicific._program.program import Answer, Master, Program
 from felicific._typing import Floats, Lazy
 from felicific.exceptions import InfeasibleError, SolverError
 
 #: How far beside the best level of a fraction prices are looked at, relative to it, until it lies between.
 BESIDE = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
+
+
+#: What can be in conflict: rows, and chances that people keep.
+Required = TypeVar("Required", bound=Rows | Chance)
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,8 @@ def solve_program(
     SolverError
         When the answer fails its own check.
     """
-    program = _asked(aggregates, requirements, sees_group, change_cost)
-    return _solved(aggregates, program, tolerance, start)
+    program, rows = written_program(aggregates, requirements, sees_group=sees_group, change_cost=change_cost)
+    return _solved(aggregates, program, rows, tolerance, start)
 
 
 def solve_beside_free(
@@ -98,184 +102,208 @@ def solve_beside_free(
     change_cost: ChangeCost = 0.0,
 ) -> tuple[Solution, Lazy[Solution]]:
     """The same, and what is best where nothing is required."""
-    program = _asked(aggregates, requirements, sees_group, change_cost)
-    found = _solved(aggregates, program)
-    free = Lazy(lambda: _solved(aggregates, program.asking([]))) if requirements else Lazy.of(found)
-    return found, free
+    program, rows = written_program(aggregates, requirements, sees_group=sees_group, change_cost=change_cost)
+    best = _solved(aggregates, program, rows)
+    free = Lazy(lambda: _solved(aggregates, program.keeping([]), [])) if requirements else Lazy.of(best)
+    return best, free
 
 
-def _asked(
-    aggregates: Aggregates, requirements: Sequence[Requirement], sees_group: bool, change_cost: ChangeCost
-) -> Program:
+def written_program(
+    aggregates: Aggregates,
+    requirements: Sequence[Requirement],
+    *,
+    sees_group: bool = True,
+    change_cost: ChangeCost = 0.0,
+) -> tuple[Program, list[Rows]]:
+    """The program of some aggregates, where people keep the chances that are required, and the rows of the rest."""
     aggregates.check_complete()
     rows = rows_of(requirements, aggregates)
-    return build(aggregates, rows, sees_group=sees_group, change_cost=change_cost)
+    chances = chances_of(requirements, aggregates.decisions.tolist(), aggregates.groups)
+    return Program.of(aggregates, sees_group=sees_group, change_cost=change_cost, chances=chances), rows
 
 
 def _solved(
-    aggregates: Aggregates, asked: Program, tolerance: float = LEVEL, start: float | None = None
+    aggregates: Aggregates,
+    program: Program,
+    rows: Sequence[Rows],
+    tolerance: float = LEVEL,
+    start: float | None = None,
 ) -> Solution:
     """The checked solution of a program of some aggregates."""
-    level, program = _level(asked, tolerance, start), asked
-    if level is not None:
-        program = asked.asking(at_level(asked.rows, level.level))
-
-    def checked(q: Floats, objective: float, prices: dict[str, float]) -> Solution:
-        check_solution(program, q, objective)
-        return Solution(q, aggregates.evaluate(q), prices, goals_of(asked.rows), level)
-
-    try:
-        return checked(*(_by_hulls(program) or _by_program(program, level)))
-    except SolverError:  # numbers that are hard to tell apart: cell by cell, with all the care there is
-        return checked(*_by_program(program, level, plain=True))
+    level = _level(program, rows, tolerance, start)
+    swept = _by_hulls(program, linear_rows(rows)) if level is None else None
+    if swept is not None:
+        with suppress(SolverError):  # numbers that are hard to tell apart
+            return _checked(program, aggregates, rows, *swept)
+    return solve_rows(program, rows, level, aggregates)
 
 
-def _by_hulls(program: Program) -> tuple[Floats, float, dict[str, float]] | None:
+def solve_rows(
+    program: Program, rows: Sequence[Rows], level: Level | None = None, aggregates: Aggregates | None = None
+) -> Solution:
+    """The checked solution by the linear program; ``aggregates`` are those it was made of, if it holds others."""
+    linear = linear_rows(rows, level)
+    answer = program.solve(linear)
+    if answer is None:
+        raise _explain(program, rows)
+    prices = _prices_of(program, rows, linear, answer, level)
+    sums = aggregates or program.aggregates
+    return _checked(program, sums, rows, answer.q, answer.objective, prices, level, answer.worth)
+
+
+def _checked(
+    program: Program,
+    aggregates: Aggregates,
+    rows: Sequence[Rows],
+    q: Floats,
+    objective: float,
+    prices: dict[str, float],
+    level: Level | None = None,
+    worth: Floats | None = None,
+) -> Solution:
+    check_solution(program, linear_rows(rows, level), q, objective)
+    return Solution(q, aggregates.evaluate(q), prices, goals_of(rows), level, worth)
+
+
+def _by_hulls(program: Program, rows: Sequence[Linear]) -> tuple[Floats, float, dict[str, float]] | None:
     """The policy, its cost and prices of a program that no solver is needed for; None of any other."""
-    if not program.rows:
+    if program.lotteries is not None:  # whose chances have prices
+        return None
+    if not rows:
         free = unasked(program)
         return None if free is None else (*free, {})
-    found = one_gap(program, program.rows)
-    if found is None:
+    sweep = one_gap(program, rows)
+    if sweep is None:
         return None
-    if not found.feasible:
-        raise _explain(program)
-    place = found.place(found.width)
-    return found.policy(place), found.objective(place), found.price(place)
+    if not sweep.feasible:
+        raise _explain(program, rows)
+    place = sweep.place(sweep.width)
+    return sweep.policy(place), sweep.objective(place), sweep.price(place)
 
 
-def _by_program(
-    program: Program, level: Level | None, *, plain: bool = False
-) -> tuple[Floats, float, dict[str, float]]:
-    """The same by a linear program."""
-    answer = run_model(program, program.rows, changes=changes_of(program), plain=plain)
-    if not answer.feasible:
-        answer = _within_rounding(program)
-    prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
-    objective = program.charged(answer.columns)
-    return policy_of(program, answer.columns), objective, prices
+def _prices_of(
+    program: Program,
+    rows: Sequence[Rows],
+    linear: Sequence[Linear],
+    answer: Answer,
+    level: Level | None = None,
+) -> dict[str, float]:
+    """Loss per unit of each requirement; requirements that read alike share a price."""
+    prices = _prices(program, linear, answer)
+    if level is not None:
+        prices = _prices_at(program, rows, prices, level.level)
+    if program.lotteries is not None:
+        prices |= program.lotteries.prices(program, answer)
+    return prices
 
 
-def prices_at(program: Program, answer: Answer, level: float) -> dict[str, float]:
-    r"""Prices at the best level t of the fractions that the rows of a program compare.
+def _prices(program: Program, linear: Sequence[Linear], answer: Answer) -> dict[str, float]:
+    prices: dict[str, float] = {}
+    means = program.aggregates.linear_means(answer.q)
+    for row, duals, level in zip(linear, answer.duals, answer.levels, strict=True):
+        prices[row.name] = prices.get(row.name, 0.0) + row.price(duals, level, means)
+    return prices
+
+
+def _prices_at(
+    program: Program, rows: Sequence[Rows], prices: dict[str, float], level: float
+) -> dict[str, float]:
+    r"""Prices at the best level t of the fractions that rows compare, from those where the level stays.
 
     The least loss :math:`L(t, \epsilon)` mostly has a kink at the best t, which moves with :math:`\epsilon`. With the
     slopes :math:`s_- \le 0 \le s_+` of L in t beside it, and the prices :math:`p_\pm` there, the price is
     :math:`(s_+ p_- - s_- p_+) / (s_+ - s_-)`: the mixture of both that a little more of t does not change.
     """
-    found = prices_of(program, answer)
-    place = next(i for i, row in enumerate(program.rows) if isinstance(row, FreeLevel))
-    free = cast(FreeLevel, program.rows[place])
-    if not found[free.name]:
-        return found
+    place = next(i for i, row in enumerate(rows) if isinstance(row, FractionLevel))
+    free = rows[place]
+    assert isinstance(free, FractionLevel), "fractions are compared"
+    if not prices[free.name]:
+        return prices
     eased = free.eased(BESIDE[1])
-    program, free = program.asking(exchanged(program.rows, free, eased)), eased
-    model = Levels(program, program.rows, free)
     for step in BESIDE:
-        beside = []
+        each = []
         for side in (-1.0, 1.0):
             t = level + side * step * (abs(level) or 1.0)
-            there = program.asking(exchanged(program.rows, free, free.between(t, t)))
-            other = model.at(cast(FreeLevel, there.rows[place]))
-            if not other.feasible:
-                return found
-            beside.append((free.slope(*priced(there, other, place)), prices_of(there, other)))
-        (left, before), (right, after) = beside
+            there = eased.between(t, t)
+            linear = linear_rows(exchanged(rows, free, there))
+            answer = program.solve(linear, nearest=False)
+            if answer is None:
+                return prices
+            means = program.aggregates.linear_means(answer.q)
+            slope = there.rows_by_level.slope(answer.duals[place], 0.0, means)
+            each.append((slope, _prices(program, linear, answer)))
+        (left, before), (right, after) = each
         if left <= 0.0 <= right and left < right:
-            return {name: (right * before[name] - left * after[name]) / (right - left) for name in found}
-    return found
+            return {name: (right * before[name] - left * after[name]) / (right - left) for name in prices}
+    return prices
 
 
-def _level(program: Program, tolerance: float, start: float | None) -> Level | None:
+def _level(program: Program, rows: Sequence[Rows], tolerance: float, start: float | None) -> Level | None:
     """The level at which fractions are compared, if they are."""
-    free = free_row(program.rows)
+    free = fraction_level(rows)
     if free is None:
         return None
-    level = search_level(program, program.rows, free, tolerance * loss_spread(program), start)
+    level = search_level(program, rows, free, tolerance * program.spread, start)
     if level is None:
-        raise _explain(program)
+        raise _explain(program, rows)
     return level
 
 
-def at_level(rows: Sequence[Row], level: float) -> list[Row]:
-    """The rows, with the level of the one that was searched for."""
-    return [row.between(level, level) if isinstance(row, FreeLevel) else row for row in rows]
+def linear_rows(rows: Sequence[Rows], level: Level | None = None) -> list[Linear]:
+    """The rows as a program reads them, those of compared fractions at the level that was searched for."""
+    linear = []
+    for row in rows:
+        if isinstance(row, FractionLevel):
+            row = (row if level is None else row.between(level.level, level.level)).rows
+        linear.append(row)
+    return linear
 
 
 def search_level(
-    program: Program, rows: Sequence[Row], free: FreeLevel, tolerance: float, start: float | None = None
+    program: Program, rows: Sequence[Rows], free: FractionLevel, tolerance: float, start: float | None = None
 ) -> Level | None:
     """Branch and bound over the level of one of the rows; None when no level meets all of them."""
-    model = Levels(program, rows, free)
 
-    def solve(row: FreeLevel) -> Answered | None:
-        if math.isinf(
-            row.high - row.low
-        ):  # of equally good answers that which changes least, which may be all it takes
-            answer = run_model(program, exchanged(rows, free, row), changes=changes_of(program))
-        else:
-            answer = model.at(row)
-        return answered(program, answer, row) if answer.feasible else None
+    def solve(row: FractionLevel) -> Answered | None:
+        # Of equally good answers that which changes least may be all it takes.
+        nearest = math.isinf(row.high - row.low)
+        answer = program.solve(linear_rows(exchanged(rows, free, row)), nearest=nearest)
+        return None if answer is None else answered(program, answer, row)
 
     return find_level(free, solve, tolerance, start)
 
 
-def answered(program: Program, answer: Answer, free: FreeLevel) -> Answered:
+def answered(program: Program, answer: Answer, free: FractionLevel) -> Answered:
     """Loss and fractions of an answer."""
-    means = program.aggregates.linear_means(policy_of(program, answer.columns))
-    top, bottom = free.fraction.parts(means[:, [free.fraction.j, free.fraction.over]])
-    objective = program.charged(answer.columns)
-    return Answered(program.least_loss + objective * program.cost_scale, top / np.maximum(bottom, 1e-300))
+    fractions = free.fractions(program.aggregates.linear_means(answer.q))
+    return Answered(program.least_loss + answer.objective * program.cost_scale, fractions)
 
 
-def can_meet(program: Program, rows: Sequence[Row]) -> bool:
+def can_meet(program: Program, rows: Sequence[Rows]) -> bool:
     """Whether some policy meets these rows."""
-    free = free_row(rows)
-    if free is None:
-        found = one_gap(program, rows)
-        return run_model(program, rows).feasible if found is None else found.feasible
-    return search_level(program, rows, free, math.inf) is not None
+    free = fraction_level(rows)
+    if free is not None:
+        return search_level(program, rows, free, math.inf) is not None
+    linear = linear_rows(rows)
+    sweep = one_gap(program, linear)
+    return program.meets(linear) if sweep is None else sweep.feasible
 
 
-def _within_rounding(program: Program) -> Answer:
-    """Meet requirements that only rounding keeps out of reach, such as the least gap itself; else explain."""
-    elastic = run_model(program, program.rows, elastic=True)
-    largest = max(1.0, float(np.abs(program.constants - program.constants.mean(axis=0)).max(initial=0.0)))
-    excess = float(elastic.columns[-1]) if elastic.feasible else math.inf
-    limit = max(TOLERANCE, 1e-14 * largest)
-    if excess > limit:
-        raise _explain(program)
-    scales = {
-        owner: row.scale for owner, row in zip(elastic.model.owners, elastic.model.written, strict=True)
-    }
-    for margin in (1e-12, 1e-10, limit, 10 * limit):
-        wider = [
-            row.relaxed((excess + margin) * scales.get(position, 1.0))
-            for position, row in enumerate(program.rows)
-        ]
-        answer = run_model(program, wider, changes=changes_of(program))
-        if answer.feasible:
-            return answer
-    raise _explain(program)
-
-
-def check_solution(program: Program, q: Floats, objective: float) -> None:
-    """Compare what was asked with what q really does, in the user's units."""
+def check_solution(program: Program, rows: Sequence[Linear], q: Floats, objective: float) -> None:
+    """Compare what is required with what q really does, in the user's units."""
     aggregates = program.aggregates
     claimed = program.least_loss + objective * program.cost_scale
     faults = []
     allowed = TOLERANCE * max(program.cost_scale, abs(program.least_loss), program.largest_loss)
-    found = program.value(q)
-    if not abs(found - claimed) <= allowed:  # so written, a NaN fails too
-        faults.append(f"the loss is {found!r}, not {claimed!r}")
+    real = program.value(q)
+    if not abs(real - claimed) <= allowed:  # so written, a NaN fails too
+        faults.append(f"the loss is {real!r}, not {claimed!r}")
     # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
-    swing = program.swing
+    unit = np.maximum(program.swing, program.scales)
     means = aggregates.linear_means(q)
-    for row in program.rows:
-        unit = 1.0 if row.chance is not None else max(float(swing[row.j]), float(program.scales[row.j]))
-        told = means[:, row.at] if row.chance is None else program.chances(row.chance, q)
-        if not row.met(told, TOLERANCE * unit):
-            faults.append(f"it does not meet: {row.words}")
+    faults += [f"it does not meet: {row.words}" for row in rows if not row.met(means, unit, TOLERANCE)]
+    if program.lotteries is not None and not (q >= program.lotteries.floors - TOLERANCE).all():
+        faults.append("somebody does not keep a chance")
     if faults:
         raise SolverError(
             "The solver's answer failed its check: " + "; ".join(faults) + ".",
@@ -283,7 +311,7 @@ def check_solution(program: Program, q: Floats, objective: float) -> None:
         )
 
 
-def irreducible(rows: Sequence[Row], feasible: Callable[[list[Row]], bool]) -> list[Row]:
+def irreducible(rows: Sequence[Required], feasible: Callable[[list[Required]], bool]) -> list[Required]:
     """Reduce conflicting requirements to some that conflict, but no longer once any one of them is dropped.
 
     A deletion filter over the requirements as the user wrote them: drop each in turn, and leave it out for
@@ -302,7 +330,7 @@ def irreducible(rows: Sequence[Row], feasible: Callable[[list[Row]], bool]) -> l
     return conflict
 
 
-def conflict_error(conflict: Sequence[Row], *, proven: bool = True) -> InfeasibleError:
+def conflict_error(conflict: Sequence[Rows | Chance], *, proven: bool = True) -> InfeasibleError:
     """Say in words which requirements conflict; not ``proven`` when the search for a policy was not exhaustive."""
     words = tuple(row.words for row in conflict)
     several = len(words) > 1
@@ -318,7 +346,7 @@ def _none(proven: bool) -> str:
 
 
 def gap_error(
-    row: Row, measure: Measure, least: float, note: str = "", *, proven: bool = True
+    row: Rows, measure: Measure, least: float, note: str = "", *, proven: bool = True
 ) -> InfeasibleError:
     """Say which gap can be reached when the one asked for cannot."""
     return InfeasibleError(
@@ -330,46 +358,55 @@ def gap_error(
     )
 
 
-def _explain(program: Program) -> InfeasibleError:
+def _explain(program: Program, rows: Sequence[Rows]) -> InfeasibleError:
     """Say why no policy meets the requirements: the least gap, or an irreducible conflict."""
-    conflict = irreducible(program.rows, lambda rows: can_meet(program, rows))
+    kept = () if program.lotteries is None else program.lotteries.chances
+
+    def feasible(some: Sequence[Rows | Chance]) -> bool:
+        chances = [one for one in some if isinstance(one, Chance)]
+        there = program if len(chances) == len(kept) else program.keeping(chances)
+        return can_meet(there, [one for one in some if not isinstance(one, Chance)])
+
+    conflict = irreducible([*rows, *kept], feasible)
     row = conflict[0]
-    if len(conflict) == 1 and isinstance(row, FractionGap):
-        return _least_fraction(program, row)
-    if len(conflict) > 1 or row.width is None:
+    if len(conflict) > 1 or isinstance(row, Chance):
         return conflict_error(conflict)
+    if isinstance(row, FractionLevel):
+        return _least_fraction(program, row) if row.is_gap else conflict_error(conflict)
+    if row.width is None:
+        return conflict_error(conflict)
+    program = program.keeping([])
     least, note = least_gap(program, row), ""
-    measure, signal = program.aggregates.measures[row.j], program.aggregates.signal
+    measure, signal = program.aggregates.measures[row.goal.j], program.aggregates.signal
     relaxed = signal.relaxed()
     if relaxed is not None:
         free = replace(program.aggregates, signal=relaxed)
-        least_free = least_gap(build(free, program.rows, sees_group=program.sees_group), row)
+        least_free = least_gap(Program.of(free, sees_group=program.sees_group), row)
         if least_free < least * (1 - 1e-6):
             note = f" ({measure.quantity(rounded_up(least_free))} if it need not be monotone)"
     return gap_error(row, measure, least, note)
 
 
-def _least_fraction(program: Program, row: FractionGap) -> InfeasibleError:
+def _least_fraction(program: Program, row: FractionLevel) -> InfeasibleError:
     """Say which gap of a fraction can be reached, if somebody can be counted at all."""
-    answer = run_model(program, [row.within(math.inf)])
-    if not answer.feasible:
+    answer = program.solve([row.at_width(math.inf).rows])
+    if answer is None:
         return conflict_error([row])
-    ratios = answered(program, answer, row).ratios
-    most = float(ratios.max() - ratios.min()) * (1.0 + 1e-9)
-    least = least_eased(lambda width: can_meet(program, [row.within(width)]), most)
-    return gap_error(row, program.aggregates.measures[row.j], least)
+    fractions = answered(program, answer, row).ratios
+    most = float(fractions.max() - fractions.min()) * (1.0 + 1e-9)
+    least = least_eased(lambda width: can_meet(program, [row.at_width(width)]), most)
+    return gap_error(row, program.aggregates.measures[row.goal.j], least)
 
 
-def least_gap(program: Program, row: Row) -> float:
+def least_gap(program: Program, row: Linear) -> float:
     """Least gap of one measure that any policy reaches."""
-    tight = program.asking([row.moved(0.0)])
-    found = one_gap(program, tight.rows)
-    if found is not None:
-        return found.least * found.scale
-    answer = run_model(tight, tight.rows, elastic=True)
-    if not answer.feasible:
-        raise SolverError("The least gap has no answer.", "Please report it, with the aggregates if you can.")
-    return row.reached(program.aggregates.relative_means(policy_of(program, answer.columns))[:, row.at])
+    tight = row.at_width(0.0)
+    sweep = one_gap(program, [tight])
+    if sweep is not None:
+        return sweep.least * sweep.scale
+    wide = row.at_width(float(program.swing[row.goal.j]))
+    answer = Master(program, [wide], on_ray=True).least()
+    return row.reached(program.aggregates.linear_means(answer.q))
 
 
 def rounded_up(number: float) -> float:

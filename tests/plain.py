@@ -1,4 +1,4 @@
-"""The plain program, cell by cell and decision by decision, as the reference for what finds its answers otherwise."""
+"""The linear program as the reference for what finds its answers without one, and random sums for both."""
 
 from unittest.mock import patch
 
@@ -6,23 +6,16 @@ import numpy as np
 
 from felicific import Score, aggregate
 from felicific._frontier import breakpoints
-from felicific._problem.requirement import rows_of
-from felicific._program import highs, solution
-from felicific._program.model import build, changes_of
-from felicific._program.written import write_model
+from felicific._program import solution
+from felicific._program.program import Program
 
 
 def plain(ask):
-    """What the plain program answers: no hulls, and columns of cells."""
-
-    def cells(*arguments, **options):
-        return write_model(*arguments, **(options | {"plain": True}))
-
+    """What the linear program answers, without hulls."""
     with (
         patch.object(solution, "one_gap", lambda *_: None),
         patch.object(solution, "unasked", lambda *_: None),
         patch.object(breakpoints, "one_gap", lambda *_: None),
-        patch.object(highs, "write_model", cells),
     ):
         return ask()
 
@@ -33,14 +26,10 @@ def solve_plainly(sums, requirements, **options):
 
 def distances(sums, found, **options):
     """What was minimised in units of the program, and how far the policy is from the baseline's decisions."""
-    program = build(sums, rows_of((), sums), **options)
-    held = (
-        program.cell >= 0
-        if options.get("sees_group", True)
-        else (program.cell >= 0) & (np.arange(len(sums.groups)) == 0)[:, None]
-    )
-    unit = program.cost_scale or 1.0
-    return program.value(found.q) / unit, float(found.q[held].ravel() @ changes_of(program))
+    program = Program.of(sums, **options)
+    tables = found.q if options.get("sees_group", True) else found.q[:1]
+    held, unit = program.occupied, program.cost_scale or 1.0
+    return program.value(found.q) / unit, float((tables * program.changes)[held].sum())
 
 
 class Amount:

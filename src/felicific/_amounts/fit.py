@@ -35,9 +35,9 @@ from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import AmountOutcome, Calibration, Line
 from felicific._problem.change import Intersections, harms_by_name, worst_harm
 from felicific._problem.happiness import written
-from felicific._problem.requirements import left_out_by
 from felicific._problem.linear import goals_of
 from felicific._problem.requirement import rows_of
+from felicific._problem.requirements import left_out_by
 from felicific._problem.unions import compared, unions_of
 from felicific._typing import Floats, GapLike
 from felicific.exceptions import DataError, HappinessError

@@ -22,8 +22,8 @@ from felicific._problem.constraints import (
 )
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness, Measure
-from felicific._problem.requirements import Gap, check_width, constraint_name
 from felicific._problem.requirement import Requirement
+from felicific._problem.requirements import Gap, check_width, constraint_name
 from felicific._problem.unions import Whom
 from felicific._problem.worse_off import WorseOff
 from felicific._tables.memory import as_objects

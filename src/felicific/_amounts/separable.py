@@ -17,9 +17,8 @@ from typing import Protocol
 
 import numpy as np
 
-from felicific._problem.exploration import Chance
-from felicific._problem.linear import Rows
-from felicific._program.solver import new_solver
+from felicific._problem.linear import Linear
+from felicific._program.highs import new_solver
 from felicific._typing import Codes, Floats
 from felicific.exceptions import SolverError
 
@@ -85,8 +84,19 @@ class Solved:
 
 
 @dataclass(frozen=True)
+class ModelRow:
+    """One row of the linear program, which was divided by ``size``."""
+
+    columns: Codes
+    numbers: Floats
+    lower: float
+    upper: float
+    size: float = 1.0
+
+
+@dataclass(frozen=True)
 class _Windows:
-    """The program of one round, as requirements see it (see :class:`felicific._problem.rows.ScaledMeans`)."""
+    """The program of one round."""
 
     shape: Shape
     start: Floats
@@ -100,16 +110,6 @@ class _Windows:
         return np.asarray(
             (self.shape.constants + np.einsum(follow, self.shape.coefficients, self.start)) / self.scales
         )
-
-    @property
-    def counted(self) -> Floats:
-        """Weight of who is counted."""
-        return self.shape.counted
-
-    @property
-    def rounding(self) -> Floats:
-        """Differences that may be nothing but rounding."""
-        return np.asarray(1e-13 * np.abs(self.shape.constants).max(axis=0, initial=0.0))
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
         """Columns and scaled coefficients of a weighted mean."""
@@ -130,9 +130,27 @@ class _Windows:
             return np.empty(0, dtype=np.intp), np.empty(0)
         return np.concatenate(columns), np.concatenate(parts)
 
-    def keeping(self, chance: Chance) -> Codes:
-        """No amount is a chance of anything."""
-        return np.empty(0, dtype=np.intp)
+    def rows(self, row: Linear, level: int) -> list[ModelRow]:
+        """The rows of a requirement, whose free level is a column."""
+        written, at = [], row.at(self.constants * self.scales)
+        if row.over_level is not None:
+            at = at + row.over_level * float(np.mean(-at / row.over_level))
+        sizes = row.sizes(self.scales)
+        for i, (shift, size) in enumerate(zip(at.tolist(), sizes.tolist(), strict=True)):
+            own = np.flatnonzero(row.row == i)
+            columns, numbers = [np.empty(0, dtype=np.intp)], [np.empty(0)]
+            for j in np.unique(row.measure[own]).tolist():
+                part = own[row.measure[own] == j]
+                shares = np.bincount(row.group[part], row.number[part], len(self.shape.constants))
+                found = self.mean(j, shares)
+                columns.append(found[0])
+                numbers.append(found[1] * self.scales[j] / size)
+            if row.over_level is not None:
+                columns.append(np.array([level]))
+                numbers.append(row.over_level[[i]] / size)
+            lower, upper = ((float(side[i]) - shift) / size for side in (row.lower, row.upper))
+            written.append(ModelRow(np.concatenate(columns), np.concatenate(numbers), lower, upper, size))
+        return written
 
     def number(self, z: int, t: int) -> tuple[Codes, Floats, float]:
         """Columns, coefficients and constant of one number."""
@@ -142,7 +160,7 @@ class _Windows:
 
 def minimise(
     shape: Shape,
-    rows: Sequence[Row],
+    rows: Sequence[Linear],
     *,
     distance: float | None = None,
     compared: Codes | None = None,
@@ -153,7 +171,7 @@ def minimise(
     ----------
     shape : Shape
         The numbers.
-    rows : sequence of Row
+    rows : sequence of Linear
         Requirements over means.
     distance : float, optional
         At each number, the largest difference allowed between groups; the numbers are shares above thresholds.
@@ -178,29 +196,33 @@ def minimise(
     return answer
 
 
-def _solve(windows: _Windows, rows: Sequence[Row], distance: float | None, compared: Codes | None) -> Solved:
+def _solve(
+    windows: _Windows, rows: Sequence[Linear], distance: float | None, compared: Codes | None
+) -> Solved:
     """One round: chords within the windows."""
     shape = windows.shape
     n_groups, n_numbers = windows.start.shape
     points = windows.start[:, :, None] + windows.widths[:, :, None] * np.arange(PIECES + 1)
     rises = np.diff(shape.cost(points), axis=2)
     n_pieces = rises.size
-    levels = [pair for row in rows for pair in row.levels]
-    n_levels = len(levels)
+    free = [row for row in rows if row.over_level is not None]
+    n_levels = len(free)
     n_distances = n_numbers if distance is not None else 0
     unit = float(np.abs(rises).max(initial=0.0)) or 1.0
     cost = np.concatenate([rises.ravel() / unit, np.zeros(n_levels + n_distances)])
-    lower = np.concatenate([np.zeros(n_pieces), [pair[0] for pair in levels], np.full(n_distances, -1.0)])
-    upper = np.concatenate([np.ones(n_pieces), [pair[1] for pair in levels], np.full(n_distances, 2.0)])
+    lower = np.concatenate(
+        [np.zeros(n_pieces), [row.least_level for row in free], np.full(n_distances, -1.0)]
+    )
+    upper = np.concatenate([np.ones(n_pieces), np.full(n_levels, np.inf), np.full(n_distances, 2.0)])
     written: list[ModelRow] = []
     owners: list[int] = []
     firsts, level = [], n_pieces
     for place, row in enumerate(rows):
         firsts.append(level)
-        own = row.written(windows, level, None)
+        own = windows.rows(row, level)
         written += own
         owners += [place] * len(own)
-        level += len(row.levels)
+        level += row.over_level is not None
     n_required = len(written)
     groups = np.arange(n_groups) if compared is None else compared
     close = [] if distance is None else _close(windows, groups, distance, level)
@@ -213,8 +235,11 @@ def _solve(windows: _Windows, rows: Sequence[Row], distance: float | None, compa
     prices: dict[str, float] = {}
     for place, row in enumerate(rows):
         mine = [i for i, owner in enumerate(owners) if owner == place]
-        own_levels = values[firsts[place] : firsts[place] + len(row.levels)]
-        price = row.price([written[i] for i in mine], [float(duals[i]) for i in mine], own_levels, unit)
+        sizes = np.array([written[i].size for i in mine])
+        own_level, constants = 0.0, windows.constants * windows.scales
+        if row.over_level is not None:
+            own_level = float(values[firsts[place]] + np.mean(-row.at(constants) / row.over_level))
+        price = row.price(duals[mine] * unit / sizes, own_level, constants)
         prices[row.name] = prices.get(row.name, 0.0) + price
     parity = np.maximum(-duals[n_required : n_required + len(close)], 0.0).sum() * unit
     return Solved(True, u, prices, float(parity))
@@ -259,7 +284,9 @@ def _run(
     lp.a_matrix_.index_ = np.concatenate([empty, *(row.columns for row in rows)]).astype(np.int32)
     lp.a_matrix_.value_ = np.concatenate([np.empty(0), *(row.numbers for row in rows)])
     for method, presolve in (("simplex", "choose"), ("simplex", "off"), ("ipm", "off")):
-        solver = new_solver(method, presolve)
+        solver = new_solver()
+        solver.setOptionValue("solver", method)
+        solver.setOptionValue("presolve", presolve)
         # Where chords are so short that their slopes are rounding, a solver may go round in circles.
         solver.setOptionValue("simplex_iteration_limit", STEPS + 100 * (len(cost) + len(rows)))
         solver.passModel(lp)

@@ -16,7 +16,7 @@ from felicific._amounts.shapes import Ranks, Shifts, Thresholds, shifted
 from felicific._amounts.sums import AmountSums
 from felicific._policy.lines import Calibration, Line
 from felicific._problem.happiness import Measure
-from felicific._problem.linear import Rows
+from felicific._problem.linear import Linear
 from felicific._problem.requirement import rows_of
 from felicific._problem.unions import Attribute, compared_groups
 from felicific._typing import Array, Floats
@@ -169,7 +169,7 @@ def solve_lines(
 
 
 def _conflict(
-    shape: Shifts | Thresholds, rows: Sequence[Row], distance: float | None, compared: Any
+    shape: Shifts | Thresholds, rows: Sequence[Linear], distance: float | None, compared: Any
 ) -> InfeasibleError:
     """The error of requirements that nothing meets: those of which none can be left out."""
     kept = list(rows)

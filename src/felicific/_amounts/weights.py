@@ -20,7 +20,7 @@ import numpy as np
 
 from felicific._amounts.ground import AmountGround, followed
 from felicific._amounts.separable import KEPT, PIECES, minimise
-from felicific._problem.linear import Rows
+from felicific._problem.linear import Linear
 from felicific._problem.requirement import Requirement
 from felicific._program.generation import Generator
 from felicific._typing import Floats
@@ -110,7 +110,7 @@ def solve_weights(ground: AmountGround, requirements: Sequence[Requirement]) -> 
     return SolvedWeights(weights, mixture.share, mixed.prices)
 
 
-def _is_better(ground: AmountGround, rows: Sequence[Row], amounts: Floats, others: Floats) -> bool:
+def _is_better(ground: AmountGround, rows: Sequence[Linear], amounts: Floats, others: Floats) -> bool:
     """Whether some amounts meet every requirement as others do, and cost no more."""
     cost, other = (
         float(np.average((some - ground.calibrated) ** 2, weights=ground.crowd.weight))
@@ -118,12 +118,12 @@ def _is_better(ground: AmountGround, rows: Sequence[Row], amounts: Floats, other
     )
     means = ground.means(amounts)
     slack = 1e-9 * ground.swing
-    met = all(row.met(means[:, row.j], float(slack[row.j])) for row in rows)
+    met = all(row.met(means, slack, 1.0) for row in rows)
     return met and cost <= other * (1 + 1e-9) + 1e-12 * (ground.bounds[1] - ground.bounds[0]) ** 2
 
 
 def _bettered(
-    ground: AmountGround, rows: Sequence[Row], weights: Floats
+    ground: AmountGround, rows: Sequence[Linear], weights: Floats
 ) -> tuple[Floats | None, dict[str, float]]:
     """Steps to the exact weights; None where one of them finds nothing in its reach."""
     prices: dict[str, float] = {}

@@ -14,7 +14,7 @@ from felicific._audit.persons import Persons, groups_compared
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure
-from felicific._problem.linear import Goal, STATISTICS
+from felicific._problem.linear import STATISTICS, Goal
 from felicific._problem.unions import LeftOutBy, compared_groups
 from felicific._statistics.gaps import DELTA, SCORE, smallest_limits
 from felicific._typing import Codes, Floats

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -260,13 +260,13 @@ class RayPolicies:
 
     def __getstate__(self) -> dict[str, Any]:
         # without what was worked out on the way
-        return {"program": replace(self.program), "rows": self.rows, "kept": {}}
+        return {"program": self.program.fresh(), "rows": self.rows, "kept": {}}
 
     def at(self, tau: float) -> tuple[Outcome, Floats]:
         """Of the policies that are equally good at a position, that which changes the baseline's decisions least."""
         if tau not in self.kept:
-            if self.hulls is None:
-                q = self.ray.within(tau).q
+            if self.hulls is None:  # from the start: a policy does not depend on which others were looked at
+                q = Master(self.program.fresh(), self.rows, on_ray=True).within(tau).q
             else:
                 q = self.hulls.policy(self.hulls.place(self.hulls.width * tau))
             if (len(self.kept) + 1) * q.size > KEPT:

@@ -181,8 +181,12 @@ class Program:
             given_changes=changes,
         )
 
+    def fresh(self) -> Program:
+        """The same without what was worked out on the way."""
+        return replace(self, pool=Pool())
+
     def __getstate__(self) -> dict[str, Any]:
-        return vars(replace(self, pool=Pool()))  # without what was worked out on the way
+        return vars(self.fresh())
 
     def value(self, q: Floats) -> float:
         """What is minimised: the loss, with what changed decisions cost."""

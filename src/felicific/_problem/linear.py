@@ -273,8 +273,8 @@ def gap_rows(goal: Goal, width: float, measure_name: str = "") -> Linear:
 def open_gap_rows(goal: Goal, width: float, ends: tuple[int, int], measure_name: str = "") -> Linear:
     """The same of means that lie anywhere between two measures, their ``ends``: a row for every ordered pair.
 
-    The most of one and the least of another are at most so far apart: a group's own doubt is no gap, so there is no level
-    that all means share.
+    The most of one and the least of another are at most so far apart: a group's own doubt is no gap, so no level is
+    shared by all means.
     """
     row, group, _, number = _entries(goal.j, goal.shares)
     n = len(goal.names)

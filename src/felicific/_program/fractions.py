@@ -2,10 +2,10 @@ r"""Branch and bound over the level of a fraction.
 
 Means that are fractions, such as precision, are compared with each other by rows that are linear for a level t that is
 known (:class:`felicific._problem.linear.FractionLevel`). For all t from a to b together, what their rows have in
-common is a relaxation: its loss is a lower bound. Best bound first, an interval is final if the means of its own answer go with one
-level; else it is split at the middle of the levels that they would need, clipped to its inner 80 %, and the program at
-the split itself is a policy that is allowed. The search ends when no interval can be better than the best policy by
-more than a tolerance: so the loss is proven to it.
+common is a relaxation: its loss is a lower bound. Best bound first, an interval is final if the means of its own answer
+go with one level; else it is split at the middle of the levels that they would need, clipped to its inner 80 %, and the
+program at the split itself is a policy that is allowed. The search ends when no interval can be better than the best
+policy by more than a tolerance: so the loss is proven to it.
 """
 
 from __future__ import annotations

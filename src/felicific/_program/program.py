@@ -368,13 +368,19 @@ class Program:
             begin += [np.tile(np.arange(n_signals) >= k, (n_tables, 1)).astype(np.intp) for k in even]
         self.take(np.stack([*begin, self.cheapest(self.choice_costs)[0]]), range(n_tables))
 
+    def shares(self, places: Sequence[int], values: Floats) -> list[tuple[int, float]]:
+        """How much of each policy in the pool is followed; of every table they sum to 1."""
+        table = np.array(self.pool.table)[places]
+        values = np.where(values > NONE, values, 0.0)
+        values = values / np.bincount(table, values)[table]
+        return [(places[i], float(values[i])) for i in np.flatnonzero(values)]
+
     def mixed(self, shares: Sequence[tuple[int, float]]) -> Floats:
         """What signals choose by so much of each policy in the pool, of shape (tables, signals, choices)."""
         mixed = np.zeros(self.choice_costs.shape)
         signal = np.arange(mixed.shape[1])
         for i, share in shares:
-            if share > NONE:
-                mixed[self.pool.table[i], signal, self.pool.chosen[i]] += share
+            mixed[self.pool.table[i], signal, self.pool.chosen[i]] += share
         return np.asarray(mixed / mixed.sum(axis=2, keepdims=True))
 
     def policy(self, mixed: Floats) -> Floats:
@@ -511,7 +517,7 @@ class Master:
         at = [one.at(constants) for one in rows]
         # Centred on the level that goes with the constants best, the right-hand sides are no larger than the gaps.
         self.centre = [
-            0.0 if one.over_level is None else float(np.mean(-here / one.over_level))
+            0.0 if one.over_level is None else float(np.mean((_side(one) - here) / one.over_level))
             for one, here in zip(rows, at, strict=True)
         ]
         shift = [
@@ -598,7 +604,7 @@ class Master:
         self._charge(loss, change)
         if self.ray is not None:
             self.solver.changeColCost(self.ray, ray)
-        if not run(self.solver) and not self._reach(loss, change, ray):
+        if not run(self.solver, sure=False) and not self._reach(loss, change, ray):
             return False
         self._improve(loss, change)
         return True
@@ -676,7 +682,7 @@ class Master:
         if nearest and program.choice_changes.any():
             self.run(1.0, TIE)
             values = np.array(self.solver.getSolution().col_value)
-        shares = [(i, x) for i, x in zip(self.places, values[self.columns].tolist(), strict=True) if x > NONE]
+        shares = program.shares(self.places, values[self.columns])
         mixed = program.mixed(shares)
         return Answer(
             q=program.policy(mixed),
@@ -718,6 +724,11 @@ class Master:
                 "HiGHS ended with the status 'Infeasible'.",
                 "Please report it, with the aggregates if you can share them.",
             )
+
+
+def _side(row: Linear) -> Floats:
+    """The lower side of every row, or else the upper one."""
+    return np.where(np.isfinite(row.lower), row.lower, row.upper)
 
 
 def _one_sided(row: Linear) -> Linear:

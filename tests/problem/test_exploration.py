@@ -21,7 +21,7 @@ from strategies import examples
 
 from felicific import Budget, Exploration, Gap, Policy, Score, WorseOff, aggregate, audit, solve
 from felicific._program.aggregates import Aggregates
-from felicific._program.solution import check_solution
+from felicific._program.solution import check_solution, written_program
 from felicific.exceptions import (
     ConstraintError,
     InfeasibleError,
@@ -394,19 +394,13 @@ def test_on_an_engine():
 
 def test_an_answer_that_does_not_keep_it_fails_its_check():
     """The probabilities themselves are looked at, not only the means that they make."""
-    from felicific._problem.requirement import rows_of
-    from felicific._program.highs import run_model
-    from felicific._program.model import build, policy_of
-
     table = people(200, 12)
     told = {name: part for name, part in roles(table).items() if name != "random_state"}
     sums = aggregate(table, **told).joined()
-    program = build(sums, rows_of([Exploration(0.1)], sums))
-    free = run_model(replace(program, rows=[]), [])
-    q = policy_of(replace(program, rows=[]), free.columns)
-    objective = float(free.columns[: len(program.cost)] @ program.cost)
+    program, rows = written_program(sums, [Exploration(0.1)])
+    answer = program.keeping([]).solve(rows)
     with pytest.raises(SolverError, match="chance of 1 at least"):
-        check_solution(program, q, objective)
+        check_solution(program, rows, answer.q, answer.objective)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -1,11 +1,10 @@
 """Requirements: against naive programs, as objects and in short, their words, how they give way, and their prices."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +22,7 @@ from strategies import FRACTIONS, aggregates_of, examples, feasible_by_oracle, p
 
 from felicific import Budget, FairClassifier, Floor, Gap, Happiness, Ratio, aggregate, audit, frontier, solve
 from felicific._problem.constraints import requirements_of, resolve_gap
+from felicific._problem.linear import Goal, Linear
 from felicific._problem.requirement import Requirement, rows_of
 from felicific.exceptions import ConstraintError, InfeasibleError
 from felicific.sklearn import make_scorer
@@ -264,12 +264,12 @@ def bound(requirement, computed):
     return row
 
 
-def test_rows_are_met_up_to_their_slack():
+def test_rows_are_missed_by_what_means_lack():
     """A gap by the largest difference, a floor by its group, a budget by all people weighted as they are counted."""
     rows = some_rows(0, G=3)
     computed = aggregates_of(replace(rows, weight=np.array([1.0, 1.0, 2.0])[rows.group]))
-    origin = float(computed.origin[0])
-    means = np.array([0.0, 0.5, 1.0])
+    origin, unit = float(computed.origin[0]), np.ones(1)
+    means = np.array([[0.0], [0.5], [1.0]])
     for requirement, exceeds in (
         (Gap("eta0", 1.0), 0.0),
         (Gap("eta0", 0.75), 0.25),
@@ -281,46 +281,44 @@ def test_rows_are_met_up_to_their_slack():
         (Ratio("eta0", (origin + 0.25) / (1 + origin)), 0.25),
     ):
         row = bound(requirement, computed)
-        assert row.met(means, exceeds + 1e-9), requirement
-        assert row.met(means, exceeds - 1e-9) is (exceeds == 0 and row.met(means, -1e-9))
-        assert not row.met(means, exceeds - 1e-6), requirement
-        assert not row.met(means * math.nan, 1.0)
+        assert row.excess(means) == pytest.approx(exceeds, abs=1e-9), requirement
+        assert row.met(means, unit, exceeds + 1e-9), requirement
+        assert row.met(means, unit, exceeds - 1e-9) is (exceeds == 0 and row.met(means, unit, -1e-9))
+        assert not row.met(means, unit, exceeds - 1e-6), requirement
+        assert not row.met(means * math.nan, unit, 1.0)
 
 
-def test_relaxed_rows_are_met_by_what_exceeded_them():
-    """Relaxing by what is missing is enough, by less it is not; the words stay those of what was asked."""
-    computed = aggregates_of(some_rows(0))
-    origin = float(computed.origin[0])
-    means = np.array([0.0, 1.0])
-    for requirement in (
-        Gap("eta0", 0.25),
-        Floor("eta0", origin + 0.75, groups=[0]),
-        Budget("eta0", at_most=origin - 0.25),
-        Budget("eta0", at_least=(origin + 1.25) * 10, per=10),
-    ):
-        row = bound(requirement, computed)
-        assert not row.met(means, 1e-9)
-        assert row.relaxed(0.75).met(means, 1e-9)
-        assert not row.relaxed(0.7).met(means, 1e-9)
-        assert row.relaxed(0.0).met(means, 0.75 + 1e-9)
-        assert not row.relaxed(0.0).met(means, 0.75 - 1e-9)
-        assert row.relaxed(0.7).words == row.words
-
-
-def test_only_gaps_move():
-    """A gap has a width, which a frontier multiplies, and 0 is the tightest; a floor or budget has none."""
+def test_only_gaps_have_a_width():
+    """A frontier multiplies the width of a gap, and 0 is the tightest; a floor or budget moves with its own number."""
     computed = aggregates_of(some_rows(0))
     gap = bound(Gap("eta0", 0.5), computed)
-    assert (gap.width, gap.moved(0.0).width, gap.moved(2.0).width) == (0.5, 0.0, 2.0)
+    assert (gap.width, gap.at_width(0.0).width, gap.at_width(2.0).width) == (0.5, 0.0, 2.0)
     assert (Gap.course, gap.fixed().width) == ("ray", None)
-    assert len(gap.levels) == 1
+    assert gap.reached(np.array([[0.0], [0.7]])) == pytest.approx(0.7)
     for kept in (Floor("eta0", 0.5, groups=[0]), Budget("eta0", at_most=0.5)):
-        row = bound(kept, computed)
-        assert row.width is None
-        assert row.moved(0.0) is row
+        assert bound(kept, computed).width is None
         assert kept.course == "points"
-        assert row.fixed() is row
-        assert row.levels == ()
+
+
+@pytest.mark.parametrize(
+    ("make", "number"),
+    [
+        (lambda number: Gap("eta0", number), 0.25),
+        (lambda number: Ratio("eta0", number), 0.8),
+        (lambda number: Floor("eta0", number, groups=[1]), 1.5),
+        (lambda number: Budget("eta0", at_most=number, per=7), 9.0),
+        (lambda number: Budget("eta0", at_least=number, per=7), 5.0),
+    ],
+)
+def test_rows_move_as_they_are_written_anew(make, number):
+    """What one more unit of the number does to rows is what another requirement's rows say."""
+    computed = aggregates_of(some_rows(0, G=3))
+    moved, anew = bound(make(number), computed).moved(0.125), bound(make(number + 0.125), computed)
+    for name in ("number", "lower", "upper", "over_level"):
+        one, other = getattr(moved, name), getattr(anew, name)
+        assert (one is None) is (other is None)
+        if one is not None:
+            np.testing.assert_allclose(one, other, atol=1e-12)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -361,69 +359,6 @@ def test_prices_equal_finite_differences(make, people):
 
 
 @dataclass(frozen=True)
-class FourFifthsRow:
-    """Every group's mean at least ``ratio`` times the largest, written with the largest as a free level."""
-
-    j: int
-    ratio: float
-    origin: float
-    words: str
-    slack: float = 0.0
-    levels: ClassVar[tuple[tuple[float, float], ...]] = ((0.0, math.inf),)
-    width: ClassVar[None] = None
-    chance: ClassVar[None] = None
-
-    @property
-    def at(self):
-        return self.j
-
-    @property
-    def name(self):
-        return self.words
-
-    @property
-    def record(self):
-        return None
-
-    def moved(self, width):
-        return self
-
-    def fixed(self):
-        return self
-
-    def written(self, means, level, excess):
-        scale = float(means.scales[self.j])
-        written = []
-        for z, shares in enumerate(np.eye(len(means.constants))):
-            columns, numbers = means.mean(self.j, shares)
-            constant = float(means.constants[z, self.j]) + self.origin / scale
-            slack, columns = self.slack / scale, np.append(columns, level)
-            for factor, lower, upper in (
-                (1.0, -math.inf, slack - constant),
-                (self.ratio, -slack - constant, math.inf),
-            ):
-                row = ModelRow(columns, np.append(numbers, -factor), lower, upper, shares, scale)
-                if excess is not None and not excess.on_ray:
-                    gives = 1.0 if math.isfinite(lower) else -1.0
-                    more = np.append(columns, excess.column)
-                    row = replace(row, columns=more, numbers=np.append(row.numbers, gives))
-                written.append(row)
-        return written
-
-    def met(self, means, slack):
-        return bool(
-            (means + self.origin).min() >= self.ratio * (means + self.origin).max() - slack - self.slack
-        )
-
-    def relaxed(self, extra):
-        return replace(self, slack=self.slack + extra)
-
-    def price(self, written: Sequence[ModelRow], duals, levels, unit):
-        lower = sum(max(dual, 0.0) for row, dual in zip(written, duals, strict=True) if row.upper == math.inf)
-        return float(levels[0]) * lower * unit
-
-
-@dataclass(frozen=True)
 class FourFifths(Requirement):
     """The four-fifths rule."""
 
@@ -433,7 +368,23 @@ class FourFifths(Requirement):
     def rows(self, sums):
         j = [measure.name for measure in sums.measures].index(self.happiness)
         words = f"mean {self.happiness!r} of every group at least {self.at_least:g} of the highest"
-        return [FourFifthsRow(j, self.at_least, float(sums.origin[j]), words)]
+        n, origin = len(sums.groups), float(sums.origin[j])
+        each, twice, endless = np.arange(n), np.arange(2 * n), np.full(n, math.inf)
+        goal = Goal(words, j, "ratio", np.eye(n), sums.groups)
+        return [
+            Linear(
+                goal,
+                row=twice,
+                group=np.append(each, each),
+                measure=np.full(2 * n, j),
+                number=np.ones(2 * n),
+                lower=np.append(-endless, np.full(n, -origin)),
+                upper=np.append(np.full(n, -origin), endless),
+                over_level=np.repeat([-1.0, -self.at_least], n),
+                least_level=0.0,
+                d_level=np.repeat([0.0, -1.0], n),
+            )
+        ]
 
 
 def least_loss_by_ratio(exact, ratio):

@@ -12,12 +12,11 @@ from strategies import examples, small_ints
 
 from felicific import Budget, Floor, Gap, Happiness, Policy, Ratio, Score, aggregate, solve
 from felicific._problem.constraints import requirements_of
-from felicific._problem.fractions import Fraction
 from felicific._problem.linear import Goal
+from felicific._problem.requirements import fraction_of
 from felicific._problem.unions import shares_of, unions_of
 from felicific._program.aggregates import Aggregates
-from felicific._program.fractions import loss_spread
-from felicific._program.model import build
+from felicific._program.program import Program
 from felicific._program.solution import solve_program
 from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError, PolicyFileError
 
@@ -135,7 +134,7 @@ def test_search_against_a_fine_grid(table, width):
     except InfeasibleError:
         assert best is None
         return
-    spread = loss_spread(build(sums, []))
+    spread = Program.of(sums).spread
     assert best is None or found.outcome.loss <= best + 1e-7 * spread + 1e-9
     assert found.level.bound <= found.outcome.loss + 1e-9
     assert found.outcome.loss <= found.level.bound + 1e-7 * spread + 1e-9
@@ -149,7 +148,7 @@ def test_search_ends_within_its_tolerance():
     sums = sums_of(crowd(), [PRECISION, "equalized_odds"], Score())
     asked = requirements_of({PRECISION: 0.01, "equalized_odds": 0.1}, (), sums.measures)
     fine, coarse = (solve_program(sums, asked, tolerance=tolerance) for tolerance in (1e-7, 1e-3))
-    spread = loss_spread(build(sums, []))
+    spread = Program.of(sums).spread
     assert fine.outcome.loss - 1e-9 <= coarse.outcome.loss <= fine.outcome.loss + 1e-3 * spread
     assert coarse.level.bound <= fine.outcome.loss + 1e-9
     assert coarse.level.programs < fine.level.programs
@@ -488,7 +487,7 @@ def test_gap_of_a_union_is_of_its_sums():
     ]
     shares = shares_of(unions, sums.counted[:, 1])
     said = Goal("gap", 0, "gap", shares, ("ab", "c"), over=1)
-    fraction = Fraction.of(sums, said)
+    fraction = fraction_of(sums, said)
     q = np.random.default_rng(0).dirichlet((1, 1), sums.mass.shape)
     value = sums.value + sums.among[:, :, None, :] * sums.origin
     top, bottom = fraction.parts(sums.linear_means(q))

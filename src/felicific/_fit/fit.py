@@ -27,7 +27,6 @@ from felicific._policy.policy import Policy
 from felicific._policy.solve import with_limited_losses
 from felicific._problem.happiness import LOSES
 from felicific._problem.problem import Problem
-from felicific._problem.requirement import rows_of
 from felicific._problem.worse_off import WorseOff
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost
@@ -147,7 +146,11 @@ class FittedCells(Fitted):
     def without_each(self) -> dict[str, Floats]:
         """Solved again without each, where several may matter; not where a safe fit aims at more than is asked."""
         asked, aggregates, unmoved = self.problem.requirements, self.aggregates, idle(self.policy)
-        names = [[row.name for row in rows_of([one], aggregates)] for one in asked]
+        decisions, groups = aggregates.decisions.tolist(), aggregates.groups
+        names = [
+            [row.name for row in one.rows(aggregates)] + [kept.words for kept in one.chances(decisions, groups)]
+            for one in asked
+        ]
         unpaid = {name for words, (name, _) in required(self.policy).items() if words in unmoved}
         paid = [any(name not in unpaid for name in some) for some in names]
         if self.said or sum(paid) < 2:

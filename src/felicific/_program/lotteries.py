@@ -68,6 +68,11 @@ class Lotteries:
         second = np.clip(q[:, :, 1], self.floors[:, :, 1], 1.0 - self.floors[:, :, 0])
         return np.stack([1.0 - second, second], axis=2)
 
+    def missed(self, q: Floats, slack: float) -> list[Chance]:
+        """The chances that somebody does not keep by a policy of shape (groups, signals, decisions)."""
+        short = (q < self.floors - slack).any(axis=(0, 1))
+        return [chance for chance in self.chances if short[chance.decision]]
+
     def prices(self, program: Program, answer: Answer) -> dict[str, float]:
         """Loss per unit of every chance.
 

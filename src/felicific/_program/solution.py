@@ -302,8 +302,9 @@ def check_solution(program: Program, rows: Sequence[Linear], q: Floats, objectiv
     unit = np.maximum(program.swing, program.scales)
     means = aggregates.linear_means(q)
     faults += [f"it does not meet: {row.words}" for row in rows if not row.met(means, unit, TOLERANCE)]
-    if program.lotteries is not None and not (q >= program.lotteries.floors - TOLERANCE).all():
-        faults.append("somebody does not keep a chance")
+    if program.lotteries is not None:
+        chances = program.lotteries.missed(q, TOLERANCE)
+        faults += [f"it does not meet: {chance.words}" for chance in chances]
     if faults:
         raise SolverError(
             "The solver's answer failed its check: " + "; ".join(faults) + ".",

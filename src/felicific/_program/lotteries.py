@@ -70,8 +70,8 @@ class Lotteries:
 
     def missed(self, q: Floats, slack: float) -> list[Chance]:
         """The chances that somebody does not keep by a policy of shape (groups, signals, decisions)."""
-        short = (q < self.floors - slack).any(axis=(0, 1))
-        return [chance for chance in self.chances if short[chance.decision]]
+        short = q < self.floors - slack
+        return [chance for chance in self.chances if short[:, :, chance.decision].any()]
 
     def prices(self, program: Program, answer: Answer) -> dict[str, float]:
         """Loss per unit of every chance.

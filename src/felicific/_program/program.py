@@ -630,8 +630,8 @@ class Master:
         self.missed = float(missed.sum())
         if self.missed > self.program.slack:
             return False
-        # Only rounding keeps it out of reach, such as the least gap itself: that much stays open.
-        solver.changeColsBounds(n, self.open, np.zeros(n), np.where(missed > 0, missed + NONE, 0.0))
+        # Only rounding keeps it out of reach, such as the least gap itself: that much stays open, of every row.
+        solver.changeColsBounds(n, self.open, np.zeros(n), missed + TOLERANCE / 10.0)
         solver.changeColsCost(n, self.open, np.zeros(n))
         self._charge(loss, change)
         if self.ray is not None:

@@ -182,11 +182,10 @@ class Naive:
         kind, found = type(one).__name__, []
         if kind == "Exploration":
             return found
-        if kind == "WorseOff":
-            (j,) = self.measures("loses" if one.happiness is None else f"loses {one.happiness}")
-        for j in [j] if kind == "WorseOff" else self.measures(one.happiness):
+        lost = "loses" if one.happiness is None else f"loses {one.happiness}"
+        for j in self.measures(lost if kind == "WorseOff" else one.happiness):
             counted, origin = self.sums.counted[:, j], self.sums.origin[j]
-            everybody = {z: share for z, share in enumerate(counted / counted.sum())}
+            everybody = dict(enumerate(counted / counted.sum()))
             named = [
                 z for z, group in enumerate(self.sums.groups) if group in (getattr(one, "groups", 0) or ())
             ]

@@ -237,6 +237,13 @@ def test_random_problems_are_solved_as_naively(seeds):
             ) from error
 
 
+@pytest.mark.parametrize("kind", [(2, 3, "score"), (2, 4, "score"), (3, 3, "score"), (2, 3, "free")], ids=str)
+def test_chances_of_listed_decisions_pass_their_own_check(kind):
+    """Ordinary people of many bins, in some of which a group has nobody: everybody keeps the chance at least loss."""
+    for seed in range(1_000, 1_030):
+        check(drawn(seed, ["chance", ASKED[seed % 9]], kind))
+
+
 #: Where prices come from: decisions and policy, and what is required, whose first part is looked at.
 PRICED = {
     "the sweep": ((2, 0, "score"), ["gap"]),

@@ -120,7 +120,8 @@ class Naive:
     # What requirements say: weights of group means, relative to origins, between two sides
 
     def measures(self, name):
-        """Positions of the measures of that name, or of that criterion."""
+        """Positions of the measures of that name, or of that criterion; or of one itself."""
+        name = getattr(name, "name", name)
         found = [j for j, one in enumerate(self.sums.measures) if name in (one.name, one.family)]
         exact = [j for j in found if self.sums.measures[j].name == name]
         return exact or found
@@ -242,8 +243,11 @@ class Naive:
                 rows.append((row.ravel() / size, (lower - constant) / size, (upper - constant) / size))
         return rows
 
-    def solved(self, requirements, level=None):
-        """The least value at a level, and q; None where nothing meets the requirements."""
+    def solved(self, requirements, level=None, ties=0.0):
+        """The least value at a level, and q; None where nothing meets the requirements.
+
+        With ``ties``, an array like q, that is charged beside regrets that are scaled to 1.
+        """
         n = self.regret.size
         matrix, side = [], []
         for row, lower, upper in self.rows(requirements, level):
@@ -260,7 +264,7 @@ class Naive:
         scale = self.regret.max() or 1.0
         floors = self.floors(requirements).ravel()
         found = linprog(
-            self.regret.ravel() / scale,
+            (self.regret / scale + ties).ravel(),
             A_ub=csr_matrix(np.array(matrix)) if matrix else None,
             b_ub=side if matrix else None,
             A_eq=csr_matrix(one),
@@ -272,7 +276,12 @@ class Naive:
         assert found.status in (0, 2), found.message
         if found.status == 2:
             return None
-        return self.base + found.fun * scale / self.sums.total, found.x.reshape(self.regret.shape)
+        q = found.x.reshape(self.regret.shape)
+        return self.base + float((self.regret * q).sum()) / self.sums.total, q
+
+    def changes(self, requirements, changes, tie=1e-7):
+        """How far from the baseline's decisions the nearest of the best policies is."""
+        return float((self.solved(requirements, ties=tie * changes)[1] * changes).sum())
 
     def least(self, requirements, near=None):
         """The least value, or None; of fractions over levels from 0 to 1, ever closer to the best and to ``near``."""

@@ -1,15 +1,19 @@
 """Random problems of every kind against the naive program: what they cost, whether they can be met, and prices."""
 
 import math
+import pickle
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from naive_program import Naive
+from strategies import world
 
-from felicific import Budget, Exploration, Floor, Gap, Happiness, Ratio, Score, WorseOff, aggregate
+from felicific import Budget, Exploration, Floor, Gap, Happiness, Ratio, Score, WorseOff, aggregate, frontier
+from felicific._fit.alternatives import least_gap_at
 from felicific._problem.requirement import rows_of
 from felicific._program.change_cost import resolved
+from felicific._program.program import TIE, Program
 from felicific._program.solution import solve_program
 from felicific.exceptions import InfeasibleError
 
@@ -202,8 +206,14 @@ def required(rng, what, sums, free, sees_group, wide):
     return Ratio("precision", 0.5 + 0.4 * share, min_people=0)
 
 
+def changes_of(problem):
+    """How far decisions are from the baseline's, where somebody is."""
+    program = Program.of(problem.sums, **charged(problem))
+    return program.changes * program.occupied[:, :, None]
+
+
 def check(problem):
-    """The loss is the least one, nothing is missed, and what cannot be met is refused."""
+    """The loss is the least one, no equally good policy is nearer, nothing is missed, and what cannot be is refused."""
     naive = Naive(problem.sums, **problem.options)
     found = problem.solved()
     fraction = bool(naive.fractions(problem.requirements))
@@ -214,6 +224,10 @@ def check(problem):
         assert least is None, "no policy is found where there is one"
         return
     assert naive.missed(problem.requirements, found.q) <= 1e-8
+    if not fraction:
+        far, known = changes_of(problem), naive.changes(problem.requirements, changes_of(problem), TIE)
+        own = np.array([found.q[tables[0]] for tables in naive.tables])
+        assert float((own * far).sum()) <= known + 1e-6
     assert naive.value(found.q) == pytest.approx(least, abs=(2e-5 if fraction else 1e-7) * naive.unit)
 
 
@@ -319,3 +333,56 @@ def test_prices_are_slopes_of_the_naive_value(path):
                 f"seed {seed}: {error}; {problem.requirements}, {problem.options}"
             ) from error
     assert max(prices) > 0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_frontier_of_several_measures_is_that_of_the_naive_program(seed):
+    """At breakpoints and between them every loss is the least one along the ray, and so is that of the policy."""
+    sums, sees_group = world(seed, 2 + seed % 2, monotone=True), seed % 3 > 0
+    free = solve_program(sums, (), sees_group=sees_group).outcome.gaps.tolist()
+    names, naive = [measure.name for measure in sums.measures], Naive(sums, sees_group=sees_group)
+    line = frontier(sums, gap=dict(zip(names, free, strict=True)), sees_group=sees_group)
+    rise = line.value[0] - line.value[-1]
+    if rise <= 1e-9 * max(abs(line.value[0]), 1e-3):
+        pytest.skip("the loss does not rise")
+    middle = np.linspace(line.tau[0], line.tau[-1], 5)[1:-1]
+    for tau in [*line.tau[1:12], *middle]:
+        closed = [
+            Gap(name, float(tau) * width, min_people=0) for name, width in zip(names, free, strict=True)
+        ]
+        there = np.interp(tau, line.tau, line.value)
+        assert there == pytest.approx(naive.least(closed), abs=1e-9 * max(rise, naive.unit))
+    for tau in middle:
+        there = np.interp(tau, line.tau, line.value)
+        assert line.at(tau=tau).loss == pytest.approx(there, abs=1e-9 * rise)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_least_gap_at_a_loss_is_that_of_the_naive_program(seed):
+    """The other way round: gaps that are any narrower cost more than the loss."""
+    sums = world(seed, 2, monotone=True)
+    free, naive = solve_program(sums, ()), Naive(sums)
+    widths, loss = np.maximum(free.outcome.gaps, 1e-12), free.outcome.loss + 0.02
+
+    def least(part):
+        pairs = zip(sums.measures, widths.tolist(), strict=True)
+        return naive.least([Gap(measure.name, part * width, min_people=0) for measure, width in pairs])
+
+    part, policy = least_gap_at(sums, widths, loss, sees_group=True, salt="0" * 32)
+    assert policy.loss <= loss + 1e-9
+    assert least(part * (1 + 1e-7) + 1e-9) <= loss + 1e-9
+    narrower = least(part * (1 - 1e-6) - 1e-9) if part > 1e-6 else None
+    assert narrower is None or narrower > loss
+
+
+def test_a_policy_does_not_depend_on_which_others_were_looked_at():
+    """Found first or last, alone or from a stored frontier, the policy of a breakpoint is the same to the last bit."""
+    sums = world(7, 3, monotone=True)
+    line, other = frontier(sums), frontier(sums)
+    assert len(line) > 2
+    there = [point.q for point in line.points]
+    back = [point.q for point in reversed(other.points)][::-1]
+    again = [point.q for point in pickle.loads(pickle.dumps(line)).points]
+    for one, two, three in zip(there, back, again, strict=True):
+        assert np.array_equal(one, two)
+        assert np.array_equal(one, three)

@@ -25,7 +25,7 @@ from felicific.exceptions import ConstraintError
 TOLERANCE, COARSE = 1e-5, 1e-4
 
 #: Programs after which a search that has found no policy ends, and another one.
-PATIENCE, MOST = 300, 5_000
+PATIENCE, MOST = 300, 10_000
 
 #: How closely the least number that can be met is looked for, relative to it: as a rule, and where that takes long.
 FINE, ROUGH = 1e-7, 1e-3
@@ -111,6 +111,8 @@ def find_level(
         if math.isfinite(low) and math.isfinite(high):
             edge = EDGE * (high - low)
             split = min(max(split, low + edge), high - edge)
+        if not low + small < split < high - small:
+            continue  # only rounding meets the rows of this interval
         search.try_at(split)
         search.open(low, split)
         search.open(split, high)

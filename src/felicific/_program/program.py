@@ -636,7 +636,7 @@ class Master:
         self._charge(loss, change)
         if self.ray is not None:
             solver.changeColCost(self.ray, ray)
-        return run(solver)
+        return run(solver, sure=False)
 
     def _improve(self, loss: float, change: float) -> None:
         """Add the cheapest policy of every table at the prices of the answer until none improves on it."""

@@ -220,7 +220,7 @@ def _prices_at(
     assert isinstance(free, FractionLevel), "fractions are compared"
     if not prices[free.name]:
         return prices
-    eased = free.eased(BESIDE[1])
+    eased = free.between(level, level).eased(BESIDE[1])
     for step in BESIDE:
         each = []
         for side in (-1.0, 1.0):

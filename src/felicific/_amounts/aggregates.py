@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.calibration import Method, check_method
 from felicific._amounts.problem import LinesProblem
-from felicific._amounts.scale import BINS, Scale
-from felicific._amounts.sums import AmountSums
 from felicific._files import (
     AGGREGATES,
     check_distinct,
@@ -31,6 +28,8 @@ from felicific._problem.amounts import PARITY
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import Happiness
 from felicific._problem.unions import read_attributes
+from felicific._program.calibration import Method, check_method
+from felicific._program.predicted import BINS, Predicted, Scale
 from felicific._typing import Codes, Floats, GapLike
 from felicific.exceptions import AggregatesError, DataError
 
@@ -154,13 +153,13 @@ class AmountAggregates:
 
     Attributes
     ----------
-    sums : AmountSums
+    sums : Predicted
         By group and fine bin of the prediction.
     asked : AskedOfAmounts
         Happiness, loss and which amounts there may be; the gap is said to :func:`felicific.solve`.
     """
 
-    sums: AmountSums = field(repr=False)
+    sums: Predicted = field(repr=False)
     asked: AskedOfAmounts
 
     @property
@@ -237,7 +236,7 @@ class AmountAggregates:
         arrays = _read_bins(content, len(groups))
         if ((arrays["mass"] > 0).any(axis=1) != (rows > 0)).any():
             raise refused("some group has people but no rows, or rows but no people")
-        sums = AmountSums(
+        sums = Predicted(
             groups=groups,
             scale=Scale(low, high),
             squares=squares,

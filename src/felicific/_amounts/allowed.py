@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._amounts.scale import FINE
+from felicific._program.predicted import FINE
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from felicific._amounts.aggregates import AmountAggregates, AskedOfAmounts
-from felicific._amounts.calibration import Method, check_method
 from felicific._amounts.fit import FittedAmounts, fit_sums
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.problem import LinesProblem
@@ -21,6 +20,7 @@ from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.requirement import Requirement
+from felicific._program.calibration import Method, check_method
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.signal_names import resolve_sight
 from felicific._tables.engine import find_engine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -11,13 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.calibration import Method, calibrate
-from felicific._amounts.cells import Cells, cell_ground, check_cells, solve_cells
 from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.levels import level_aggregates, shared_grid, solve_levels
 from felicific._amounts.outcome import (
     held_people,
-    losses,
     numbers_of,
     outcome_of_amounts,
     outcome_of_lines,
@@ -25,31 +21,25 @@ from felicific._amounts.outcome import (
 )
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
-from felicific._amounts.scale import FINE, Scale
-from felicific._amounts.shapes import Ranks
-from felicific._amounts.solve import SolvedLines, free_lines, means_of_amounts, ranks_of, solve_lines
-from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._audit.requirements import Stated
-from felicific._people.evaluate import is_straight
 from felicific._policy.amounts import AmountPolicy
-from felicific._policy.lines import AmountOutcome, Calibration, Line
+from felicific._policy.line_search import LineSearch, gap_of, ranks_of, unbound
+from felicific._policy.lines import AmountOutcome, Line
 from felicific._problem.change import Intersections, harms_by_name, worst_harm
 from felicific._problem.happiness import written
 from felicific._problem.linear import goals_of
 from felicific._problem.requirement import rows_of
 from felicific._problem.requirements import left_out_by
 from felicific._problem.unions import compared, unions_of
-from felicific._typing import Floats, GapLike
-from felicific.exceptions import DataError, HappinessError
+from felicific._program.aggregates import Aggregates
+from felicific._program.calibration import Calibration, Method, calibrate
+from felicific._program.levels import Bins, level_aggregates
+from felicific._program.predicted import FINE, Predicted, Scale, sum_predicted
+from felicific._typing import GapLike
+from felicific.exceptions import ConstraintError, DataError, HappinessError
 
 #: A policy of amounts of whichever kind.
 AnyPolicy = TypeVar("AnyPolicy", bound=AmountPolicy)
-
-#: How often a distance is aimed at more tightly, because people in their bins turned out to be further apart.
-TRIES = 4
-
-#: A gap may be wider than asked for by this share of it, which is rounding.
-MET = 1e-9
 
 #: A distance that is missed by more is spoken of.
 MISSED = 0.005
@@ -78,7 +68,7 @@ class FittedAmounts:
 
     problem: LinesProblem
     policy: AmountPolicy
-    sums: AmountSums
+    sums: Predicted
     calibration: Calibration
     allowed: Allowed
     people: AmountPeople | None
@@ -96,16 +86,17 @@ class FittedAmounts:
     @property
     def free(self) -> AmountPolicy:
         """The policy of least loss without any requirement."""
-        return self.solved(replace(self.problem, requirements=(), parity_gap=math.inf)).policy
+        return self.solved(unbound(self.problem)).policy
 
     @property
     def stated(self) -> Stated:
         """What was asked of the policy besides gaps of all groups, which other people are held against."""
         policy = self.policy
         people, _ = _measured_on(self.people, self.sums)
-        _, sums = comparing(self.problem, people, self.sums)
-        means = means_of_amounts(self.problem, sums, self.allowed, policy.baseline.means)
-        asked = goals_of(rows_of(self.problem.requirements, means))
+        ends = ends_of(
+            replace(self.problem, allowed=self.allowed), comparing(self.problem, people), self.sums
+        )
+        asked = goals_of(rows_of(self.problem.requirements, ends))
         return Stated(policy.groups, policy.measures, {}, asked)
 
     def moved(self, gap: GapLike) -> FittedAmounts:
@@ -136,7 +127,7 @@ class FittedAmounts:
                     "Recalibrate a policy whose happiness does not; or fit again on people with labels.",
                 )
         check_new_people(people, self.sums.groups)
-        sums = sum_amounts(replace(people, y=None), Scale.of(people.prediction))
+        sums = sum_predicted(replace(people, y=None), Scale.of(people.prediction))
         expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
         policy = _policy(
             self.problem, sums, self.calibration, self.allowed, expected, self.residual,
@@ -179,21 +170,13 @@ def fit_amounts(
 ) -> FittedAmounts:
     """Fit a policy of amounts to people in memory."""
     scale = Scale.of(people.prediction)
-    sums = sum_amounts(people, scale)
+    sums = sum_predicted(people, scale)
     if people.y is None and problem.loss.looks_at_y:
         raise DataError(
             "The loss looks at labels y, and there are none.", "Pass y, one number for everybody."
         )
     lines = calibrate(sums, calibration, sees_group=problem.sees_group)
     allowed = problem.allowed.within(range_of(sums, lines))
-    if not problem.squared and problem.sees_group and not problem.of_people:
-        grid = allowed.grid
-
-        def cost(part: slice) -> Floats:
-            some = people.take(np.arange(part.start, part.stop))
-            return np.stack([losses(problem, some, np.full(len(some), level)) for level in grid.tolist()])
-
-        sums = sum_amounts(people, scale, cost, len(grid))
     policy = _policy(
         problem, sums, lines, allowed, people, 0.0, salt=salt, randomize=randomize, out_of_fold=out_of_fold
     )
@@ -204,7 +187,7 @@ def fit_amounts(
 
 def fit_sums(
     problem: LinesProblem,
-    sums: AmountSums,
+    sums: Predicted,
     *,
     calibration: Method = "affine",
     salt: str,
@@ -238,36 +221,56 @@ def fit_sums(
     )
 
 
-def range_of(sums: AmountSums, calibration: Calibration) -> tuple[float, float]:
+def range_of(sums: Predicted, calibration: Calibration) -> tuple[float, float]:
     """The least and the largest calibrated prediction."""
     ends = [calibration.at(z, sums.ends[z]) for z in range(len(sums.groups))]
     return float(np.min(ends)), float(np.max(ends))
 
 
-def _measured_on(people: AmountPeople | None, sums: AmountSums) -> tuple[AmountPeople, float]:
+def _measured_on(people: AmountPeople | None, sums: Predicted) -> tuple[AmountPeople, float]:
     """The people that outcomes are measured on: themselves, else their bins with what labels vary within them."""
     return (people, 0.0) if people is not None else people_of_bins(sums)
 
 
-def comparing(
-    problem: LinesProblem, people: AmountPeople, sums: AmountSums
-) -> tuple[AmountPeople, AmountSums]:
-    """People and their sums, with whom the gaps of a problem do not compare."""
-    numbers = numbers_of(problem, people)
+def comparing(problem: LinesProblem, people: AmountPeople) -> AmountPeople:
+    """People, with whom the gaps of a problem do not compare."""
     # Of a share of everybody the weights count, as in the sums.
-    counts = problem.measures, people.groups, numbers, numbers_of(problem, people, weighed=True)
-    left_out = left_out_by(problem.requirements, *counts)
+    numbers, weights = numbers_of(problem, people), numbers_of(problem, people, weighed=True)
+    left_out = left_out_by(problem.requirements, problem.measures, people.groups, numbers, weights)
     if problem.parity and problem.distance is not None:
         whom = problem.parity_whom
         every = held_people(people, weighed=whom.min_people < 1)
         _, few = compared(people.groups, (), every, whom, problem.parity)
         left_out |= {problem.parity: few} if few.people else {}
-    return replace(people, left_out=left_out), replace(sums, left_out=left_out, counted=numbers)
+    return replace(people, left_out=left_out)
+
+
+def ends_of(problem: LinesProblem, people: AmountPeople, sums: Predicted) -> Aggregates:
+    """What the least and the largest amount are worth to every group."""
+    groups = Bins.of(people, sums.scale, sees_group=True, number=1)
+    return level_aggregates(
+        problem, people, groups, people.prediction, np.array(problem.allowed.ends), sums.rows
+    )
+
+
+def check_cells(problem: LinesProblem, *, rows: bool) -> None:
+    """Refuse what cells of the prediction cannot be asked for; ``rows``: people are there, not their sums alone."""
+    if problem.parity:
+        why = "does not see the group" if not problem.sees_group else f"also looks at {problem.of_people!r}"
+        raise ConstraintError(
+            f"{problem.parity!r} compares ranks within groups, which a policy that {why} does not hold.",
+            "Ask for it alone, and let the policy see the group; or for means, 'decision' or 'decision >= 40'.",
+        )
+    if problem.of_people and not rows:
+        raise DataError(
+            f"The happiness {problem.of_people!r} looks at the people, and files never hold them.",
+            "Fit again; or take policies along the frontier before it is stored.",
+        )
 
 
 def _policy(
     problem: LinesProblem,
-    sums: AmountSums,
+    sums: Predicted,
     calibration: Calibration,
     allowed: Allowed,
     people: AmountPeople,
@@ -282,7 +285,7 @@ def _policy(
     """Solve, and measure on people."""
     if problem.of_people or not problem.sees_group:
         check_cells(problem, rows=rows)
-    people, sums = comparing(problem, people, sums)
+    people = comparing(problem, people)
 
     def stated(lines: Sequence[Line]) -> AmountOutcome:
         outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
@@ -291,15 +294,12 @@ def _policy(
     baseline = outcome_of_amounts(problem, people, people.decided_baseline)
     baseline = replace(baseline, loss=math.nan if expected else baseline.loss + within)
     ranks = ranks_of(sums, people if rows else None)
-    free = free_lines(calibration, allowed, ranks) if problem.squared else None
-    solver = _solver(problem, sums, calibration, allowed, people, ranks, baseline.means, stated)
-    if free is None:
-        free = solver(replace(problem, requirements=(), parity_gap=math.inf)).lines
-    unconstrained = stated(free)
-    lines, prices = free, dict.fromkeys(problem.widths_asked, 0.0)
-    outcome = unconstrained
-    if not meets(problem, unconstrained):
-        lines, prices, outcome = _solved(problem, solver, stated)
+    search = LineSearch(replace(problem, allowed=allowed), people, sums, calibration, ranks, stated)
+    free = search.solve(unbound(search.problem))
+    lines, outcome, prices = free.lines, free.outcome, dict.fromkeys(problem.widths_asked, 0.0)
+    if not meets(problem, outcome):
+        solved = search.solve(search.problem)
+        lines, outcome, prices = solved.lines, solved.outcome, solved.prices
     drawn = [line.drawing(people.prediction[people.codes == z]) >= 0 for z, line in enumerate(lines)]
     weights = [people.weights[people.codes == z] for z in range(len(lines))]
     lucky = sum(float(weight[some].sum()) for weight, some in zip(weights, drawn, strict=True))
@@ -309,7 +309,7 @@ def _policy(
         measures=problem.measures,
         outcome=outcome,
         baseline=baseline,
-        unconstrained=unconstrained,
+        unconstrained=free.outcome,
         prices=prices,
         asked=problem.widths_asked,
         bounds=allowed.ends,
@@ -324,80 +324,20 @@ def _policy(
         out_of_fold=out_of_fold,
         roles=sums.roles,
         attributes=sums.attributes,
-        left_out=sums.left_out,
+        left_out=people.left_out,
     )
     return with_notes(problem, policy, sums, calibration)
-
-
-def _solver(
-    problem: LinesProblem,
-    sums: AmountSums,
-    calibration: Calibration,
-    allowed: Allowed,
-    people: AmountPeople,
-    ranks: tuple[Ranks, ...],
-    baseline: Floats,
-    stated: Callable[[Sequence[Line]], AmountOutcome],
-) -> Callable[[LinesProblem], SolvedLines]:
-    """What finds lines for a problem of the same people, whatever the gaps asked for."""
-    if problem.sees_group and not problem.of_people:
-        return lambda aimed: solve_lines(
-            aimed, sums, calibration, allowed, ranks, baseline, distance=aimed.distance
-        )
-    cells = Cells.of(people, sums.scale, sees_group=problem.sees_group)
-    calibrated = calibration.of(people.prediction, people.codes)
-    straight = allowed.listed is None and is_straight(
-        problem.happiness, people.batch(slice(0, len(people))), allowed.ends
-    )
-    if straight and problem.squared:
-        ground = cell_ground(problem, people, cells, calibrated, allowed.ends, baseline)
-        return lambda aimed: solve_cells(aimed, ground, calibration, ranks, stated)
-    grid = allowed.grid if problem.sees_group or allowed.listed else shared_grid(allowed)
-    aggregates = level_aggregates(problem, people, cells, calibrated, grid)
-    return lambda aimed: solve_levels(aimed, aggregates, cells, ranks, mean=straight and problem.convex)
-
-
-def _solved(
-    problem: LinesProblem,
-    solver: Callable[[LinesProblem], SolvedLines],
-    stated: Callable[[Sequence[Line]], AmountOutcome],
-) -> tuple[tuple[Line, ...], dict[str, float], AmountOutcome]:
-    """Lines that meet the gaps that were asked for; these are aimed at more tightly where bins hide some of them."""
-    asked = problem.widths_asked
-    aims, best, least = dict(asked), None, math.inf
-    for _ in range(TRIES):
-        aimed = problem if aims == asked else problem.with_widths(aims)
-        solved = solver(aimed)
-        outcome = stated(solved.lines)
-        over = {name: _gap(problem, outcome, name) - width for name, width in asked.items()}
-        worst = max((excess for excess in over.values()), default=0.0)
-        if best is None or worst < least:
-            best, least = (solved.lines, solved.prices, outcome), worst
-        too_wide = [name for name, excess in over.items() if excess > MET * asked[name] and aims[name] > 0]
-        if not too_wide:
-            break
-        aims |= {name: max(aims[name] - 1.1 * over[name] - 1e-4 * asked[name], 0.0) for name in too_wide}
-    assert best is not None, "at least one was tried"
-    return best
-
-
-def _gap(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
-    """A gap of an outcome by its name."""
-    if name == problem.parity:
-        assert outcome.distance is not None, "it is measured"
-        return outcome.distance.value
-    return float(outcome.gaps[[part.name for part in problem.measures].index(name)])
 
 
 def meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
     """Whether amounts that nothing was asked of meet what was asked."""
     if any(not one.is_plain_gap for one in problem.requirements):
         return False
-    return all(_gap(problem, outcome, name) <= width for name, width in problem.widths_asked.items())
+    return all(gap_of(problem, outcome, name) <= width for name, width in problem.widths_asked.items())
 
 
 def with_notes(
-    problem: LinesProblem, policy: AnyPolicy, sums: AmountSums, calibration: Calibration
+    problem: LinesProblem, policy: AnyPolicy, sums: Predicted, calibration: Calibration
 ) -> AnyPolicy:
     """The policy with what it does to intersections of attributes, and with what whoever fitted it should know."""
     notes = notes_of(problem, policy, sums, calibration)
@@ -423,7 +363,7 @@ def with_notes(
 
 
 def notes_of(
-    problem: LinesProblem, policy: AmountPolicy, sums: AmountSums, calibration: Calibration
+    problem: LinesProblem, policy: AmountPolicy, sums: Predicted, calibration: Calibration
 ) -> list[str]:
     """What whoever fitted it should know, the worst first."""
     notes = []

@@ -8,19 +8,31 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.calibration import Method, calibrate
-from felicific._amounts.fit import FittedAmounts, check_new_people, comparing, meets, range_of, with_notes
-from felicific._amounts.ground import AmountGround
+from felicific._amounts.fit import (
+    FittedAmounts,
+    check_new_people,
+    comparing,
+    ends_of,
+    meets,
+    range_of,
+    with_notes,
+)
 from felicific._amounts.outcome import outcome_of_amounts
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
-from felicific._amounts.scale import Scale
-from felicific._amounts.sums import AmountSums, sum_amounts
-from felicific._amounts.weights import SolvedWeights, solve_weights
 from felicific._policy.amount_individual import IndividualAmountPolicy
-from felicific._policy.lines import AmountOutcome, Calibration
+from felicific._policy.lines import AmountOutcome
+from felicific._problem.linear import Linear
+from felicific._problem.requirement import rows_of
+from felicific._program.calibration import Calibration, Method, calibrate
+from felicific._program.predicted import Predicted, Scale, sum_predicted
+from felicific._program.solution import conflict_error, irreducible
+from felicific._program.squares import Squares, worth_of_people
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, DataError, HappinessError
+
+#: How often rows are moved by what really comes of amounts, and by how little they are missed then.
+TRIES, MET = 60, 1e-11
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,7 +63,7 @@ class FittedIndividualAmounts(FittedAmounts):
         """Fitted anew to people without labels: what a prediction means stays, who they are is new."""
         check_new_people(people, self.sums.groups)
         expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
-        sums = sum_amounts(replace(people, y=None), self.sums.scale)
+        sums = sum_predicted(replace(people, y=None), self.sums.scale)
         policy = _policy(
             self.problem, sums, self.calibration, self.allowed, expected,
             salt=self.policy.salt, out_of_fold=False, residual=self.residual,
@@ -96,7 +108,7 @@ def fit_individual_amounts(
 ) -> FittedIndividualAmounts:
     """Fit an individual policy of amounts to people in memory."""
     check_individual(problem)
-    sums = sum_amounts(people, Scale.of(people.prediction))
+    sums = sum_predicted(people, Scale.of(people.prediction))
     lines = calibrate(sums, calibration, sees_group=problem.sees_group)
     allowed = problem.allowed.within(range_of(sums, lines))
     policy = _policy(problem, sums, lines, allowed, people, salt=salt, out_of_fold=out_of_fold, residual=None)
@@ -107,7 +119,7 @@ def fit_individual_amounts(
 
 def _policy(
     problem: LinesProblem,
-    sums: AmountSums,
+    sums: Predicted,
     calibration: Calibration,
     allowed: Allowed,
     people: AmountPeople,
@@ -117,30 +129,42 @@ def _policy(
     residual: float | None,
 ) -> IndividualAmountPolicy:
     """Solve, and measure on people; of people without labels, ``residual`` is what these vary."""
-    people, sums = comparing(problem, people, sums)
+    people, problem = comparing(problem, people), replace(problem, allowed=allowed)
 
     def stated(amounts: Floats) -> AmountOutcome:
         outcome = outcome_of_amounts(problem, people, amounts)
         return replace(outcome, loss=outcome.loss + (residual or 0.0))
 
     calibrated = calibration.of(people.prediction, people.codes)
-    ground = AmountGround.of(problem, people, calibrated, allowed.ends)
+    batch, chances = people.batch(slice(0, len(people))), None if problem.sees_group else people.group_proba
+    expected = worth_of_people(problem.happiness, batch, allowed.ends, people.groups, chances)
     baseline = outcome_of_amounts(problem, people, people.decided_baseline)
     if residual is not None:
         baseline = replace(baseline, loss=math.nan)
-    unconstrained = outcome = stated(np.clip(calibrated, *allowed.ends))
-    shape = (1, len(people.groups), len(problem.measures))
-    solved = SolvedWeights(np.zeros(shape), np.ones((shape[1], 1)), dict.fromkeys(problem.widths_asked, 0.0))
+    unconstrained = stated(np.clip(calibrated, *allowed.ends))
+    weights, prices = (
+        np.zeros((len(people.groups), len(problem.measures))),
+        dict.fromkeys(problem.widths_asked, 0.0),
+    )
     if not meets(problem, unconstrained):
-        solved = solve_weights(ground, problem.requirements)
+        real = worth_of_people(problem.happiness, batch, allowed.ends, people.groups, None)
+        ends = ends_of(problem, people, sums)
+        squares = [
+            Squares(
+                calibrated, people.weights, people.codes, len(people.groups), worth, ends.origin, allowed.ends
+            )
+            for worth in (expected, real)
+        ]
+        rows = [row for row in rows_of(problem.requirements, ends) if isinstance(row, Linear)]
+        weights, prices = solve_weights(squares[0], squares[1], rows)
     policy = IndividualAmountPolicy(
         groups=sums.groups,
         lines=(),
         measures=problem.measures,
-        outcome=outcome,
+        outcome=unconstrained,
         baseline=baseline,
         unconstrained=unconstrained,
-        prices=solved.prices,
+        prices=prices,
         asked=problem.widths_asked,
         bounds=allowed.ends,
         listed=None,
@@ -152,12 +176,39 @@ def _policy(
         out_of_fold=out_of_fold,
         roles=sums.roles,
         attributes=sums.attributes,
-        left_out=sums.left_out,
-        weights=solved.weights,
-        shares=solved.shares,
+        left_out=people.left_out,
+        weights=weights[None],
+        shares=np.ones((len(people.groups), 1)),
         calibration=calibration,
         happiness=problem.happiness,
     )
-    amounts = policy.given_worth(calibrated, people.codes, ground.expected)
+    amounts = policy.given_worth(calibrated, people.codes, expected)
     policy = replace(policy, outcome=stated(amounts))
     return with_notes(problem, policy, sums, calibration)
+
+
+def solve_weights(expected: Squares, real: Squares, rows: list[Linear]) -> tuple[Floats, dict[str, float]]:
+    """Weights of least squared error whose real means meet rows, and the prices of these.
+
+    People are moved by what is expected of them; rows move by what really comes of it, until they are met.
+    """
+    off, same = np.zeros(real.counted.shape), expected.worth is real.worth
+    answer, least = None, math.inf
+    for _ in range(TRIES):
+        found = expected.solve([row.shifted(off) for row in rows])
+        if found is None:
+            if answer is None:
+                raise conflict_error(irreducible([*rows], expected.meets))
+            break
+        means = real.means(np.clip(found.aims, *real.bounds))
+        missed = max((row.excess(means, real.swing) for row in rows), default=0.0)
+        if answer is None or missed < least:
+            answer, least = found, missed
+        if same or missed <= MET:
+            break
+        off = means - found.means
+    assert answer is not None, "at least one was tried"
+    prices: dict[str, float] = {}
+    for row, duals, level in zip(rows, answer.duals, answer.levels, strict=True):
+        prices[row.name] = prices.get(row.name, 0.0) + row.price(duals, level, answer.means)
+    return answer.weights, prices

@@ -9,7 +9,6 @@ import numpy as np
 
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
-from felicific._amounts.sums import AmountSums
 from felicific._people.checks import are_counts
 from felicific._people.evaluate import loss_of_amounts, worth_of_amounts
 from felicific._policy.amount_individual import IndividualAmountPolicy
@@ -17,6 +16,7 @@ from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import AmountOutcome, Atom, Line, distance_between
 from felicific._problem.unions import compared_by, compared_groups
 from felicific._program.aggregates import gaps_of
+from felicific._program.predicted import Predicted
 from felicific._typing import Array, Codes, Floats, Truths
 
 #: A stretch of draws along which amounts rise is looked at in so many pieces, were it as wide as all draws.
@@ -188,7 +188,7 @@ def numbers_of(problem: LinesProblem, people: AmountPeople, *, weighed: bool = F
     return np.column_stack([np.zeros((len(people.groups), 0)), *columns])
 
 
-def people_of_bins(sums: AmountSums) -> tuple[AmountPeople, float]:
+def people_of_bins(sums: Predicted) -> tuple[AmountPeople, float]:
     """The people of a table that only sums are known of, a row for every bin; and what labels vary within bins."""
     codes, bins = np.nonzero(sums.mass)
     mass = sums.mass[codes, bins]

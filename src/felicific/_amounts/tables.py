@@ -11,10 +11,9 @@ import numpy as np
 
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.people import AmountPeople
-from felicific._amounts.scale import Scale
-from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._people.checks import check_weights
 from felicific._people.lazy import check_kind, no_rows
+from felicific._program.predicted import Predicted, Scale, sum_predicted
 from felicific._tables.engine import BatchPlace, Engine
 from felicific._tables.groups import find_groups, groups_of_present, refuse_identifiers
 from felicific._tables.memory import as_objects, as_vector, count_rows, take_column
@@ -123,7 +122,7 @@ def sum_table(
     columns: AmountColumns,
     allowed: Allowed,
     groups: Sequence[Any] | None,
-) -> AmountSums:
+) -> Predicted:
     """The sums of a table: in one pass where groups and bounds are known before, else in two."""
     known = None if groups is None else find_groups(as_objects(list(groups)))
     if engine is not None:
@@ -137,7 +136,7 @@ def sum_table(
             known = find_groups(as_objects(list(seen.groups)))
             refuse_identifiers(known, seen.rows, None if columns.weight is None else seen.weight)
         scale = Scale(seen.low, seen.high) if scale is None else scale
-    sums: AmountSums | None = _folded(table, engine, columns, partial(_sum, columns, known, scale))
+    sums: Predicted | None = _folded(table, engine, columns, partial(_sum, columns, known, scale))
     if sums is None:
         raise no_rows(columns.weight)
     return sums
@@ -181,6 +180,6 @@ def _look(columns: AmountColumns, table: Table, place: BatchPlace | None) -> _Se
 
 def _sum(
     columns: AmountColumns, groups: tuple[Any, ...], scale: Scale, table: Table, place: BatchPlace | None
-) -> AmountSums | None:
+) -> Predicted | None:
     people = columns.people(table, groups, 0 if place is None else place.start, by_name=place is not None)
-    return None if people is None else sum_amounts(people, scale)
+    return None if people is None else sum_predicted(people, scale)

@@ -12,7 +12,6 @@ from felicific._people.checks import as_amounts, check_group_proba
 from felicific._people.user_functions import Batch
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.individual import INFERS
-from felicific._policy.lines import AmountWorth, Calibration, worth_of_people
 from felicific._problem.amounts import amount_parts
 from felicific._problem.happiness import (
     Happiness,
@@ -20,6 +19,8 @@ from felicific._problem.happiness import (
     function_to_json,
     written,
 )
+from felicific._program.calibration import Calibration
+from felicific._program.squares import AmountWorth, worth_of_people
 from felicific._tables.groups import names_at
 from felicific._tables.memory import count_rows
 from felicific._typing import Codes, Floats, Table

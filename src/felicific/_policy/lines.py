@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from felicific._files import check_shape, read_means, read_number, read_numbers, refused
-from felicific._people.evaluate import BATCH, Straight, straight_worth
-from felicific._people.user_functions import Batch
-from felicific._problem.happiness import Happiness
-from felicific._tables.groups import names_at
 from felicific._typing import Codes, Floats
 
 
@@ -153,57 +148,6 @@ def simplified(x: Floats, y: Floats, slack: Floats) -> tuple[Floats, Floats]:
     doubled[1:-1] = (x[1:-1] == x[:-2]) & (x[1:-1] == x[2:])
     kept &= ~doubled
     return x[kept], y[kept]
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Calibrated predictions: for every group a broken line from what the model predicts to the mean label.
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """For every group a broken line from the prediction to the mean label; beyond its ends it goes on straight.
-
-    ``lines[z]`` holds the predictions and the means at its corners; ``falling`` are the groups in which larger
-    predictions went with smaller labels, so that everybody is taken for the mean.
-    """
-
-    lines: tuple[tuple[Floats, Floats], ...] = field(repr=False)
-    falling: tuple[int, ...] = ()
-
-    def at(self, z: int, prediction: Floats) -> Floats:
-        """Calibrated predictions of people of a group."""
-        x, y = self.lines[z]
-        inside = np.interp(prediction, x, y)
-        if len(x) == 1:
-            return np.asarray(inside)
-        first, last = (y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2])
-        below, above = np.minimum(prediction - x[0], 0.0), np.maximum(prediction - x[-1], 0.0)
-        return np.asarray(inside + first * below + last * above)
-
-    def of(self, prediction: Floats, codes: Codes) -> Floats:
-        """Calibrated predictions of people of all groups."""
-        calibrated = np.empty(len(prediction))
-        for z in range(len(self.lines)):
-            rows = np.flatnonzero(codes == z)
-            calibrated[rows] = self.at(z, prediction[rows])
-        return calibrated
-
-    def to_json(self) -> list[Any]:
-        """What a file holds of it: the corners of every line."""
-        return [np.column_stack(line).tolist() for line in self.lines]
-
-    @classmethod
-    def from_json(cls, content: Any) -> Calibration:
-        """Read it."""
-        lines = []
-        for line in content:
-            pairs = read_numbers(line, "calibration")
-            if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or (np.diff(pairs, axis=0) < 0).any():
-                raise refused("its calibration is no line that rises")
-            if (np.diff(pairs[:, 0]) == 0).any():
-                raise refused("its calibration says two things of one prediction")
-            lines.append((pairs[:, 0], pairs[:, 1]))
-        return cls(tuple(lines))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -368,107 +312,3 @@ def _drawn_below(atom: Atom, places: Floats, *, left: bool) -> Floats:
     at = np.where(left, first, last).clip(0, len(order) - 1)
     below = np.interp(places, atom.amounts, atom.draws, left=0.0, right=1.0)
     return np.asarray(np.where(exact, atom.draws[at], below))
-
-
-# ---------------------------------------------------------------------------------------------------------
-# What amounts are worth to people, as straight lines: by their own group, or by how likely they are of each.
-
-
-@dataclass(frozen=True, eq=False)
-class AmountWorth:
-    """Worth of the amount 0, of one more unit, and who is counted; each of shape (n, slots, measures).
-
-    There is one slot, everybody's own group, or one for each group: all three are then times how likely it is.
-    """
-
-    start: Floats
-    slope: Floats
-    among: Floats
-
-    def pushed(self, weights: Floats, codes: Codes) -> Floats:
-        """How far weights of shape (groups, measures) move everybody's amount."""
-        moved = np.zeros(len(self.slope))
-        if self.slope.shape[1] == 1:
-            for j in np.flatnonzero(weights.any(axis=0)).tolist():
-                moved += weights[codes, j] * self.slope[:, 0, j]
-            return moved
-        for z, j in np.argwhere(weights).tolist():
-            moved += weights[z, j] * self.slope[:, z, j]
-        return moved
-
-    def total(self, codes: Codes, weight: Floats, n_groups: int, amounts: Floats) -> Floats:
-        """Sums of what amounts are worth, of shape (groups, measures)."""
-        return self._summed(codes, weight, n_groups, self.start + self.slope * amounts[:, None, None])
-
-    def counted(self, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """Weight of who is counted."""
-        return self._summed(codes, weight, n_groups, self.among)
-
-    def span(self, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """By how much one unit of everybody's amount could move the sums at the most."""
-        return self._summed(codes, weight, n_groups, np.abs(self.slope))
-
-    def least(self, codes: Codes, weight: Floats, n_groups: int, bounds: tuple[float, float]) -> Floats:
-        """The least sums that amounts within bounds give."""
-        worst = np.minimum(self.slope * bounds[0], self.slope * bounds[1])
-        return self._summed(codes, weight, n_groups, self.start + worst)
-
-    def products(self, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """Sums of products of slopes, by group; or of all slots together, (1, slots x measures, the same)."""
-        if self.slope.shape[1] == 1:
-            return self.products_with(self, codes, weight, n_groups)
-        flat = self.slope.reshape(len(self.slope), -1)
-        return np.asarray((flat * weight[:, None]).T @ flat)[None]
-
-    def products_with(self, other: AmountWorth, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """Sums, by everybody's own group, of products of these slopes with others, (groups, measures, others)."""
-        flat = other.slope.reshape(len(other.slope), -1)
-        n_measures = self.slope.shape[2]
-        sums = np.zeros((n_groups, n_measures, flat.shape[1]))
-        for j in range(n_measures):
-            for w in range(flat.shape[1]):
-                sums[:, j, w] = np.bincount(codes, weight * self.slope[:, 0, j] * flat[:, w], n_groups)
-        return sums
-
-    def _summed(self, codes: Codes, weight: Floats, n_groups: int, numbers: Floats) -> Floats:
-        if numbers.shape[1] > 1:
-            return np.asarray(np.einsum("i,izj->zj", weight, numbers))
-        sums = np.zeros((n_groups, numbers.shape[2]))
-        for j in range(numbers.shape[2]):
-            sums[:, j] = np.bincount(codes, weight * numbers[:, 0, j], minlength=n_groups)
-        return sums
-
-
-def worth_of_people(
-    happiness: Sequence[Happiness],
-    batch: Batch,
-    bounds: tuple[float, float],
-    groups: Sequence[Any],
-    chances: Floats | None,
-) -> AmountWorth:
-    """Evaluate happiness for everybody; by how likely they are of each group, where ``chances`` say that."""
-    n, slots = len(batch), 1 if chances is None or len(groups) == 1 else len(groups)
-    shape = (n, slots, len(happiness))
-    worth = AmountWorth(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-    for first in range(0, n, BATCH):
-        part = slice(first, min(first + BATCH, n))
-        some = batch.take(part)
-        for j, one in enumerate(happiness):
-            line: Straight | None = None
-            for slot in range(slots):
-                likely = np.ones(len(some)) if chances is None else chances[part, slot]
-                if line is None or "group" in one.asks:
-                    line = straight_worth(one, _supposed(some, groups, slot, chances), bounds)
-                inside = likely if line.counted is None else likely * line.counted
-                worth.start[part, slot, j] = inside * line.start
-                worth.slope[part, slot, j] = inside * line.slope
-                worth.among[part, slot, j] = inside
-    return worth
-
-
-def _supposed(batch: Batch, groups: Sequence[Any], slot: int, chances: Floats | None) -> Batch:
-    """The same people, all of one group where theirs is not seen."""
-    if chances is None:
-        return batch
-    names = names_at(tuple(groups), np.full(len(batch), slot, dtype=np.intp))
-    return replace(batch, group=names, supposed=frozenset({"group"}))

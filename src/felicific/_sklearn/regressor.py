@@ -317,9 +317,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
     ) -> FittedAmounts:
         """Fit the model, unless it came fitted, and the policy."""
-        from felicific._amounts.calibration import check_method
         from felicific._amounts.fit import fit_amounts
         from felicific._amounts.individual import fit_individual_amounts
+        from felicific._program.calibration import check_method
 
         prediction = self._model_predictions(rows, fit_params)
         out_of_fold = not self._frozen

@@ -12,8 +12,8 @@ from oracles_amounts import Measure, best_levels, cell_means, level_costs, neare
 
 from felicific import Budget, Floor
 from felicific._amounts.fit import fit_amounts
-from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
+from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy
 from felicific._program.levels import BINS, Bins, level_aggregates
 from felicific._program.solution import solve_program
@@ -38,7 +38,7 @@ def world(n=300, n_groups=2, n_predictions=6, seed=0):
 
 
 def people_of(x, prediction, y, group, **more):
-    return AmountPeople.of(x, prediction=prediction, y=y, group=group, **more)
+    return People.predicted_amounts(x, prediction=prediction, y=y, group=group, **more)
 
 
 def fitted(people, happiness, gap=None, calibration="none", **asked):

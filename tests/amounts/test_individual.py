@@ -15,8 +15,8 @@ from sklearn.frozen import FrozenEstimator
 from felicific import Budget, FairRegressor, Floor, Gap, Individual, Policy, Ratio
 from felicific._amounts.fit import fit_amounts
 from felicific._amounts.individual import fit_individual_amounts
-from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
+from felicific._people.people import People
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific.exceptions import (
     ConstraintError,
@@ -40,7 +40,7 @@ def world(n=400, n_groups=2, seed=0):
 
 def people_of(x, prediction, y, group, weight=None, baseline=None, group_proba=None):
     table = pd.DataFrame(x)
-    return AmountPeople.of(
+    return People.predicted_amounts(
         table,
         prediction=prediction,
         y=y,

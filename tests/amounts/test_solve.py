@@ -18,8 +18,8 @@ from oracles_amounts import (
 
 from felicific import Budget, Floor, Gap, Ratio
 from felicific._amounts.fit import fit_amounts
-from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
+from felicific._people.people import People
 from felicific._policy.line import MOVED
 from felicific._program.levels import grid_of
 from felicific.exceptions import InfeasibleError
@@ -35,7 +35,7 @@ def world(n=4_000, n_groups=2, seed=0, noise=0.7):
 
 
 def people_of(prediction, y, group, weight=None, baseline=None):
-    return AmountPeople.of(None, prediction=prediction, y=y, group=group, weight=weight, baseline=baseline)
+    return People.predicted_amounts(None, prediction=prediction, y=y, group=group, weight=weight, baseline=baseline)
 
 
 def fitted(people, happiness, gap, calibration="affine", randomize=True, **asked):

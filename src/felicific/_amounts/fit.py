@@ -19,9 +19,9 @@ from felicific._amounts.outcome import (
     outcome_of_lines,
     people_of_bins,
 )
-from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._audit.requirements import Stated
+from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.line_search import LineSearch, gap_of, ranks_of, unbound
 from felicific._policy.lines import AmountOutcome, Line
@@ -60,7 +60,7 @@ class FittedAmounts:
         With what it does to the people it was fitted on.
     sums, calibration, allowed :
         What lines are found from.
-    people : AmountPeople, or None
+    people : People, or None
         The people; never stored.
     kept_residual : float, or None
         Of people without labels, what labels varied around calibrated predictions before.
@@ -71,7 +71,7 @@ class FittedAmounts:
     sums: Predicted
     calibration: Calibration
     allowed: Allowed
-    people: AmountPeople | None
+    people: People | None
     kept_residual: float | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class FittedAmounts:
         )  # fmt: skip
         return replace(self, problem=problem, policy=policy)
 
-    def recalibrated(self, people: AmountPeople) -> FittedAmounts:
+    def recalibrated(self, people: People) -> FittedAmounts:
         """Fitted anew to people without labels: what a prediction means stays, how people are spread is new."""
         if self.problem.loss.function is not None and not self.problem.squared:
             raise DataError(
@@ -150,7 +150,7 @@ class FittedAmounts:
         return within + float(np.average((people.y - calibrated) ** 2, weights=people.weights))
 
 
-def check_new_people(people: AmountPeople, groups: tuple[Any, ...]) -> None:
+def check_new_people(people: People, groups: tuple[Any, ...]) -> None:
     """Refuse people of other groups than those of the fit."""
     if people.groups != groups:
         raise DataError(
@@ -161,7 +161,7 @@ def check_new_people(people: AmountPeople, groups: tuple[Any, ...]) -> None:
 
 def fit_amounts(
     problem: LinesProblem,
-    people: AmountPeople,
+    people: People,
     *,
     calibration: Method = "affine",
     salt: str,
@@ -227,12 +227,12 @@ def range_of(sums: Predicted, calibration: Calibration) -> tuple[float, float]:
     return float(np.min(ends)), float(np.max(ends))
 
 
-def _measured_on(people: AmountPeople | None, sums: Predicted) -> tuple[AmountPeople, float]:
+def _measured_on(people: People | None, sums: Predicted) -> tuple[People, float]:
     """The people that outcomes are measured on: themselves, else their bins with what labels vary within them."""
     return (people, 0.0) if people is not None else people_of_bins(sums)
 
 
-def comparing(problem: LinesProblem, people: AmountPeople) -> AmountPeople:
+def comparing(problem: LinesProblem, people: People) -> People:
     """People, with whom the gaps of a problem do not compare."""
     # Of a share of everybody the weights count, as in the sums.
     numbers, weights = numbers_of(problem, people), numbers_of(problem, people, weighed=True)
@@ -245,7 +245,7 @@ def comparing(problem: LinesProblem, people: AmountPeople) -> AmountPeople:
     return replace(people, left_out=left_out)
 
 
-def ends_of(problem: LinesProblem, people: AmountPeople, sums: Predicted) -> Aggregates:
+def ends_of(problem: LinesProblem, people: People, sums: Predicted) -> Aggregates:
     """What the least and the largest amount are worth to every group."""
     groups = Bins.of(people, sums.scale, sees_group=True, number=1)
     return level_aggregates(
@@ -273,7 +273,7 @@ def _policy(
     sums: Predicted,
     calibration: Calibration,
     allowed: Allowed,
-    people: AmountPeople,
+    people: People,
     within: float,
     *,
     salt: str,

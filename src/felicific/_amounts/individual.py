@@ -18,8 +18,8 @@ from felicific._amounts.fit import (
     with_notes,
 )
 from felicific._amounts.outcome import outcome_of_amounts
-from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
+from felicific._people.people import People
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.lines import AmountOutcome
 from felicific._problem.linear import Linear
@@ -59,7 +59,7 @@ class FittedIndividualAmounts(FittedAmounts):
         """What labels vary around calibrated predictions, where people have none."""
         return self.residual if self.policy.expected else None
 
-    def recalibrated(self, people: AmountPeople) -> FittedIndividualAmounts:
+    def recalibrated(self, people: People) -> FittedIndividualAmounts:
         """Fitted anew to people without labels: what a prediction means stays, who they are is new."""
         check_new_people(people, self.sums.groups)
         expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
@@ -100,7 +100,7 @@ def check_individual(problem: LinesProblem) -> None:
 
 def fit_individual_amounts(
     problem: LinesProblem,
-    people: AmountPeople,
+    people: People,
     *,
     calibration: Method = "affine",
     salt: str,
@@ -122,7 +122,7 @@ def _policy(
     sums: Predicted,
     calibration: Calibration,
     allowed: Allowed,
-    people: AmountPeople,
+    people: People,
     *,
     salt: str,
     out_of_fold: bool,
@@ -136,7 +136,7 @@ def _policy(
         return replace(outcome, loss=outcome.loss + (residual or 0.0))
 
     calibrated = calibration.of(people.prediction, people.codes)
-    batch, chances = people.batch(slice(0, len(people))), None if problem.sees_group else people.group_proba
+    batch, chances = people.batch, None if problem.sees_group else people.group_proba
     expected = worth_of_people(problem.happiness, batch, allowed.ends, people.groups, chances)
     baseline = outcome_of_amounts(problem, people, people.decided_baseline)
     if residual is not None:

@@ -7,16 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._people.checks import are_counts
 from felicific._people.evaluate import loss_of_amounts, worth_of_amounts
+from felicific._people.people import People
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import AmountOutcome, Atom, Line, distance_between
 from felicific._problem.unions import compared_by, compared_groups
 from felicific._program.aggregates import gaps_of
 from felicific._program.predicted import Predicted
+from felicific._tables.memory import as_objects
 from felicific._typing import Array, Codes, Floats, Truths
 
 #: A stretch of draws along which amounts rise is looked at in so many pieces, were it as wide as all draws.
@@ -29,7 +30,7 @@ GAUSS = 0.5 + np.array([-0.5, 0.5]) / np.sqrt(3.0)
 SAME = 1e-9
 
 
-def amounts_given(policy: AmountPolicy, people: AmountPeople, keys: Array | None = None) -> Floats:
+def amounts_given(policy: AmountPolicy, people: People, keys: Array | None = None) -> Floats:
     """What a policy gives people; where the lottery draws, by their keys, else by the numbers of their rows."""
     if isinstance(policy, IndividualAmountPolicy):
         return policy.decided(
@@ -38,13 +39,13 @@ def amounts_given(policy: AmountPolicy, people: AmountPeople, keys: Array | None
     return policy.given(people.prediction, codes_seen(policy, people), people.rows if keys is None else keys)
 
 
-def codes_seen(policy: AmountPolicy, people: AmountPeople) -> Codes:
+def codes_seen(policy: AmountPolicy, people: People) -> Codes:
     """Which line is whose: that of the group, or the one for all where the group is not seen."""
     return people.codes if policy.sees_group else np.zeros(len(people), dtype=np.intp)
 
 
 def outcome_of_lines(
-    problem: LinesProblem, people: AmountPeople, lines: Sequence[Line], *, randomize: bool = True
+    problem: LinesProblem, people: People, lines: Sequence[Line], *, randomize: bool = True
 ) -> AmountOutcome:
     """What broken lines do to people, in expectation over the lottery."""
     amounts, drawn = np.empty(len(people)), np.full(len(people), -1, dtype=np.intp)
@@ -99,7 +100,7 @@ def chances_of(atom: Atom) -> tuple[Floats, Floats]:
 
 
 def outcome_of_amounts(
-    problem: LinesProblem, people: AmountPeople, amounts: Floats, *, distance: bool = True
+    problem: LinesProblem, people: People, amounts: Floats, *, distance: bool = True
 ) -> AmountOutcome:
     """What given amounts do to people."""
     n_groups, weights = len(people.groups), people.weights
@@ -137,7 +138,7 @@ def outcome_of_amounts(
     )
 
 
-def losses(problem: LinesProblem, people: AmountPeople, amounts: Floats) -> Floats:
+def losses(problem: LinesProblem, people: People, amounts: Floats) -> Floats:
     """What amounts cost, person by person; no number where it looks at a label and there is none."""
     if people.y is None and problem.loss.looks_at_y:
         return np.full(len(people), np.nan)
@@ -145,7 +146,7 @@ def losses(problem: LinesProblem, people: AmountPeople, amounts: Floats) -> Floa
     return np.concatenate(parts)
 
 
-def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats) -> Floats:
+def _values(problem: LinesProblem, j: int, people: People, amounts: Floats) -> Floats:
     """Of every group, the sum of one measure and the weight of those whom it counts."""
     happiness, n_groups = problem.happiness[j], len(people.groups)
     total, counted = np.zeros(n_groups), np.zeros(n_groups)
@@ -157,17 +158,17 @@ def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats
     return np.column_stack([total, counted])
 
 
-def _ranked(problem: LinesProblem, people: AmountPeople) -> list[int]:
+def _ranked(problem: LinesProblem, people: People) -> list[int]:
     """Positions of the groups whose distributions are compared."""
     return [*compared_groups(people.left_out, problem.parity, people.groups).tolist()]
 
 
-def held_people(people: AmountPeople, *, weighed: bool = False) -> Floats:
+def held_people(people: People, *, weighed: bool = False) -> Floats:
     """How many people of every group were seen: their weight where that counts people, or is asked; else their rows."""
     return _seen(people, np.ones(len(people), dtype=bool), weighed)
 
 
-def _seen(people: AmountPeople, inside: Truths, weighed: bool) -> Floats:
+def _seen(people: People, inside: Truths, weighed: bool) -> Floats:
     """The same of some people."""
     weights, n_groups = people.weights, len(people.groups)
     whole = bool((weights % 1.0 == 0.0).all())
@@ -175,7 +176,7 @@ def _seen(people: AmountPeople, inside: Truths, weighed: bool) -> Floats:
     return np.bincount(people.codes, inside * weights if counts else inside, n_groups).astype(np.float64)
 
 
-def numbers_of(problem: LinesProblem, people: AmountPeople, *, weighed: bool = False) -> Floats:
+def numbers_of(problem: LinesProblem, people: People, *, weighed: bool = False) -> Floats:
     """How many people of every group each measure counts, of shape (groups, measures)."""
     amounts, columns = people.decided_baseline, []
     for happiness in problem.happiness:
@@ -188,7 +189,7 @@ def numbers_of(problem: LinesProblem, people: AmountPeople, *, weighed: bool = F
     return np.column_stack([np.zeros((len(people.groups), 0)), *columns])
 
 
-def people_of_bins(sums: Predicted) -> tuple[AmountPeople, float]:
+def people_of_bins(sums: Predicted) -> tuple[People, float]:
     """The people of a table that only sums are known of, a row for every bin; and what labels vary within bins."""
     codes, bins = np.nonzero(sums.mass)
     mass = sums.mass[codes, bins]
@@ -197,8 +198,17 @@ def people_of_bins(sums: Predicted) -> tuple[AmountPeople, float]:
         y = sums.labels[codes, bins] / mass
         squares = float(mass @ (y - sums.scale.low) ** 2)
         within = max((float(sums.squares[:, 2].sum()) - squares) / sums.total, 0.0)
-    people = AmountPeople(
-        None, sums.predicted[codes, bins] / mass, y, codes, sums.groups, mass, None, np.arange(len(codes)),
-        sums.attributes,
-    )  # fmt: skip
+    f = sums.predicted[codes, bins] / mass
+    people = People(
+        np.empty((len(codes), 0)),
+        rows=np.arange(len(codes)),
+        group_entries=as_objects(sums.groups)[codes],
+        codes=codes,
+        groups=sums.groups,
+        y=y,
+        weight=mass,
+        amounts_baseline=f,
+        amounts_predicted=f,
+        attributes=sums.attributes,
+    )
     return people, within

@@ -15,7 +15,6 @@ import numpy as np
 
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.outcome import amounts_given
-from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._fit.certificate import Certificate, tested
@@ -72,7 +71,7 @@ class _Test:
 
 
 def certify_amounts(
-    fitted: FittedAmounts, held: AmountPeople, confidence: float, weight_kind: WeightKind = None
+    fitted: FittedAmounts, held: People, confidence: float, weight_kind: WeightKind = None
 ) -> tuple[FittedAmounts, Certificate]:
     """The loosest of some policies that is shown on people held out to keep the gaps that were asked for.
 
@@ -98,7 +97,7 @@ def certify_amounts(
 def _tried(
     candidate: FittedAmounts,
     problem: LinesProblem,
-    held: AmountPeople,
+    held: People,
     trial: Trial,
     weight_kind: WeightKind,
 ) -> _Test:
@@ -114,26 +113,14 @@ def _tried(
 
 
 def _persons(
-    problem: LinesProblem, people: AmountPeople, policy: AmountPolicy, weight_kind: WeightKind
+    problem: LinesProblem, people: People, policy: AmountPolicy, weight_kind: WeightKind
 ) -> EachPerson:
     """What a policy does to everybody."""
-    decided = People.of(
-        people.x if people.x is not None else np.empty((len(people), 0)),
-        problem,
-        group=people.group,
-        decided=amounts_given(policy, people),
-        y=people.y,
-        weight=people.weight,
-        weight_kind=weight_kind,
-        baseline=people.baseline,
-        rows=people.rows,
-        groups=people.groups,
-        attributes=people.attributes,
-    )
+    decided = replace(people.given(amounts_given(policy, people)), weight_kind=weight_kind)
     return persons_of(replace(decided, left_out=policy.left_out), problem)
 
 
-def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeople) -> Certificate:
+def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: People) -> Certificate:
     loss, roughly = trial.loss_bound(test.persons, len(AIMS))
     measures = (*([parity_measure(problem.parity)] if problem.parity else []), *problem.measures)
     rough = tuple(problem.measures[part.claim.j].name for part in test.shown if not part.surely) + (
@@ -161,7 +148,7 @@ def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: AmountP
     )
 
 
-def _failure(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeople) -> CertificateError:
+def _failure(problem: LinesProblem, test: _Test, trial: Trial, held: People) -> CertificateError:
     """What could not be shown of the tightest policy."""
     counts = np.bincount(held.codes, held.weights)
     smallest = int(counts.min())

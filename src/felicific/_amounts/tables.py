@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.people import AmountPeople
 from felicific._people.checks import check_weights
 from felicific._people.lazy import check_kind, no_rows
+from felicific._people.people import People
 from felicific._program.predicted import Predicted, Scale, sum_predicted
 from felicific._tables.engine import BatchPlace, Engine
 from felicific._tables.groups import find_groups, groups_of_present, refuse_identifiers
@@ -60,13 +60,13 @@ class AmountColumns:
         first_row: int = 0,
         *,
         by_name: bool = False,
-    ) -> AmountPeople | None:
+    ) -> People | None:
         """Rows in memory as people; None where none of them has a weight."""
         n = count_rows(table)
         weight = check_weights(self.values(table, "weight"), n, first_row)
         if not n or (weight is not None and not weight.any()):
             return None
-        return AmountPeople.of(
+        return People.predicted_amounts(
             None,
             prediction=self.values(table, "prediction"),
             y=self.values(table, "y"),

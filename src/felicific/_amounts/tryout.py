@@ -8,7 +8,6 @@ from typing import Any
 from felicific._amounts.assessment import AmountAssessment, audit_amounts, measured_problem
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.outcome import amounts_given, codes_seen, outcome_of_amounts
-from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._audit.measured import judged
 from felicific._audit.result import Audit
@@ -28,7 +27,7 @@ class AmountTryout:
     ----------
     problem : LinesProblem
         What was asked, with the mean amount beside it.
-    people : AmountPeople
+    people : People
     keys : array of shape (n,)
         By which the lottery draws.
     weight_kind, cluster :
@@ -36,13 +35,13 @@ class AmountTryout:
     """
 
     problem: LinesProblem
-    people: AmountPeople
+    people: People
     keys: Array
     weight_kind: WeightKind = None
     cluster: Array | None = None
 
     @classmethod
-    def of(cls, problem: LinesProblem, people: AmountPeople, unit: str = "", **known: Any) -> AmountTryout:
+    def of(cls, problem: LinesProblem, people: People, unit: str = "", **known: Any) -> AmountTryout:
         """To try policies of a problem on people; ``unit`` is what amounts are counted in."""
         return cls(measured_problem(problem, unit), people, **known)
 
@@ -56,21 +55,7 @@ class AmountTryout:
 
     def decided(self, amounts: Floats) -> People:
         """The people as an audit sees them, with what was decided on each."""
-        people = self.people
-        found = People.of(
-            people.x,
-            self.problem,
-            group=people.group,
-            y=people.y,
-            baseline=people.decided_baseline,
-            decided=amounts,
-            weight=people.weight,
-            weight_kind=self.weight_kind,
-            cluster=self.cluster,
-            rows=people.rows,
-            attributes=people.attributes,
-        )
-        return replace(found, left_out=people.left_out)
+        return replace(self.people.given(amounts), weight_kind=self.weight_kind, cluster=self.cluster)
 
     def audit(self, amounts: Floats, confidence: float, together: int = 1) -> Audit:
         """What amounts do to them, with intervals; so many gaps hold together."""

@@ -26,8 +26,8 @@ from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
 
 if TYPE_CHECKING:
-    from felicific._amounts.people import AmountPeople
     from felicific._amounts.problem import LinesProblem
+    from felicific._people.people import People
 
 #: How often lines are found anew, because they make other means of people than of bins, or of a distance.
 TRIES = 8
@@ -53,7 +53,7 @@ class LineSearch:
     ----------
     problem : LinesProblem
         Happiness, loss, and which amounts there may be.
-    people : AmountPeople
+    people : People
         Of sums alone, a row for every bin.
     predicted, calibration :
         Sums of predictions, and what these mean.
@@ -64,7 +64,7 @@ class LineSearch:
     """
 
     problem: LinesProblem
-    people: AmountPeople
+    people: People
     predicted: Predicted
     calibration: Calibration
     ranks: tuple[Ranks, ...]
@@ -315,7 +315,7 @@ def gap_of(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
     return float(outcome.gaps[[part.name for part in problem.measures].index(name)])
 
 
-def ranks_of(predicted: Predicted, people: AmountPeople | None) -> tuple[Ranks, ...]:
+def ranks_of(predicted: Predicted, people: People | None) -> tuple[Ranks, ...]:
     """The order of predictions in every group: of people row by row, else by their bins."""
     groups = range(len(predicted.groups))
     if people is None:

@@ -26,8 +26,8 @@ from felicific._tables.memory import as_objects
 from felicific._typing import Codes, Floats
 
 if TYPE_CHECKING:
-    from felicific._amounts.people import AmountPeople
     from felicific._amounts.problem import LinesProblem
+    from felicific._people.people import People
     from felicific._program.predicted import Scale
 
 #: Bins of every group, or of all people where they share them.
@@ -102,7 +102,7 @@ class Bins:
     most: Floats
 
     @classmethod
-    def of(cls, people: AmountPeople, scale: Scale, *, sees_group: bool, number: int = BINS) -> Bins:
+    def of(cls, people: People, scale: Scale, *, sees_group: bool, number: int = BINS) -> Bins:
         """Join fine bins: of every group, or of all people where the group is not seen."""
         n_groups, fine = len(people.groups), scale.bins(people.prediction)
         place, runs, first = np.empty(len(people), dtype=np.intp), [], 0
@@ -139,18 +139,18 @@ class Bins:
         return max(int(run.stop - run.start) for run in self.runs)
 
 
-def straight(problem: LinesProblem, people: AmountPeople, bounds: tuple[float, float]) -> bool:
+def straight(problem: LinesProblem, people: People, bounds: tuple[float, float]) -> bool:
     """Whether all happiness is a straight line of the amount, to everybody."""
-    batch = people.batch(slice(0, len(people))) if problem.of_people else _groups_of(people)
+    batch = people.batch if problem.of_people else _groups_of(people)
     return is_straight(problem.happiness, batch, bounds)
 
 
-def _groups_of(people: AmountPeople) -> Batch:
+def _groups_of(people: People) -> Batch:
     """Somebody of every group, of whom nothing else is known."""
     return Batch(None, None, None, as_objects(people.groups), np.arange(len(people.groups)))
 
 
-def grid_of(problem: LinesProblem, people: AmountPeople, calibrated: Floats) -> Floats:
+def grid_of(problem: LinesProblem, people: People, calibrated: Floats) -> Floats:
     """The levels that are looked at: those that are listed, else many, and both sides of where happiness jumps."""
     allowed = problem.allowed
     if allowed.listed is not None:
@@ -165,10 +165,10 @@ def grid_of(problem: LinesProblem, people: AmountPeople, calibrated: Floats) -> 
     return np.unique(np.concatenate([even, quantiles, jumps(problem, people, even)]))
 
 
-def jumps(problem: LinesProblem, people: AmountPeople, even: Floats) -> Floats:
+def jumps(problem: LinesProblem, people: People, even: Floats) -> Floats:
     """Both sides of amounts at which some happiness jumps."""
     some = people.take(np.unique(np.linspace(0, len(people) - 1, LOOKED_AT).astype(np.intp)))
-    batch = some.batch(slice(0, len(some))) if problem.of_people else _groups_of(people)
+    batch = some.batch if problem.of_people else _groups_of(people)
     found: list[float] = []
     for part in problem.happiness:
 
@@ -202,7 +202,7 @@ def _jump(
 
 
 def level_aggregates(
-    problem: LinesProblem, people: AmountPeople, bins: Bins, calibrated: Floats, grid: Floats, rows: Codes
+    problem: LinesProblem, people: People, bins: Bins, calibrated: Floats, grid: Floats, rows: Codes
 ) -> Aggregates:
     """Add up what every level costs and is worth, by group and bin; ``rows`` says how many of every group were seen."""
     n_groups, n_measures, size, n_levels = len(people.groups), len(problem.happiness), bins.size, len(grid)
@@ -280,7 +280,7 @@ def level_aggregates(
     )
 
 
-def squares_of(aggregates: Aggregates, people: AmountPeople, bins: Bins, calibrated: Floats) -> Squares:
+def squares_of(aggregates: Aggregates, people: People, bins: Bins, calibrated: Floats) -> Squares:
     """The bins of some aggregates, whose first and last level say what amounts are worth, as they stand in ``bins``."""
     n_groups, total = len(aggregates.groups), bins.mass.sum(axis=0)
     low, high = float(aggregates.decisions[0]), float(aggregates.decisions[-1])

@@ -14,7 +14,7 @@ from felicific._typing import Codes, Floats
 from felicific.exceptions import AggregatesError, DataError
 
 if TYPE_CHECKING:
-    from felicific._amounts.people import AmountPeople
+    from felicific._people.people import People
 
 #: Into how many steps the range of predictions is divided.
 FINE = 4096
@@ -154,7 +154,7 @@ class Predicted:
         )
 
 
-def sum_predicted(people: AmountPeople, scale: Scale) -> Predicted:
+def sum_predicted(people: People, scale: Scale) -> Predicted:
     """Add people up."""
     n_groups = len(people.groups)
     size = n_groups * BINS

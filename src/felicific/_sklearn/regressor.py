@@ -51,10 +51,10 @@ from felicific.exceptions import DataError, PolicyWarning
 if TYPE_CHECKING:
     from felicific._amounts.fit import FittedAmounts
     from felicific._amounts.frontier import AmountFrontier
-    from felicific._amounts.people import AmountPeople
     from felicific._amounts.problem import LinesProblem
     from felicific._amounts.tryout import AmountTryout
     from felicific._fit.certificate import Certificate
+    from felicific._people.people import People
     from felicific._policy.amounts import AmountPolicy
     from felicific._policy.solve import Kind
     from felicific._problem.happiness import HappinessLike
@@ -352,11 +352,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         prediction: Floats,
         groups: tuple[Any, ...] | None = None,
         group_proba: Floats | None = None,
-    ) -> AmountPeople:
-        from felicific._amounts.people import AmountPeople
+    ) -> People:
+        from felicific._people.people import People
 
         named = columns_of(self.estimator)
-        people = AmountPeople.of(
+        people = People.predicted_amounts(
             rows.x,
             prediction=prediction,
             y=rows.y,
@@ -536,12 +536,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _people(
         self, X: Table, sensitive_features: Any, y: Any = None, baseline: Any = None, weight: Any = None
-    ) -> AmountPeople:
+    ) -> People:
         """People of a table after the fit."""
-        from felicific._amounts.people import AmountPeople
+        from felicific._people.people import People
 
         x, prediction, group = self._looked_at(X, sensitive_features, always=True)
-        people = AmountPeople.of(
+        people = People.predicted_amounts(
             x,
             prediction=prediction,
             y=y,

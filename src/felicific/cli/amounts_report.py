@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from felicific._amounts.fit import fit_amounts
-from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.tables import AmountColumns
 from felicific._amounts.tryout import AmountTryout
 from felicific._audit.beside import fitted_notes
+from felicific._people.people import People
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import make_salt
 from felicific._tables.memory import take_rows
@@ -86,7 +86,7 @@ def _read(options: ReportOptions, file: str) -> tuple[Table, dict[str, Any]]:
     return rows.reset_index(drop=True), said_of(options, roles)
 
 
-def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None = None) -> AmountPeople:
+def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None = None) -> People:
     """People of a table, whose columns are a part of their fingerprint."""
     columns = AmountColumns(
         said["predicted"],

@@ -12,9 +12,9 @@ from oracles_amounts import Measure, best_levels, cell_means, level_costs, neare
 
 from felicific import Budget, Floor
 from felicific._amounts.fit import fit_amounts
-from felicific._amounts.problem import LinesProblem
 from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy
+from felicific._problem.numeric import NumericProblem
 from felicific._program.levels import BINS, Bins, level_aggregates
 from felicific._program.solution import solve_program
 from felicific.exceptions import ConstraintError, DataError, HappinessError, InfeasibleError
@@ -43,7 +43,7 @@ def people_of(x, prediction, y, group, **more):
 
 def fitted(people, happiness, gap=None, calibration="none", **asked):
     monotone = asked.pop("monotone", True)
-    problem = replace(LinesProblem.of_lines(happiness, gap=gap, **asked), monotone=monotone)
+    problem = replace(NumericProblem.finding(happiness, gap=gap, **asked), monotone=monotone)
     return fit_amounts(problem, people, calibration=calibration, salt=SALT)
 
 
@@ -179,7 +179,7 @@ def test_levels_as_the_whole_program(seed, loss, blind, happiness):
     free = fitted(people, happiness, {happiness: np.inf}, **asked)
     gap = 0.5 * free.policy.gaps[happiness]
     best = best_levels(mass, cost, measures=[Measure(value, gap)], blind=blind)
-    problem = LinesProblem.of_lines(happiness, gap=gap, **asked)
+    problem = NumericProblem.finding(happiness, gap=gap, **asked)
     cells = Bins.of(people, fit_scale(people), sees_group=not blind)
     aggregates = level_aggregates(problem, people, cells, prediction, levels, np.bincount(group))
     solution = solve_program(aggregates, problem.requirements, sees_group=not blind)
@@ -198,7 +198,7 @@ def test_means_instead_of_lotteries():
     """The mean of a cell's levels is worth as much as drawing one, and costs no more if the loss is convex."""
     x, cell, prediction, y, group = world(240, 3, 8, 3)
     people = people_of(x, prediction, y, group)
-    problem = LinesProblem.of_lines("decision * loan", gap=0.3, loss="absolute", decisions=(0.0, 10.0))
+    problem = NumericProblem.finding("decision * loan", gap=0.3, loss="absolute", decisions=(0.0, 10.0))
     cells = Bins.of(people, fit_scale(people), sees_group=True)
     grid = np.linspace(0.0, 10.0, 21)
     aggregates = level_aggregates(problem, people, cells, prediction, grid, np.bincount(group))

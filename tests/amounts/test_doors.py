@@ -169,7 +169,7 @@ def damage(content):
         "scale": content | {"scale": [3.0, 1.0]},
         "loss": content | {"loss_name": "absolute"},
         "calibration": content | {"calibration": "linear"},
-        "decisions": content | {"decisions": {"bounds": [1.0], "levels": 65, "listed": None}},
+        "decisions": content | {"decisions": {"bounds": [1.0], "listed": None}},
         "happiness": content | {"happiness": [{"function": "__import__('os')"}]},
         "code": content
         | {

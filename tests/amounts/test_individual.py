@@ -15,9 +15,9 @@ from sklearn.frozen import FrozenEstimator
 from felicific import Budget, FairRegressor, Floor, Gap, Individual, Policy, Ratio
 from felicific._amounts.fit import fit_amounts
 from felicific._amounts.individual import fit_individual_amounts
-from felicific._amounts.problem import LinesProblem
 from felicific._people.people import People
 from felicific._policy.amount_individual import IndividualAmountPolicy
+from felicific._problem.numeric import NumericProblem
 from felicific.exceptions import (
     ConstraintError,
     DataError,
@@ -52,7 +52,7 @@ def people_of(x, prediction, y, group, weight=None, baseline=None, group_proba=N
 
 
 def fitted(people, happiness, gap=None, calibration="none", **asked):
-    problem = LinesProblem.of_lines(happiness, gap=gap, **asked)
+    problem = NumericProblem.finding(happiness, gap=gap, **asked)
     return fit_individual_amounts(problem, people, calibration=calibration, salt=SALT)
 
 
@@ -196,7 +196,7 @@ def test_individual_score_shift():
     x, prediction, y, group = world(3_000)
     people = people_of(x, prediction, y, group)
     loss = {}
-    problem = LinesProblem.of_lines("decision * loan", gap=0.0, decisions=(-50.0, 80.0))
+    problem = NumericProblem.finding("decision * loan", gap=0.0, decisions=(-50.0, 80.0))
     loss["individual"] = fit_individual_amounts(problem, people, calibration="none", salt=SALT).policy.loss
     loss["score"] = fit_amounts(problem, people, calibration="none", salt=SALT).policy.loss
     loan = x["loan"]

@@ -18,9 +18,9 @@ from oracles_amounts import (
 
 from felicific import Budget, Floor, Gap, Ratio
 from felicific._amounts.fit import fit_amounts
-from felicific._amounts.problem import LinesProblem
 from felicific._people.people import People
 from felicific._policy.line import MOVED
+from felicific._problem.numeric import NumericProblem
 from felicific._program.levels import grid_of
 from felicific.exceptions import InfeasibleError
 
@@ -39,7 +39,7 @@ def people_of(prediction, y, group, weight=None, baseline=None):
 
 
 def fitted(people, happiness, gap, calibration="affine", randomize=True, **asked):
-    problem = LinesProblem.of_lines(happiness, gap=gap, **asked)
+    problem = NumericProblem.finding(happiness, gap=gap, **asked)
     return fit_amounts(problem, people, calibration=calibration, salt=SALT, randomize=randomize)
 
 

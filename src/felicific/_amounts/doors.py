@@ -13,12 +13,12 @@ from typing import Any
 from felicific._amounts.aggregates import AmountAggregates, AskedOfAmounts
 from felicific._amounts.fit import FittedAmounts, fit_sums
 from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.problem import LinesProblem
 from felicific._amounts.tables import AmountColumns, sum_table
 from felicific._people.roles import Roles
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
+from felicific._problem.numeric import NumericProblem
 from felicific._problem.requirement import Requirement
 from felicific._program.calibration import Method, check_method
 from felicific._program.change_cost import ChangeCost, check_change_cost
@@ -59,7 +59,7 @@ def aggregates_of_amounts(
         )
     loss = "squared" if isinstance(loss, str) and loss == "error" else loss  # "error" is that of classes
     asked = AskedOfAmounts.of(
-        LinesProblem.of_lines(happiness, loss=loss, decisions=decisions), loss, _calibration(policy)
+        NumericProblem.finding(happiness, loss=loss, decisions=decisions), loss, _calibration(policy)
     )
     columns = AmountColumns(predicted, y, sensitive_features, sample_weight)
     engine = find_engine(table)

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from felicific._amounts.allowed import Allowed
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.outcome import (
     held_people,
@@ -19,7 +18,6 @@ from felicific._amounts.outcome import (
     outcome_of_lines,
     people_of_bins,
 )
-from felicific._amounts.problem import LinesProblem
 from felicific._audit.requirements import Stated
 from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy
@@ -28,6 +26,7 @@ from felicific._policy.lines import AmountOutcome, Line
 from felicific._problem.change import Intersections, harms_by_name, worst_harm
 from felicific._problem.happiness import written
 from felicific._problem.linear import goals_of
+from felicific._problem.numeric import Allowed, NumericProblem
 from felicific._problem.requirement import rows_of
 from felicific._problem.requirements import left_out_by
 from felicific._problem.unions import compared, unions_of
@@ -54,7 +53,7 @@ class FittedAmounts:
 
     Attributes
     ----------
-    problem : LinesProblem
+    problem : NumericProblem
         What was asked.
     policy : AmountPolicy
         With what it does to the people it was fitted on.
@@ -66,7 +65,7 @@ class FittedAmounts:
         Of people without labels, what labels varied around calibrated predictions before.
     """
 
-    problem: LinesProblem
+    problem: NumericProblem
     policy: AmountPolicy
     sums: Predicted
     calibration: Calibration
@@ -103,7 +102,7 @@ class FittedAmounts:
         """The policy of least loss at another gap, found anew."""
         return self.solved(self.problem.with_widths(gap))
 
-    def solved(self, problem: LinesProblem) -> FittedAmounts:
+    def solved(self, problem: NumericProblem) -> FittedAmounts:
         """The same people under another problem."""
         people, within = _measured_on(self.people, self.sums)
         policy = _policy(
@@ -160,7 +159,7 @@ def check_new_people(people: People, groups: tuple[Any, ...]) -> None:
 
 
 def fit_amounts(
-    problem: LinesProblem,
+    problem: NumericProblem,
     people: People,
     *,
     calibration: Method = "affine",
@@ -186,7 +185,7 @@ def fit_amounts(
 
 
 def fit_sums(
-    problem: LinesProblem,
+    problem: NumericProblem,
     sums: Predicted,
     *,
     calibration: Method = "affine",
@@ -232,7 +231,7 @@ def _measured_on(people: People | None, sums: Predicted) -> tuple[People, float]
     return (people, 0.0) if people is not None else people_of_bins(sums)
 
 
-def comparing(problem: LinesProblem, people: People) -> People:
+def comparing(problem: NumericProblem, people: People) -> People:
     """People, with whom the gaps of a problem do not compare."""
     # Of a share of everybody the weights count, as in the sums.
     numbers, weights = numbers_of(problem, people), numbers_of(problem, people, weighed=True)
@@ -245,7 +244,7 @@ def comparing(problem: LinesProblem, people: People) -> People:
     return replace(people, left_out=left_out)
 
 
-def ends_of(problem: LinesProblem, people: People, sums: Predicted) -> Aggregates:
+def ends_of(problem: NumericProblem, people: People, sums: Predicted) -> Aggregates:
     """What the least and the largest amount are worth to every group."""
     groups = Bins.of(people, sums.scale, sees_group=True, number=1)
     return level_aggregates(
@@ -253,7 +252,7 @@ def ends_of(problem: LinesProblem, people: People, sums: Predicted) -> Aggregate
     )
 
 
-def check_cells(problem: LinesProblem, *, rows: bool) -> None:
+def check_cells(problem: NumericProblem, *, rows: bool) -> None:
     """Refuse what cells of the prediction cannot be asked for; ``rows``: people are there, not their sums alone."""
     if problem.parity:
         why = "does not see the group" if not problem.sees_group else f"also looks at {problem.of_people!r}"
@@ -269,7 +268,7 @@ def check_cells(problem: LinesProblem, *, rows: bool) -> None:
 
 
 def _policy(
-    problem: LinesProblem,
+    problem: NumericProblem,
     sums: Predicted,
     calibration: Calibration,
     allowed: Allowed,
@@ -329,7 +328,7 @@ def _policy(
     return with_notes(problem, policy, sums, calibration)
 
 
-def meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
+def meets(problem: NumericProblem, outcome: AmountOutcome) -> bool:
     """Whether amounts that nothing was asked of meet what was asked."""
     if any(not one.is_plain_gap for one in problem.requirements):
         return False
@@ -337,7 +336,7 @@ def meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
 
 
 def with_notes(
-    problem: LinesProblem, policy: AnyPolicy, sums: Predicted, calibration: Calibration
+    problem: NumericProblem, policy: AnyPolicy, sums: Predicted, calibration: Calibration
 ) -> AnyPolicy:
     """The policy with what it does to intersections of attributes, and with what whoever fitted it should know."""
     notes = notes_of(problem, policy, sums, calibration)
@@ -363,7 +362,7 @@ def with_notes(
 
 
 def notes_of(
-    problem: LinesProblem, policy: AmountPolicy, sums: Predicted, calibration: Calibration
+    problem: NumericProblem, policy: AmountPolicy, sums: Predicted, calibration: Calibration
 ) -> list[str]:
     """What whoever fitted it should know, the worst first."""
     notes = []

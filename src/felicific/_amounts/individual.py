@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._amounts.allowed import Allowed
 from felicific._amounts.fit import (
     FittedAmounts,
     check_new_people,
@@ -18,11 +17,11 @@ from felicific._amounts.fit import (
     with_notes,
 )
 from felicific._amounts.outcome import outcome_of_amounts
-from felicific._amounts.problem import LinesProblem
 from felicific._people.people import People
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.lines import AmountOutcome
 from felicific._problem.linear import Linear
+from felicific._problem.numeric import Allowed, NumericProblem
 from felicific._problem.requirement import rows_of
 from felicific._program.calibration import Calibration, Method, calibrate
 from felicific._program.predicted import Predicted, Scale, sum_predicted
@@ -41,7 +40,7 @@ class FittedIndividualAmounts(FittedAmounts):
 
     policy: IndividualAmountPolicy
 
-    def solved(self, problem: LinesProblem) -> FittedIndividualAmounts:
+    def solved(self, problem: NumericProblem) -> FittedIndividualAmounts:
         """The same people under another problem."""
         if self.people is None:
             raise DataError(
@@ -71,7 +70,7 @@ class FittedIndividualAmounts(FittedAmounts):
         return replace(self, policy=policy, sums=sums, people=expected, kept_residual=self.residual)
 
 
-def check_individual(problem: LinesProblem) -> None:
+def check_individual(problem: NumericProblem) -> None:
     """Refuse what an individual policy of amounts cannot be asked for."""
     if problem.parity:
         raise ConstraintError(
@@ -99,7 +98,7 @@ def check_individual(problem: LinesProblem) -> None:
 
 
 def fit_individual_amounts(
-    problem: LinesProblem,
+    problem: NumericProblem,
     people: People,
     *,
     calibration: Method = "affine",
@@ -118,7 +117,7 @@ def fit_individual_amounts(
 
 
 def _policy(
-    problem: LinesProblem,
+    problem: NumericProblem,
     sums: Predicted,
     calibration: Calibration,
     allowed: Allowed,

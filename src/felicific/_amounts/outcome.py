@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from felicific._amounts.problem import LinesProblem
 from felicific._people.checks import are_counts
 from felicific._people.evaluate import loss_of_amounts, worth_of_amounts
 from felicific._people.people import People
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import AmountOutcome, Atom, Line, distance_between
+from felicific._problem.numeric import NumericProblem
 from felicific._problem.unions import compared_by, compared_groups
 from felicific._program.aggregates import gaps_of
 from felicific._program.predicted import Predicted
@@ -45,7 +45,7 @@ def codes_seen(policy: AmountPolicy, people: People) -> Codes:
 
 
 def outcome_of_lines(
-    problem: LinesProblem, people: People, lines: Sequence[Line], *, randomize: bool = True
+    problem: NumericProblem, people: People, lines: Sequence[Line], *, randomize: bool = True
 ) -> AmountOutcome:
     """What broken lines do to people, in expectation over the lottery."""
     amounts, drawn = np.empty(len(people)), np.full(len(people), -1, dtype=np.intp)
@@ -100,7 +100,7 @@ def chances_of(atom: Atom) -> tuple[Floats, Floats]:
 
 
 def outcome_of_amounts(
-    problem: LinesProblem, people: People, amounts: Floats, *, distance: bool = True
+    problem: NumericProblem, people: People, amounts: Floats, *, distance: bool = True
 ) -> AmountOutcome:
     """What given amounts do to people."""
     n_groups, weights = len(people.groups), people.weights
@@ -138,7 +138,7 @@ def outcome_of_amounts(
     )
 
 
-def losses(problem: LinesProblem, people: People, amounts: Floats) -> Floats:
+def losses(problem: NumericProblem, people: People, amounts: Floats) -> Floats:
     """What amounts cost, person by person; no number where it looks at a label and there is none."""
     if people.y is None and problem.loss.looks_at_y:
         return np.full(len(people), np.nan)
@@ -146,7 +146,7 @@ def losses(problem: LinesProblem, people: People, amounts: Floats) -> Floats:
     return np.concatenate(parts)
 
 
-def _values(problem: LinesProblem, j: int, people: People, amounts: Floats) -> Floats:
+def _values(problem: NumericProblem, j: int, people: People, amounts: Floats) -> Floats:
     """Of every group, the sum of one measure and the weight of those whom it counts."""
     happiness, n_groups = problem.happiness[j], len(people.groups)
     total, counted = np.zeros(n_groups), np.zeros(n_groups)
@@ -158,7 +158,7 @@ def _values(problem: LinesProblem, j: int, people: People, amounts: Floats) -> F
     return np.column_stack([total, counted])
 
 
-def _ranked(problem: LinesProblem, people: People) -> list[int]:
+def _ranked(problem: NumericProblem, people: People) -> list[int]:
     """Positions of the groups whose distributions are compared."""
     return [*compared_groups(people.left_out, problem.parity, people.groups).tolist()]
 
@@ -176,7 +176,7 @@ def _seen(people: People, inside: Truths, weighed: bool) -> Floats:
     return np.bincount(people.codes, inside * weights if counts else inside, n_groups).astype(np.float64)
 
 
-def numbers_of(problem: LinesProblem, people: People, *, weighed: bool = False) -> Floats:
+def numbers_of(problem: NumericProblem, people: People, *, weighed: bool = False) -> Floats:
     """How many people of every group each measure counts, of shape (groups, measures)."""
     amounts, columns = people.decided_baseline, []
     for happiness in problem.happiness:

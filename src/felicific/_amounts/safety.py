@@ -15,15 +15,14 @@ import numpy as np
 
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.outcome import amounts_given
-from felicific._amounts.problem import LinesProblem
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._fit.certificate import Certificate, tested
 from felicific._fit.safety import Shown, Trial
 from felicific._people.checks import WeightKind
 from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy
-from felicific._problem.amounts import parity_measure
 from felicific._problem.happiness import written
+from felicific._problem.numeric import NumericProblem, parity_measure
 from felicific._problem.unions import compared_groups
 from felicific._statistics.distributions import Distributions
 from felicific.exceptions import CertificateError, ConstraintError
@@ -35,7 +34,7 @@ AIMS = np.linspace(0.0, 1.0, 13)
 DKW = "the Dvoretzky-Kiefer-Wolfowitz inequality"
 
 
-def check_certifiable(problem: LinesProblem) -> None:
+def check_certifiable(problem: NumericProblem) -> None:
     """Refuse at once what no number of rows could show, and what no test is there for."""
     asked = problem.widths_asked
     if not asked:
@@ -96,7 +95,7 @@ def certify_amounts(
 
 def _tried(
     candidate: FittedAmounts,
-    problem: LinesProblem,
+    problem: NumericProblem,
     held: People,
     trial: Trial,
     weight_kind: WeightKind,
@@ -113,14 +112,14 @@ def _tried(
 
 
 def _persons(
-    problem: LinesProblem, people: People, policy: AmountPolicy, weight_kind: WeightKind
+    problem: NumericProblem, people: People, policy: AmountPolicy, weight_kind: WeightKind
 ) -> EachPerson:
     """What a policy does to everybody."""
     decided = replace(people.given(amounts_given(policy, people)), weight_kind=weight_kind)
     return persons_of(replace(decided, left_out=policy.left_out), problem)
 
 
-def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: People) -> Certificate:
+def _certificate(problem: NumericProblem, test: _Test, trial: Trial, held: People) -> Certificate:
     loss, roughly = trial.loss_bound(test.persons, len(AIMS))
     measures = (*([parity_measure(problem.parity)] if problem.parity else []), *problem.measures)
     rough = tuple(problem.measures[part.claim.j].name for part in test.shown if not part.surely) + (
@@ -148,7 +147,7 @@ def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: People)
     )
 
 
-def _failure(problem: LinesProblem, test: _Test, trial: Trial, held: People) -> CertificateError:
+def _failure(problem: NumericProblem, test: _Test, trial: Trial, held: People) -> CertificateError:
     """What could not be shown of the tightest policy."""
     counts = np.bincount(held.codes, held.weights)
     smallest = int(counts.min())

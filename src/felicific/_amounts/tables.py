@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from felicific._amounts.allowed import Allowed
 from felicific._people.checks import check_weights
 from felicific._people.lazy import check_kind, no_rows
 from felicific._people.people import People
+from felicific._problem.numeric import Allowed
 from felicific._program.predicted import Predicted, Scale, sum_predicted
 from felicific._tables.engine import BatchPlace, Engine
 from felicific._tables.groups import find_groups, groups_of_present, refuse_identifiers

@@ -8,7 +8,6 @@ from typing import Any
 from felicific._amounts.assessment import AmountAssessment, audit_amounts, measured_problem
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.outcome import amounts_given, codes_seen, outcome_of_amounts
-from felicific._amounts.problem import LinesProblem
 from felicific._audit.measured import judged
 from felicific._audit.result import Audit
 from felicific._fit.certificate import Certificate
@@ -16,6 +15,7 @@ from felicific._people.checks import WeightKind
 from felicific._people.people import People
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import AmountOutcome
+from felicific._problem.numeric import NumericProblem
 from felicific._typing import Array, Floats
 
 
@@ -25,7 +25,7 @@ class AmountTryout:
 
     Attributes
     ----------
-    problem : LinesProblem
+    problem : NumericProblem
         What was asked, with the mean amount beside it.
     people : People
     keys : array of shape (n,)
@@ -34,14 +34,14 @@ class AmountTryout:
         As for an audit.
     """
 
-    problem: LinesProblem
+    problem: NumericProblem
     people: People
     keys: Array
     weight_kind: WeightKind = None
     cluster: Array | None = None
 
     @classmethod
-    def of(cls, problem: LinesProblem, people: People, unit: str = "", **known: Any) -> AmountTryout:
+    def of(cls, problem: NumericProblem, people: People, unit: str = "", **known: Any) -> AmountTryout:
         """To try policies of a problem on people; ``unit`` is what amounts are counted in."""
         return cls(measured_problem(problem, unit), people, **known)
 

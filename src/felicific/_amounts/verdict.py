@@ -12,7 +12,7 @@ from felicific._audit.quantity import counts
 from felicific._audit.verdict import Verdict, verdict_of
 from felicific._audit.words_of_verdicts import SPELLED, sureness
 from felicific._policy.words import loss_title
-from felicific._problem.amounts import is_plain_amount
+from felicific._problem.numeric import is_plain_amount
 
 
 def verdict_on_amounts(made: AmountAssessment) -> Verdict:

@@ -12,13 +12,13 @@ from felicific._people.checks import as_amounts, check_group_proba
 from felicific._people.user_functions import Batch
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.individual import INFERS
-from felicific._problem.amounts import amount_parts
 from felicific._problem.happiness import (
     Happiness,
     function_from_json,
     function_to_json,
     written,
 )
+from felicific._problem.numeric import amount_parts
 from felicific._program.calibration import Calibration
 from felicific._program.squares import AmountWorth, worth_of_people
 from felicific._tables.groups import names_at

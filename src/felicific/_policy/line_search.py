@@ -26,8 +26,8 @@ from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
 
 if TYPE_CHECKING:
-    from felicific._amounts.problem import LinesProblem
     from felicific._people.people import People
+    from felicific._problem.numeric import NumericProblem
 
 #: How often lines are found anew, because they make other means of people than of bins, or of a distance.
 TRIES = 8
@@ -51,7 +51,7 @@ class LineSearch:
 
     Attributes
     ----------
-    problem : LinesProblem
+    problem : NumericProblem
         Happiness, loss, and which amounts there may be.
     people : People
         Of sums alone, a row for every bin.
@@ -63,7 +63,7 @@ class LineSearch:
         What lines do to people.
     """
 
-    problem: LinesProblem
+    problem: NumericProblem
     people: People
     predicted: Predicted
     calibration: Calibration
@@ -114,7 +114,7 @@ class LineSearch:
     def _even(self) -> Aggregates:
         return self.aggregates(self.problem.allowed.grid)
 
-    def solve(self, problem: LinesProblem) -> SolvedLines:
+    def solve(self, problem: NumericProblem) -> SolvedLines:
         """The lines of least loss that meet the requirements of a problem."""
         if problem.distance is not None:
             return self._parted(problem)
@@ -130,7 +130,7 @@ class LineSearch:
             for z, ranks in enumerate(self.ranks)
         )
 
-    def _moved(self, problem: LinesProblem) -> SolvedLines:
+    def _moved(self, problem: NumericProblem) -> SolvedLines:
         """Of squared error, where happiness is a straight line."""
         squares = squares_of(self._ends, self.people, self.bins, self.calibrated)
         rows = _linear(problem, self._ends)
@@ -144,7 +144,7 @@ class LineSearch:
 
         return self._met(rows, self._ends.origin, squares.swing, found, squares.meets, exact=True)
 
-    def _stepped(self, problem: LinesProblem) -> SolvedLines:
+    def _stepped(self, problem: NumericProblem) -> SolvedLines:
         """Level by level: of any loss and any happiness."""
         program, aggregates, rows = self._program, self._levels, _linear(problem, self._levels)
         grid = self.grid
@@ -210,7 +210,7 @@ class LineSearch:
             )
         return best
 
-    def _parted(self, problem: LinesProblem) -> SolvedLines:
+    def _parted(self, problem: NumericProblem) -> SolvedLines:
         """By shares above thresholds: how far distributions are apart; aimed at more tightly where bins hide some."""
         aims = dict(problem.widths_asked)
         best, least = None, math.inf
@@ -237,7 +237,7 @@ class LineSearch:
         assert best is not None, "at least one was tried"
         return best
 
-    def _shares(self, problem: LinesProblem) -> SolvedLines:
+    def _shares(self, problem: NumericProblem) -> SolvedLines:
         sums, aggregates = self.predicted, self._even
         mass, costs = sums.mass, None
         predicted = np.zeros_like(mass)
@@ -283,7 +283,7 @@ class LineSearch:
         return SolvedLines(lines, self.stated(lines), prices)
 
 
-def _linear(problem: LinesProblem, aggregates: Aggregates) -> list[Linear]:
+def _linear(problem: NumericProblem, aggregates: Aggregates) -> list[Linear]:
     """The requirements of a problem as rows."""
     return [row for row in rows_of(problem.requirements, aggregates) if isinstance(row, Linear)]
 
@@ -307,7 +307,7 @@ def _by_name(rows: Sequence[Linear], prices: Sequence[float]) -> dict[str, float
     return named
 
 
-def gap_of(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
+def gap_of(problem: NumericProblem, outcome: AmountOutcome, name: str) -> float:
     """A gap of an outcome by its name."""
     if name == problem.parity:
         assert outcome.distance is not None, "it is measured"
@@ -324,6 +324,6 @@ def ranks_of(predicted: Predicted, people: People | None) -> tuple[Ranks, ...]:
     return tuple(Ranks.of_rows(people.prediction[own], people.weights[own], predicted.scale) for own in rows)
 
 
-def unbound(problem: LinesProblem) -> LinesProblem:
+def unbound(problem: NumericProblem) -> NumericProblem:
     """The same with nothing required."""
     return replace(problem, requirements=(), parity_gap=math.inf)

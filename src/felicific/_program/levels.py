@@ -26,8 +26,8 @@ from felicific._tables.memory import as_objects
 from felicific._typing import Codes, Floats
 
 if TYPE_CHECKING:
-    from felicific._amounts.problem import LinesProblem
     from felicific._people.people import People
+    from felicific._problem.numeric import NumericProblem
     from felicific._program.predicted import Scale
 
 #: Bins of every group, or of all people where they share them.
@@ -139,7 +139,7 @@ class Bins:
         return max(int(run.stop - run.start) for run in self.runs)
 
 
-def straight(problem: LinesProblem, people: People, bounds: tuple[float, float]) -> bool:
+def straight(problem: NumericProblem, people: People, bounds: tuple[float, float]) -> bool:
     """Whether all happiness is a straight line of the amount, to everybody."""
     batch = people.batch if problem.of_people else _groups_of(people)
     return is_straight(problem.happiness, batch, bounds)
@@ -150,7 +150,7 @@ def _groups_of(people: People) -> Batch:
     return Batch(None, None, None, as_objects(people.groups), np.arange(len(people.groups)))
 
 
-def grid_of(problem: LinesProblem, people: People, calibrated: Floats) -> Floats:
+def grid_of(problem: NumericProblem, people: People, calibrated: Floats) -> Floats:
     """The levels that are looked at: those that are listed, else many, and both sides of where happiness jumps."""
     allowed = problem.allowed
     if allowed.listed is not None:
@@ -165,7 +165,7 @@ def grid_of(problem: LinesProblem, people: People, calibrated: Floats) -> Floats
     return np.unique(np.concatenate([even, quantiles, jumps(problem, people, even)]))
 
 
-def jumps(problem: LinesProblem, people: People, even: Floats) -> Floats:
+def jumps(problem: NumericProblem, people: People, even: Floats) -> Floats:
     """Both sides of amounts at which some happiness jumps."""
     some = people.take(np.unique(np.linspace(0, len(people) - 1, LOOKED_AT).astype(np.intp)))
     batch = some.batch if problem.of_people else _groups_of(people)
@@ -202,7 +202,7 @@ def _jump(
 
 
 def level_aggregates(
-    problem: LinesProblem, people: People, bins: Bins, calibrated: Floats, grid: Floats, rows: Codes
+    problem: NumericProblem, people: People, bins: Bins, calibrated: Floats, grid: Floats, rows: Codes
 ) -> Aggregates:
     """Add up what every level costs and is worth, by group and bin; ``rows`` says how many of every group were seen."""
     n_groups, n_measures, size, n_levels = len(people.groups), len(problem.happiness), bins.size, len(grid)

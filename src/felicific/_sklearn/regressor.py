@@ -51,13 +51,13 @@ from felicific.exceptions import DataError, PolicyWarning
 if TYPE_CHECKING:
     from felicific._amounts.fit import FittedAmounts
     from felicific._amounts.frontier import AmountFrontier
-    from felicific._amounts.problem import LinesProblem
     from felicific._amounts.tryout import AmountTryout
     from felicific._fit.certificate import Certificate
     from felicific._people.people import People
     from felicific._policy.amounts import AmountPolicy
     from felicific._policy.solve import Kind
     from felicific._problem.happiness import HappinessLike
+    from felicific._problem.numeric import NumericProblem
     from felicific._problem.requirement import Requirement
     from felicific._report.document import Report
     from felicific._tables.memory import Entries
@@ -99,9 +99,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         made of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
     sees_group : bool, default=True
         False when the group is known at fit only.
-    decisions : None, int, (low, high) or list of numbers
-        Which amounts there may be: any between the least and the largest calibrated prediction; so many levels, where
-        levels are needed (65); any between two bounds; or exactly those that are listed.
+    decisions : None, (low, high) or list of numbers
+        Which amounts there may be: any between the least and the largest calibrated prediction, any between two
+        bounds, or exactly those that are listed.
     baseline : column of X or callable, optional
         The amounts of the baseline, which may also be passed to ``fit``; by default the predictions.
     missing_labels : None
@@ -314,7 +314,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self._warn()
 
     def _fitted_to(
-        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
+        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: NumericProblem, salt: str
     ) -> FittedAmounts:
         """Fit the model, unless it came fitted, and the policy."""
         from felicific._amounts.fit import fit_amounts
@@ -372,7 +372,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         return replace(people, roles=self._roles(predicted=None if named is None else named[0]))
 
     def _fit_safely(
-        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
+        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: NumericProblem, salt: str
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
         from felicific._amounts.safety import certify_amounts, check_certifiable
@@ -407,7 +407,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             )
         return self.estimator if named is None else FrozenEstimator(AmountColumn(named[0]))
 
-    def _kind(self, problem: LinesProblem) -> Sight:
+    def _kind(self, problem: NumericProblem) -> Sight:
         """What the policy sees."""
         if isinstance(self.policy, str) and self.policy == "auto":
             looks_at_x = any("x" in part.asks for part in problem.happiness)
@@ -424,13 +424,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         named = getattr(self, "sensitive_features_", self.sensitive_features)
         return Intake(self.key, named, bool(self.sees_group), self._believed_columns)
 
-    def _problem(self) -> LinesProblem:
+    def _problem(self) -> NumericProblem:
         """What is asked."""
-        from felicific._amounts.problem import LinesProblem
+        from felicific._problem.numeric import NumericProblem
 
         constraints = check_constraints(self.constraints)
         refuse_nothing(self.gap, constraints)
-        return LinesProblem.of_lines(
+        return NumericProblem.finding(
             self.happiness,
             loss=self.loss,
             gap=self.gap,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from felicific import FairRegressor
 from felicific._amounts.aggregates import AmountAggregates
-from felicific._amounts.allowed import Allowed
 from felicific._amounts.doors import aggregates_of_amounts, fitted_to_sums
 from felicific._files import POLICY, format_of
 from felicific._people.roles import Columns
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply_amounts import with_remembered_amounts
 from felicific._policy.lines import AmountOutcome
+from felicific._problem.numeric import Allowed
 from felicific.cli.documents import read_any_policy
 from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness, read_range
@@ -70,7 +70,7 @@ def refuse_classes(options: object) -> None:
 
 
 def read_allowed(text: str | None) -> Any:
-    """Which amounts there may be: LOW:HIGH, LOW:HIGH:STEP, a number of levels, or a list."""
+    """Which amounts there may be: LOW:HIGH, LOW:HIGH:STEP, or a list."""
     ends = read_range(text)
     if ends is not None:
         return ends
@@ -78,9 +78,9 @@ def read_allowed(text: str | None) -> Any:
     if listed is not None and any(isinstance(one, str) for one in listed):
         raise DataError(
             f"--decisions {text} lists words, and amounts are numbers.",
-            "Write LOW:HIGH, LOW:HIGH:STEP, a number of levels, or numbers.",
+            "Write LOW:HIGH, LOW:HIGH:STEP, or numbers.",
         )
-    return listed[0] if listed is not None and len(listed) == 1 else listed
+    return listed
 
 
 def opened(options: Scores | Measures, file: str, *, every_group: bool = True) -> tuple[Source, Roles]:

@@ -7,13 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from felicific._amounts.fit import fit_amounts
-from felicific._amounts.problem import LinesProblem
 from felicific._amounts.tables import AmountColumns
 from felicific._amounts.tryout import AmountTryout
 from felicific._audit.beside import fitted_notes
 from felicific._people.people import People
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import make_salt
+from felicific._problem.numeric import NumericProblem
 from felicific._tables.memory import take_rows
 from felicific.cli.amounts import opened, refuse_classes, said_of
 from felicific.cli.inputs import read_asked
@@ -51,7 +51,7 @@ def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
     else:
         others, _ = _read(options, options.test)
     width, constraints = read_asked(options, said["happiness"], options.gap)
-    problem = LinesProblem.of_lines(
+    problem = NumericProblem.finding(
         said["happiness"],
         loss=said["loss"],
         gap=width,

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from oracles_amounts import Measure, best_levels, cell_means, level_costs, nearest_amounts
 
 from felicific import Budget, Floor
-from felicific._amounts.fit import fit_amounts
+from felicific._frontier.numeric import AmountFrontier
 from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import fit_amounts
 from felicific._problem.numeric import NumericProblem
 from felicific._program.levels import BINS, Bins, level_aggregates
 from felicific._program.solution import solve_program
@@ -271,7 +272,7 @@ def test_frontier():
     """Tighter gaps cost more, and any gap is solved anew."""
     x, _, prediction, y, group = world(600, 2, 30)
     fit = fitted(people_of(x, prediction, y, group), "decision * loan", 0.5, decisions=(-10.0, 30.0))
-    assert (np.diff(fit.frontier.loss) <= 1e-6).all()
+    assert (np.diff(AmountFrontier.of(fit).loss) <= 1e-6).all()
     assert fit.moved(1.0).policy.gaps["decision * loan"] == pytest.approx(1.0, abs=1e-6)
 
 

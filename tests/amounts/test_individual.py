@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 
 from felicific import Budget, FairRegressor, Floor, Gap, Individual, Policy, Ratio
-from felicific._amounts.fit import fit_amounts
-from felicific._amounts.individual import fit_individual_amounts
 from felicific._people.people import People
-from felicific._policy.amount_individual import IndividualAmountPolicy
+from felicific._policy.numeric_fit import fit_amounts
+from felicific._policy.numeric_fit_individual import fit_individual_amounts
+from felicific._policy.numeric_individual import IndividualAmountPolicy
 from felicific._problem.numeric import NumericProblem
 from felicific.exceptions import (
     ConstraintError,

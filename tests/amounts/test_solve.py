@@ -17,9 +17,10 @@ from oracles_amounts import (
 )
 
 from felicific import Budget, Floor, Gap, Ratio
-from felicific._amounts.fit import fit_amounts
+from felicific._frontier.numeric import AmountFrontier
 from felicific._people.people import People
-from felicific._policy.line import MOVED
+from felicific._policy.lines import MOVED
+from felicific._policy.numeric_fit import fit_amounts
 from felicific._problem.numeric import NumericProblem
 from felicific._program.levels import grid_of
 from felicific.exceptions import InfeasibleError
@@ -35,7 +36,9 @@ def world(n=4_000, n_groups=2, seed=0, noise=0.7):
 
 
 def people_of(prediction, y, group, weight=None, baseline=None):
-    return People.predicted_amounts(None, prediction=prediction, y=y, group=group, weight=weight, baseline=baseline)
+    return People.predicted_amounts(
+        None, prediction=prediction, y=y, group=group, weight=weight, baseline=baseline
+    )
 
 
 def fitted(people, happiness, gap, calibration="affine", randomize=True, **asked):
@@ -434,7 +437,7 @@ def test_frontier():
     """The frontier falls, is convex, and lies on the closed form."""
     people = people_of(*world())
     fit = fitted(people, "decision", 0.0, decisions=(-50.0, 50.0))
-    line = fit.frontier
+    line = AmountFrontier.of(fit)
     assert (np.diff(line.loss) <= 1e-9).all()
     gaps = line.gaps["decision"]
     free, shares = fit.policy.unconstrained, np.bincount(people.codes) / len(people)

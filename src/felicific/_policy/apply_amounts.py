@@ -28,7 +28,7 @@ from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, GroupError
 
 if TYPE_CHECKING:
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._policy.line import Ranks, line_of_bins, line_of_levels, line_of_shares
-from felicific._policy.lines import AmountOutcome, Line
+from felicific._policy.lines import Line, Ranks, line_of_bins, line_of_levels, line_of_shares
+from felicific._policy.numeric_outcome import AmountOutcome
 from felicific._problem.linear import Linear
 from felicific._problem.requirement import rows_of
 from felicific._problem.unions import compared_groups

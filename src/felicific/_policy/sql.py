@@ -21,8 +21,8 @@ from felicific._typing import Floats
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
-    from felicific._policy.amounts import AmountPolicy
     from felicific._policy.cells import CellPolicy
+    from felicific._policy.numeric import AmountPolicy
 
 
 # ---------------------------------------------------------------------------------------------------------

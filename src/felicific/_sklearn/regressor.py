@@ -49,12 +49,12 @@ from felicific._tables.memory import column_names, count_rows, is_frame
 from felicific.exceptions import DataError, PolicyWarning
 
 if TYPE_CHECKING:
-    from felicific._amounts.fit import FittedAmounts
-    from felicific._amounts.frontier import AmountFrontier
-    from felicific._amounts.tryout import AmountTryout
     from felicific._fit.certificate import Certificate
+    from felicific._fit.numeric_tryout import AmountTryout
+    from felicific._frontier.numeric import AmountFrontier
     from felicific._people.people import People
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
+    from felicific._policy.numeric_fit import FittedAmounts
     from felicific._policy.solve import Kind
     from felicific._problem.happiness import HappinessLike
     from felicific._problem.numeric import NumericProblem
@@ -278,7 +278,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         kind = self._kind(problem)
         problem = replace(problem, monotone=kind.monotone)
         if kind.individual:
-            from felicific._amounts.individual import check_individual
+            from felicific._policy.numeric_fit_individual import check_individual
 
             check_individual(problem)
         check_inference(self._group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
@@ -317,8 +317,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: NumericProblem, salt: str
     ) -> FittedAmounts:
         """Fit the model, unless it came fitted, and the policy."""
-        from felicific._amounts.fit import fit_amounts
-        from felicific._amounts.individual import fit_individual_amounts
+        from felicific._policy.numeric_fit import fit_amounts
+        from felicific._policy.numeric_fit_individual import fit_individual_amounts
         from felicific._program.calibration import check_method
 
         prediction = self._model_predictions(rows, fit_params)
@@ -375,7 +375,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: NumericProblem, salt: str
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
-        from felicific._amounts.safety import certify_amounts, check_certifiable
+        from felicific._fit.numeric_safety import certify_amounts, check_certifiable
 
         sure = check_confidence(self.confidence)
         check_certifiable(problem)
@@ -462,7 +462,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _keep(self, fitted: FittedAmounts) -> None:
         """Show what was fitted in the attributes."""
-        self._fitted = fitted
+        from felicific._frontier.numeric import AmountFrontier
+
+        self._fitted, self._frontier = fitted, AmountFrontier.of(fitted)
         self.policy_: AmountPolicy = fitted.policy
         self.groups_ = fitted.policy.groups
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
@@ -505,7 +507,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     def frontier_(self) -> AmountFrontier:
         """The least loss for every gap, on the people this one was fitted on; solved when it is first looked at."""
         check_is_fitted(self, "policy_")
-        return self._fitted.frontier
+        return self._frontier
 
     def at(self, *, gap: GapLike) -> Self:
         """A new fitted object at another gap, without asking the model again; it carries no certificate.
@@ -635,7 +637,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         cluster: Any,
     ) -> AmountTryout:
         """Other people, with labels and weights, to try policies on."""
-        from felicific._amounts.tryout import AmountTryout
+        from felicific._fit.numeric_tryout import AmountTryout
 
         if not isinstance(unit, str):
             raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
@@ -675,7 +677,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         key : column of X or array of shape (n,), optional
             Identifies a person, string or integer; by default the ``key`` of the constructor.
         """
-        from felicific._policy.amount_individual import IndividualAmountPolicy
+        from felicific._policy.numeric_individual import IndividualAmountPolicy
 
         check_is_fitted(self, "policy_")
         x, prediction, group = self._looked_at(X, sensitive_features)

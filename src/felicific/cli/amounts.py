@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from felicific import FairRegressor
-from felicific._amounts.aggregates import AmountAggregates
-from felicific._amounts.doors import aggregates_of_amounts, fitted_to_sums
 from felicific._files import POLICY, format_of
 from felicific._people.roles import Columns
-from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply_amounts import with_remembered_amounts
-from felicific._policy.lines import AmountOutcome
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import fitted_to_sums
+from felicific._policy.numeric_outcome import AmountOutcome
 from felicific._problem.numeric import Allowed
+from felicific._program.numeric import AmountAggregates
+from felicific._program.numeric_tables import aggregates_of_amounts
 from felicific.cli.documents import read_any_policy
 from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness, read_range
@@ -25,7 +26,7 @@ from felicific.cli.people import join_groups
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
-    from felicific._amounts.fit import FittedAmounts
+    from felicific._policy.numeric_fit import FittedAmounts
 
 #: Options that speak of classes, or of what amounts do not have on the command line, and what to do instead.
 _REFUSED = {

@@ -6,14 +6,14 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from felicific._amounts.fit import fit_amounts
-from felicific._amounts.tables import AmountColumns
-from felicific._amounts.tryout import AmountTryout
 from felicific._audit.beside import fitted_notes
+from felicific._fit.numeric_tryout import AmountTryout
 from felicific._people.people import People
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import make_salt
+from felicific._policy.numeric_fit import fit_amounts
 from felicific._problem.numeric import NumericProblem
+from felicific._program.numeric_tables import AmountColumns
 from felicific._tables.memory import take_rows
 from felicific.cli.amounts import opened, refuse_classes, said_of
 from felicific.cli.inputs import read_asked
@@ -22,7 +22,7 @@ from felicific.cli.outputs import command_line
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific._report.document import Report
     from felicific._typing import Table
     from felicific.cli.report import ReportOptions

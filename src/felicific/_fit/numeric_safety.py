@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._amounts.fit import FittedAmounts
-from felicific._amounts.outcome import amounts_given
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._fit.certificate import Certificate, tested
 from felicific._fit.safety import Shown, Trial
 from felicific._people.checks import WeightKind
 from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import FittedAmounts
 from felicific._problem.happiness import written
 from felicific._problem.numeric import NumericProblem, parity_measure
 from felicific._problem.unions import compared_groups
@@ -104,7 +103,7 @@ def _tried(
     shown = trial.shows(persons, candidate.policy.salt)
     if problem.distance is None:
         return _Test(candidate, persons, shown, 0.0, 0.0)
-    amounts = amounts_given(candidate.policy, held)
+    amounts = candidate.policy.given_to(held)
     sampling = weight_kind == "sampling"
     every = Distributions.of(amounts, held.codes, len(held.groups), held.weight, sampling=sampling)
     known = every.only(compared_groups(candidate.policy.left_out, problem.parity, held.groups))
@@ -115,7 +114,7 @@ def _persons(
     problem: NumericProblem, people: People, policy: AmountPolicy, weight_kind: WeightKind
 ) -> EachPerson:
     """What a policy does to everybody."""
-    decided = replace(people.given(amounts_given(policy, people)), weight_kind=weight_kind)
+    decided = replace(people.given(policy.given_to(people)), weight_kind=weight_kind)
     return persons_of(replace(decided, left_out=policy.left_out), problem)
 
 

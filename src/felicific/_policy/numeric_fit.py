@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.outcome import (
+from felicific._people.people import People
+from felicific._policy.line_search import LineSearch, gap_of, ranks_of, unbound
+from felicific._policy.lines import Line
+from felicific._policy.lottery import make_salt
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_outcome import (
+    AmountOutcome,
     held_people,
     numbers_of,
     outcome_of_amounts,
     outcome_of_lines,
     people_of_bins,
 )
-from felicific._audit.requirements import Stated
-from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
-from felicific._policy.line_search import LineSearch, gap_of, ranks_of, unbound
-from felicific._policy.lines import AmountOutcome, Line
 from felicific._problem.change import Intersections, harms_by_name, worst_harm
+from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.happiness import written
-from felicific._problem.linear import goals_of
+from felicific._problem.linear import Goal, goals_of
 from felicific._problem.numeric import Allowed, NumericProblem
-from felicific._problem.requirement import rows_of
+from felicific._problem.requirement import Requirement, rows_of
 from felicific._problem.requirements import left_out_by
 from felicific._problem.unions import compared, unions_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.calibration import Calibration, Method, calibrate
+from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.levels import Bins, level_aggregates
+from felicific._program.numeric import AmountAggregates
 from felicific._program.predicted import FINE, Predicted, Scale, sum_predicted
 from felicific._typing import GapLike
 from felicific.exceptions import ConstraintError, DataError, HappinessError
@@ -77,26 +80,19 @@ class FittedAmounts:
         # People stay out of files, and a frontier is solved again from what is kept.
         return {part.name: getattr(self, part.name) for part in fields(self)} | {"people": None}
 
-    @cached_property
-    def frontier(self) -> AmountFrontier:
-        """The least loss for every gap."""
-        return AmountFrontier.of(self)
-
     @property
     def free(self) -> AmountPolicy:
         """The policy of least loss without any requirement."""
         return self.solved(unbound(self.problem)).policy
 
     @property
-    def stated(self) -> Stated:
-        """What was asked of the policy besides gaps of all groups, which other people are held against."""
-        policy = self.policy
+    def goals(self) -> tuple[Goal, ...]:
+        """What was asked of the policy besides gaps of all groups."""
         people, _ = _measured_on(self.people, self.sums)
         ends = ends_of(
             replace(self.problem, allowed=self.allowed), comparing(self.problem, people), self.sums
         )
-        asked = goals_of(rows_of(self.problem.requirements, ends))
-        return Stated(policy.groups, policy.measures, {}, asked)
+        return goals_of(rows_of(self.problem.requirements, ends))
 
     def moved(self, gap: GapLike) -> FittedAmounts:
         """The policy of least loss at another gap, found anew."""
@@ -218,6 +214,37 @@ def fit_sums(
     return FittedAmounts(
         problem=problem, policy=policy, sums=sums, calibration=lines, allowed=allowed, people=None
     )
+
+
+def solve_amounts(sums: AmountAggregates, **settings: Any) -> AmountPolicy:
+    """The policy of amounts of least loss; see :func:`felicific.solve`."""
+    listed = check_constraints(settings["constraints"])
+    refuse_nothing(settings["gap"], listed)
+    return fitted_to_sums(sums, **settings | {"constraints": listed}).policy
+
+
+def fitted_to_sums(
+    sums: AmountAggregates,
+    *,
+    gap: GapLike = None,
+    constraints: Iterable[Requirement] = (),
+    change_cost: ChangeCost = 0.0,
+    sees_group: bool = True,
+    random_state: Any = None,
+) -> FittedAmounts:
+    """A policy of amounts with what it takes to move it."""
+    if check_change_cost(change_cost) not in ("auto", 0.0):
+        raise DataError(
+            f"change_cost={change_cost!r} has no use where amounts are predicted.",
+            "Leave change_cost= out: a change of an amount costs what the loss says.",
+        )
+    if not sees_group:
+        raise DataError(
+            "Amounts without the group are not found here.",
+            "Leave sees_group= out, or use FairRegressor, which finds them.",
+        )
+    problem = sums.asked.problem(gap, constraints)
+    return fit_sums(problem, sums.sums, calibration=sums.asked.calibration, salt=make_salt(random_state))
 
 
 def range_of(sums: Predicted, calibration: Calibration) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,11 +12,15 @@ import numpy as np
 from felicific._people.checks import check_weights
 from felicific._people.lazy import check_kind, no_rows
 from felicific._people.people import People
-from felicific._problem.numeric import Allowed
+from felicific._people.roles import Roles
+from felicific._problem.numeric import Allowed, NumericProblem
+from felicific._program.calibration import Method, check_method
+from felicific._program.numeric import AmountAggregates, AskedOfAmounts
 from felicific._program.predicted import Predicted, Scale, sum_predicted
-from felicific._tables.engine import BatchPlace, Engine
+from felicific._program.signal_names import resolve_sight
+from felicific._tables.engine import BatchPlace, Engine, find_engine
 from felicific._tables.groups import find_groups, groups_of_present, refuse_identifiers
-from felicific._tables.memory import as_objects, as_vector, count_rows, take_column
+from felicific._tables.memory import as_objects, as_vector, column_names, count_rows, take_column
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError
 
@@ -183,3 +187,57 @@ def _sum(
 ) -> Predicted | None:
     people = columns.people(table, groups, 0 if place is None else place.start, by_name=place is not None)
     return None if people is None else sum_predicted(people, scale)
+
+
+#: What speaks of classes, of which there are none.
+_OF_CLASSES = ("score", "classes", "missing_labels", "weight_kind")
+
+
+def aggregates_of_amounts(
+    table: Table,
+    *,
+    predicted: Any,
+    y: Any = None,
+    sensitive_features: Any = None,
+    happiness: Any = None,
+    loss: Any = "squared",
+    decisions: Any = None,
+    groups: Sequence[Any] | None = None,
+    policy: Any = None,
+    baseline: Any = None,
+    sample_weight: Any = None,
+    key: str | None = None,
+    **of_classes: Any,
+) -> AmountAggregates:
+    """Sum up people about whom an amount is predicted; see :func:`felicific.aggregate`."""
+    for name in _OF_CLASSES:
+        if of_classes.get(name) is not None:
+            raise DataError(f"{name}= has no use where amounts are predicted.", f"Leave {name}= out.")
+    if baseline is not None:
+        raise DataError(
+            "Sums of amounts do not keep the baseline of each person.",
+            "Leave baseline= out (baseline is then the prediction), or use FairRegressor, in memory.",
+        )
+    loss = "squared" if isinstance(loss, str) and loss == "error" else loss  # "error" is that of classes
+    asked = AskedOfAmounts.of(
+        NumericProblem.finding(happiness, loss=loss, decisions=decisions), loss, _calibration(policy)
+    )
+    columns = AmountColumns(predicted, y, sensitive_features, sample_weight)
+    engine = find_engine(table)
+    sums = sum_table(table, engine, columns, asked.allowed, groups)
+    roles = Roles(sensitive_features, y, predicted=predicted, key=key)
+    named = roles.remembered(column_names(table) if engine is None else engine.names)
+    return AmountAggregates(replace(sums, roles=named), asked)
+
+
+def _calibration(policy: Any) -> Method:
+    """What is made of predictions: as Score(calibration=...) says."""
+    if policy is None or (isinstance(policy, str) and policy == "auto"):
+        return "affine"
+    sight = resolve_sight(policy)
+    if sight.individual:
+        raise DataError(
+            "Sums over people are not enough for an individual policy, which looks at each of them.",
+            "Use FairRegressor, which has them in memory; or policy='score' or Score(calibration=...).",
+        )
+    return check_method(sight.calibration)

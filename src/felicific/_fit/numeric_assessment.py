@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from felicific._amounts.outcome import SAME
 from felicific._audit.amounts import change_of_parity, with_parity
 from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import FEW
@@ -21,7 +20,8 @@ from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._fit.certificate import Certificate
 from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_outcome import SAME
 from felicific._problem.happiness import Happiness, Measure
 from felicific._problem.numeric import MEAN_AMOUNT, NumericProblem, is_plain_amount
 from felicific._problem.unions import compared_groups

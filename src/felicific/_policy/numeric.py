@@ -20,16 +20,18 @@ from felicific._files import (
     refused,
 )
 from felicific._people.checks import as_amounts
+from felicific._people.people import People
 from felicific._people.roles import Roles
 from felicific._policy.apply_amounts import AmountRoles, amount_expression, give_table
 from felicific._policy.basis import read_left_out, write_left_out
-from felicific._policy.lines import AmountOutcome, Line
+from felicific._policy.lines import Line
 from felicific._policy.lottery import (
     SaltedPolicy,
     check_keys,
     keys_as_text,
     uniforms,
 )
+from felicific._policy.numeric_outcome import AmountOutcome
 from felicific._policy.words import LANES, LETTERS, achieved, headline, impact, rules
 from felicific._problem.happiness import Measure, read_measure, written
 from felicific._problem.unions import Attribute, LeftOutBy, read_attributes, whom_left_out
@@ -279,6 +281,14 @@ class AmountPolicy(SaltedPolicy, Displayed):
                 if len(lucky):
                     amounts[lucky] = atom.drawn(uniforms(self.salt, self._texts(keys, lucky)))
         return amounts
+
+    def given_to(self, people: People, keys: Any = None) -> Floats:
+        """Amounts of people; where the lottery draws, by their keys, else by the numbers of their rows."""
+        return self.given(people.prediction, self.codes_of(people), people.rows if keys is None else keys)
+
+    def codes_of(self, people: People) -> Codes:
+        """Which line is whose: that of the group, or the one for all where the group is not seen."""
+        return people.codes if self.sees_group else np.zeros(len(people), dtype=np.intp)
 
     @staticmethod
     def _texts(keys: Any, rows: Codes) -> list[str]:

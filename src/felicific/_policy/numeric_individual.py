@@ -9,9 +9,10 @@ import numpy as np
 
 from felicific._files import check_shape, read_numbers, refused
 from felicific._people.checks import as_amounts, check_group_proba
+from felicific._people.people import People
 from felicific._people.user_functions import Batch
-from felicific._policy.amounts import AmountPolicy
 from felicific._policy.individual import INFERS
+from felicific._policy.numeric import AmountPolicy
 from felicific._problem.happiness import (
     Happiness,
     function_from_json,
@@ -128,6 +129,12 @@ class IndividualAmountPolicy(AmountPolicy):
         batch = Batch(x, None, None, names_at(self.groups, codes), rows, now)
         worth = worth_of_people(self.happiness, batch, self.bounds, self.groups, chances)
         return self.given_worth(self.calibration.of(prediction, codes), codes, worth)
+
+    def given_to(self, people: People, keys: Any = None) -> Floats:
+        """Amounts of people; nobody draws."""
+        return self.decided(
+            people.prediction, people.codes, people.x, people.group_proba, people.decided_baseline
+        )
 
     def given_worth(self, calibrated: Floats, codes: Codes, worth: AmountWorth) -> Floats:
         """Amounts of people of whom it is known what one more unit is worth."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._amounts.fit import (
+from felicific._people.people import People
+from felicific._policy.numeric_fit import (
     FittedAmounts,
     check_new_people,
     comparing,
@@ -16,10 +17,8 @@ from felicific._amounts.fit import (
     range_of,
     with_notes,
 )
-from felicific._amounts.outcome import outcome_of_amounts
-from felicific._people.people import People
-from felicific._policy.amount_individual import IndividualAmountPolicy
-from felicific._policy.lines import AmountOutcome
+from felicific._policy.numeric_individual import IndividualAmountPolicy
+from felicific._policy.numeric_outcome import AmountOutcome, outcome_of_amounts
 from felicific._problem.linear import Linear
 from felicific._problem.numeric import Allowed, NumericProblem
 from felicific._problem.requirement import rows_of

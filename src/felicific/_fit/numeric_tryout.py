@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from felicific._amounts.assessment import AmountAssessment, audit_amounts, measured_problem
-from felicific._amounts.fit import FittedAmounts
-from felicific._amounts.outcome import amounts_given, codes_seen, outcome_of_amounts
 from felicific._audit.measured import judged
+from felicific._audit.requirements import Stated
 from felicific._audit.result import Audit
 from felicific._fit.certificate import Certificate
+from felicific._fit.numeric_assessment import AmountAssessment, audit_amounts, measured_problem
 from felicific._people.checks import WeightKind
 from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
-from felicific._policy.lines import AmountOutcome
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import FittedAmounts
+from felicific._policy.numeric_outcome import AmountOutcome, outcome_of_amounts
 from felicific._problem.numeric import NumericProblem
 from felicific._typing import Array, Floats
 
@@ -47,7 +47,7 @@ class AmountTryout:
 
     def amounts(self, policy: AmountPolicy) -> Floats:
         """What a policy gives them."""
-        return amounts_given(policy, self.people, self.keys)
+        return policy.given_to(self.people, self.keys)
 
     def outcome(self, policy: AmountPolicy) -> AmountOutcome:
         """What that does to them, without any interval."""
@@ -74,7 +74,7 @@ class AmountTryout:
         together = max(1, len(policy.asked))
         before = self.audit(self.people.decided_baseline, confidence)
         after = self.audit(self.amounts(policy), confidence, together)
-        lucky = policy.drawing(self.people.prediction, codes_seen(policy, self.people))
+        lucky = policy.drawing(self.people.prediction, policy.codes_of(self.people))
         return AmountAssessment(
             self.problem,
             policy,
@@ -84,6 +84,6 @@ class AmountTryout:
             confidence,
             float(self.people.weights[lucky].sum()),
             in_sample,
-            judged(after, fitted.stated, before.persons.means),
+            judged(after, Stated(policy.groups, policy.measures, {}, fitted.goals), before.persons.means),
             certificate,
         )

@@ -282,9 +282,10 @@ def test_rows_are_missed_by_what_means_lack():
     ):
         row = bound(requirement, computed)
         assert row.excess(means) == pytest.approx(exceeds, abs=1e-9), requirement
-        assert row.met(means, unit, exceeds + 1e-9), requirement
-        assert row.met(means, unit, exceeds - 1e-9) is (exceeds == 0 and row.met(means, unit, -1e-9))
-        assert not row.met(means, unit, exceeds - 1e-6), requirement
+        size = row.sizes(unit).max()  # slack is by the size of a row
+        assert row.met(means, unit, (exceeds + 1e-9) / size), requirement
+        assert not row.met(means, unit, (exceeds - 1e-9) / size)
+        assert not row.met(means, unit, (exceeds - 1e-6) / size), requirement
         assert not row.met(means * math.nan, unit, 1.0)
 
 

@@ -148,7 +148,8 @@ class FittedCells(Fitted):
         asked, aggregates, unmoved = self.problem.requirements, self.aggregates, idle(self.policy)
         decisions, groups = aggregates.decisions.tolist(), aggregates.groups
         names = [
-            [row.name for row in one.rows(aggregates)] + [kept.words for kept in one.chances(decisions, groups)]
+            [row.name for row in one.rows(aggregates)]
+            + [kept.words for kept in one.chances(decisions, groups)]
             for one in asked
         ]
         unpaid = {name for words, (name, _) in required(self.policy).items() if words in unmoved}

@@ -151,14 +151,16 @@ class CellPolicy(Policy):
         """By the weight of the cells with just that chance; not where a person's signal is decided at random."""
         if self.signal.drawn:
             return None
-        chance, g, k = one.chance, len(self.q), len(self.classes)
-        just = self.q[:, :, chance.decision] <= chance.at_least + JUST
-        return float(self.mass[just & cells_of(chance, self.signal, g, k)].sum() / self.mass.sum())
+        just = self.q[:, :, one.chance.decision] <= one.chance.at_least + JUST
+        return float(self.mass[just & self._keeping(one.chance)].sum() / self.mass.sum())
 
     def least_chance(self, chance: Chance) -> float:
         """In all cells, somebody there or nobody."""
-        g, k = len(self.q), len(self.classes)
-        return float(self.q[:, :, chance.decision][cells_of(chance, self.signal, g, k)].min(initial=1.0))
+        return float(self.q[:, :, chance.decision][self._keeping(chance)].min(initial=1.0))
+
+    def _keeping(self, chance: Chance) -> Truths:
+        """The cells that keep a chance."""
+        return cells_of(chance, self.signal, len(self.q), len(self.classes), self.rising)
 
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
         if len(scores) == 1 and scores.ndim == 2 and self.signal.needs_proba and not self.of_values:
@@ -470,8 +472,7 @@ class CellPolicy(Policy):
             raise refused("some mass is negative")
         self.signal.check(k)
         for one in self.explore:
-            held = cells_of(one.chance, self.signal, g, k)
-            if (self.q[:, :, one.chance.decision][held] < one.chance.at_least - JUST).any():
+            if self.least_chance(one.chance) < one.chance.at_least - JUST:
                 raise refused("somebody does not keep the chance that everybody is to keep")
         if self.listed and self.signal.climbs(k):
             above = (self.q.cumsum(axis=2)[:, :, :-1] * (1 if self.rising else -1))[:, ::-1]

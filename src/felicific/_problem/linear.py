@@ -186,7 +186,8 @@ class Linear:
 
     def at(self, means: Floats) -> Floats:
         """What means of shape (groups, measures), relative to their origins, make of every row."""
-        return np.bincount(self.row, self.number * means[self.group, self.measure], len(self.lower))
+        number = self.number * means[self.group, self.measure]
+        return np.asarray(np.bincount(self.row, number, len(self.lower)), dtype=np.float64)
 
     def excess(self, means: Floats, unit: Floats | None = None) -> float:
         """By how much means miss it at the best level, in the ``unit`` of their measures; 0 where they meet it."""
@@ -253,12 +254,22 @@ class Linear:
         return abs(self.slope(duals, level, means))
 
 
-def _entries(j: int, shares: Floats | Shares) -> tuple[Codes, Codes, Codes, Floats]:
+#: Rows, groups, measures and numbers.
+Entries = tuple[Codes, Codes, Codes, Floats]
+
+
+def _entries(j: int, shares: Floats | Shares) -> Entries:
     """A row for every mean of a measure: rows, groups, measures and numbers."""
     if not isinstance(shares, Shares):
         row, group = np.nonzero(shares)
         shares = Shares(row, group, np.asarray(shares)[row, group], shares.shape)
     return shares.row, shares.group, np.full(len(shares.row), j), shares.number
+
+
+def _joined(parts: Sequence[Entries]) -> Entries:
+    """Entries after entries."""
+    row, group, measure, number = zip(*parts, strict=True)
+    return np.concatenate(row), np.concatenate(group), np.concatenate(measure), np.concatenate(number)
 
 
 def gap_rows(goal: Goal, width: float, measure_name: str = "") -> Linear:
@@ -279,15 +290,14 @@ def open_gap_rows(goal: Goal, width: float, ends: tuple[int, int], measure_name:
     row, group, _, number = _entries(goal.j, goal.shares)
     n = len(goal.names)
     pairs = [(u, v) for u in range(n) for v in range(n) if u != v]
-    parts = [
+    parts: list[Entries] = [
         (np.full(own.sum(), i), group[own], np.full(own.sum(), j), sign * number[own])
         for i, pair in enumerate(pairs)
         for u, j, sign in zip(pair, ends[::-1], (1.0, -1.0), strict=True)
         for own in [row == u]
     ]
-    entries = [np.concatenate(part) for part in zip(*parts, strict=True)]
     sides = np.full(len(pairs), -math.inf), np.full(len(pairs), width)
-    return Linear(goal, *entries, *sides, d_upper=1.0, measure_name=measure_name, width=width)
+    return Linear(goal, *_joined(parts), *sides, d_upper=1.0, measure_name=measure_name, width=width)
 
 
 def ratio_rows(goal: Goal, ratio: float, origin: float) -> Linear:
@@ -295,12 +305,11 @@ def ratio_rows(goal: Goal, ratio: float, origin: float) -> Linear:
 
     A ratio depends on where means are counted from, so the ``origin`` of the sums is added back.
     """
-    n, entries = len(goal.names), _entries(goal.j, goal.shares)
+    n, (row, group, measure, number) = len(goal.names), _entries(goal.j, goal.shares)
     endless, sides = np.full(n, math.inf), np.full(n, -origin)
     return Linear(
         goal,
-        np.append(entries[0], entries[0] + n),
-        *(np.tile(part, 2) for part in entries[1:]),
+        *_joined([(row, group, measure, number), (row + n, group, measure, number)]),
         np.append(-endless, sides),
         np.append(sides, endless),
         np.repeat([-1.0, -ratio], n),
@@ -362,33 +371,25 @@ class Fraction:
         For every union who is counted, the lower side and the upper one; sides that are infinite say nothing.
         """
         n, (top, bottom) = len(self.least), self.origin
-        row, group, _, number = _entries(self.goal.j, self.shares)
-        rows, groups, measures, numbers, moves = (
-            [row],
-            [group],
-            [np.full(len(row), self.over)],
-            [number],
-            [0.0 * row],
-        )
-        lower, upper = [self.least - bottom], [np.full(n, math.inf)]
-        d_sides: list[list[Floats]] = [[np.zeros(n)], [np.zeros(n)]]
+        row, group, top_measure, number = _entries(self.goal.j, self.shares)
+        bottom_measure = np.full(len(row), self.over)
+        parts: list[Entries] = [(row, group, bottom_measure, number)]
+        moves, none, endless = [0.0 * number], np.zeros(n), np.full(n, math.inf)
+        lower, upper, d_lower, d_upper = [self.least - bottom], [endless], [none], [none]
         for k, (side, slope) in enumerate(zip(sides, slopes, strict=True)):
-            limit = side if math.isfinite(side) else 0.0
-            rows += [row + (k + 1) * n] * 2
-            groups += [group] * 2
-            measures += [np.full(len(row), self.goal.j), np.full(len(row), self.over)]
-            numbers += [number, -limit * number]
+            limit, own = side if math.isfinite(side) else 0.0, row + (k + 1) * n
+            parts += [(own, group, top_measure, number), (own, group, bottom_measure, -limit * number)]
             moves += [0.0 * number, -slope / people * number]
             value = np.full(n, limit * bottom - top if math.isfinite(side) else side)
-            lower.append(value if k == 0 else np.full(n, -math.inf))
-            upper.append(value if k == 1 else np.full(n, math.inf))
-            for i in (0, 1):
-                d_sides[i].append(np.full(n, slope / people * bottom if i == k else 0.0))
-        entries = (np.concatenate(part) for part in (rows, groups, measures, numbers))
+            move = np.full(n, slope / people * bottom)
+            lower.append(-endless if k else value)
+            upper.append(value if k else endless)
+            d_lower.append(none if k else move)
+            d_upper.append(move if k else none)
+        ends = np.concatenate(lower), np.concatenate(upper)
         return Linear(
-            self.goal, *entries, np.concatenate(lower), np.concatenate(upper),
-            d_lower=np.concatenate(d_sides[0]), d_upper=np.concatenate(d_sides[1]),
-            d_number=np.concatenate(moves), measure_name=measure_name,
+            self.goal, *_joined(parts), *ends, measure_name=measure_name, d_number=np.concatenate(moves),
+            d_lower=np.concatenate(d_lower), d_upper=np.concatenate(d_upper),
         )  # fmt: skip
 
 

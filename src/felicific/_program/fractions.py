@@ -24,8 +24,18 @@ from felicific.exceptions import ConstraintError
 #: searches takes longer: along a frontier, and column by column.
 TOLERANCE, COARSE = 1e-5, 1e-4
 
+#: Programs after which a search that has found no policy ends, and another one.
+PATIENCE, MOST = 300, 10_000
+
+#: How closely the least number that can be met is looked for, relative to it: as a rule, and where that takes long.
+FINE, ROUGH = 1e-7, 1e-3
+
 #: How much of an interval is left on each side of a split, and the width from which on it is a point.
 EDGE, POINT = 0.1, 1e-10
+
+
+class UndecidedError(Exception):
+    """A search for a level ended before it found a policy, or that there is none."""
 
 
 class Answered(NamedTuple):
@@ -71,7 +81,13 @@ def find_level(
     """The level of least loss, known to ``tolerance``; None when there is none.
 
     ``solve`` is asked about the row between two levels, and answers None where nothing meets it. A level to ``start``
-    with, that of a neighbour, is tried first.
+    with, that of a neighbour, is tried first. Near the least gap there is, intervals become ever smaller before nothing
+    meets them, so the work is bounded.
+
+    Raises
+    ------
+    UndecidedError
+        When no policy is found in so many programs.
     """
     search = _Search(row, solve, tolerance)
     if start is not None:
@@ -80,6 +96,11 @@ def find_level(
     while search.heap:
         loss, _, low, high, ratios = heapq.heappop(search.heap)
         if search.done(loss):
+            break
+        if search.programs > (PATIENCE if search.best is None else MOST):
+            if search.best is None:
+                raise UndecidedError
+            search.left = min(search.left, loss)
             break
         least, largest = row.span(ratios)
         small = POINT * max(abs(least), abs(largest))
@@ -90,6 +111,8 @@ def find_level(
         if math.isfinite(low) and math.isfinite(high):
             edge = EDGE * (high - low)
             split = min(max(split, low + edge), high - edge)
+        if not low + small < split < high - small:
+            continue  # only rounding meets the rows of this interval
         search.try_at(split)
         search.open(low, split)
         search.open(split, high)
@@ -138,10 +161,16 @@ class _Search:
         return self.solve(self.row.between(low, high))
 
 
-def least_eased(feasible: Callable[[float], bool], most: float) -> float:
-    """The least number up to ``most``, by which a row is eased, that can be met; rounded up in the seventh digit."""
-    low, high = 0.0, most
-    while high - low > 1e-7 * high:
+def least_eased(feasible: Callable[[float], bool], most: float) -> tuple[float, bool]:
+    """The least number up to ``most``, by which a row is eased, that can be met, and whether no smaller one can.
+
+    It is rounded up in the seventh digit; where searches end undecided, in the third.
+    """
+    low, high, proven = 0.0, most, True
+    while high - low > (FINE if proven else ROUGH) * high:
         middle = (low + high) / 2.0
-        low, high = (low, middle) if feasible(middle) else (middle, high)
-    return high
+        try:
+            low, high = (low, middle) if feasible(middle) else (middle, high)
+        except UndecidedError:
+            low, proven = middle, False
+    return high, proven

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -47,6 +48,7 @@ from felicific._program.fractions import (
     COARSE,
     Answered,
     Level,
+    UndecidedError,
     exchanged,
     find_level,
     fraction_level,
@@ -343,9 +345,10 @@ class Generator:
         if free is None and self.excess(columns, rows) == 0.0:
             return linear_rows(rows)
         if free is not None:
-            level = self._level(columns, rows, free, COARSE * self.master(columns).spread)
-            if level is not None:
-                return linear_rows(rows, level)
+            with suppress(UndecidedError):
+                level = self._level(columns, rows, free, COARSE * self.master(columns).spread)
+                if level is not None:
+                    return linear_rows(rows, level)
         raise self._explain(columns, irreducible(rows, lambda some: self._can_meet(columns, some)))
 
     def _level(
@@ -371,7 +374,8 @@ class Generator:
         program, rows, level = self.master(columns), self.rows(columns), None
         free = fraction_level(rows)
         if free is not None:
-            level = search_level(program, rows, free, COARSE * program.spread)
+            with suppress(UndecidedError):
+                level = search_level(program, rows, free, COARSE * program.spread)
             if level is None:
                 raise conflict_error(rows, proven=False)
         return solve_rows(program, rows, level)
@@ -380,7 +384,10 @@ class Generator:
         free = fraction_level(rows)
         if free is None:
             return self.excess(columns, rows) == 0.0
-        return self._level(columns, rows, free, math.inf) is not None
+        try:
+            return self._level(columns, rows, free, math.inf) is not None
+        except UndecidedError:
+            return False
 
     def excess(self, columns: Columns, rows: list[Rows]) -> float:
         """Least amount, in swings, by which every mixture exceeds some requirement; 0 when one meets them."""
@@ -423,8 +430,8 @@ class Generator:
         program = self.master(columns)
         fractions = answered(program, _solved(program, [wide.rows]), wide).ratios
         most = float(fractions.max() - fractions.min()) * (1.0 + 1e-9)
-        least = least_eased(lambda width: self._can_meet(columns, [row.at_width(width)]), most)
-        return gap_error(row, self.crowd.measures[row.goal.j], least, proven=proven)
+        least, sure = least_eased(lambda width: self._can_meet(columns, [row.at_width(width)]), most)
+        return gap_error(row, self.crowd.measures[row.goal.j], least, proven=proven and sure)
 
     def descend(self, columns: Columns, rows: list[Linear], least: float = 0.0) -> tuple[str, float, float]:
         """Phase 2: add columns until none improves the mixture's loss, or by ``least`` at most.

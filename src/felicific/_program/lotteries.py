@@ -70,8 +70,8 @@ class Lotteries:
 
     def missed(self, q: Floats, slack: float) -> list[Chance]:
         """The chances that somebody does not keep by a policy of shape (groups, signals, decisions)."""
-        short = (q < self.floors - slack).any(axis=(0, 1))
-        return [chance for chance in self.chances if short[chance.decision]]
+        short = q < self.floors - slack
+        return [chance for chance in self.chances if short[:, :, chance.decision].any()]
 
     def prices(self, program: Program, answer: Answer) -> dict[str, float]:
         """Loss per unit of every chance.
@@ -109,9 +109,8 @@ def lotteries_of(
     floors = np.zeros((n_groups, aggregates.signal.size(n_labels), n_decisions))
     for chance in chances:
         own = floors[:, :, chance.decision]
-        own[...] = np.where(
-            cells_of(chance, aggregates.signal, n_groups, n_labels), np.maximum(own, chance.at_least), own
-        )
+        kept = cells_of(chance, aggregates.signal, n_groups, n_labels, aggregates.rising)
+        own[...] = np.where(kept, np.maximum(own, chance.at_least), own)
     floors = floors if sees_group else floors[:1]
     if all(chance.scores is None for chance in chances):
         kept = floors[:, 0][:, None]
@@ -120,17 +119,20 @@ def lotteries_of(
     low, high = floors[:, :, 1], 1.0 - floors[:, :, 0]
     values = np.unique([low, high])
     each = np.stack([1.0 - values, values], axis=1)[None]
-    ranks = np.arange(len(values)) * (0 if order.is_free else 1)
-    own_order = Order(order.chains, np.tile(ranks, (len(order.chains), 1)))
+    steps = np.diff(order.ranks[:, :2])  # whether the second decision stands above the first, below, or nowhere
+    own_order = Order(order.chains, steps * np.arange(len(values)) - np.minimum(steps, 0) * (len(values) - 1))
     allowed = (values >= low[:, :, None]) & (values <= high[:, :, None])
     return Lotteries(tuple(chances), each, own_order, order, floors, allowed)
 
 
-def cells_of(chance: Chance, signal: Signal, n_groups: int, n_classes: int) -> Truths:
+def cells_of(
+    chance: Chance, signal: Signal, n_groups: int, n_classes: int, rising: bool | None = None
+) -> Truths:
     """Which signals keep a chance, of shape (groups, signals).
 
-    Of scores, every bin that reaches into their range; and where a probability may not fall as the score rises, what
-    follows from that for the bins beyond, somebody there or nobody.
+    Of scores, every bin that reaches into their range; and where the second of two decisions may not become less likely
+    as the score rises (or falls, where listed decisions are not ``rising``), what follows from that for the bins
+    beyond, somebody there or nobody.
     """
     kept = np.zeros((n_groups, signal.size(n_classes)), dtype=bool)
     kept[slice(None) if chance.groups is None else list(chance.groups)] = True
@@ -144,9 +146,9 @@ def cells_of(chance: Chance, signal: Signal, n_groups: int, n_classes: int) -> T
         )
     low, high = chance.scores
     inside = np.array([top >= low and above < high for _, above, top in signal.ranges(n_classes)])
-    if signal.chains(n_classes):
-        rising = chance.decision == 1
-        inside = np.logical_or.accumulate(inside) if rising else np.logical_or.accumulate(inside[::-1])[::-1]
+    if signal.chains(n_classes) if rising is None else signal.climbs(n_classes):
+        upwards = (chance.decision == 1) is (rising is not False)
+        inside = np.logical_or.accumulate(inside) if upwards else np.logical_or.accumulate(inside[::-1])[::-1]
     return np.asarray(kept & inside)
 
 

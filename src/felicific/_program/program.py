@@ -330,25 +330,26 @@ class Program:
         """
         pool = self.pool
         every = chosen.reshape(-1, *chosen.shape[-2:]).astype(np.int16)
-        fresh = [
-            (k, t, key)
-            for t in tables
-            for k in range(len(every))
-            if (key := (t, every[k, t].tobytes())) not in pool.keys and not pool.keys.add(key)
-        ]
+        fresh = []
+        for t in tables:
+            for k in range(len(every)):
+                key = (t, every[k, t].tobytes())
+                if key not in pool.keys:
+                    pool.keys.add(key)
+                    fresh.append((k, t))
         if not fresh:
             return []
-        which, table = np.array([(k, t) for k, t, _ in fresh]).T
+        which, table = np.array(fresh).T
         policies = every[which, table]
         signal, first = np.arange(policies.shape[1]), len(pool)
         for block in (slice(i, i + BLOCK) for i in range(0, len(fresh), BLOCK)):
-            at = table[block, None], signal, policies[block].astype(np.intp)
-            pool.cost += self.choice_costs[at].sum(axis=1).tolist()
-            pool.change += self.choice_changes[at].sum(axis=1).tolist()
+            chosen = policies[block].astype(np.intp)
+            pool.cost += self.choice_costs[table[block, None], signal, chosen].sum(axis=1).tolist()
+            pool.change += self.choice_changes[table[block, None], signal, chosen].sum(axis=1).tolist()
             if self.sees_group:
-                pool.means += list(self.choice_means[at].sum(axis=1))
+                pool.means += list(self.choice_means[table[block, None], signal, chosen].sum(axis=1))
             else:
-                pool.means += [self.choice_means[:, signal, one].sum(axis=1).ravel() for one in at[2]]
+                pool.means += [self.choice_means[:, signal, one].sum(axis=1).ravel() for one in chosen]
         pool.table += table.tolist()
         pool.chosen += list(policies)
         return list(range(first, len(pool)))
@@ -373,12 +374,12 @@ class Program:
         table = np.array(self.pool.table)[places]
         values = np.where(values > NONE, values, 0.0)
         values = values / np.bincount(table, values)[table]
-        return [(places[i], float(values[i])) for i in np.flatnonzero(values)]
+        return [(places[i], float(values[i])) for i in np.flatnonzero(values).tolist()]
 
     def mixed(self, shares: Sequence[tuple[int, float]]) -> Floats:
         """What signals choose by so much of each policy in the pool, of shape (tables, signals, choices)."""
-        mixed = np.zeros(self.choice_costs.shape)
-        signal = np.arange(mixed.shape[1])
+        mixed: Floats = np.zeros(self.choice_costs.shape)
+        signal = np.arange(self.choice_costs.shape[1])
         for i, share in shares:
             mixed[self.pool.table[i], signal, self.pool.chosen[i]] += share
         return np.asarray(mixed / mixed.sum(axis=2, keepdims=True))
@@ -629,13 +630,13 @@ class Master:
         self.missed = float(missed.sum())
         if self.missed > self.program.slack:
             return False
-        # Only rounding keeps it out of reach, such as the least gap itself: that much stays open.
-        solver.changeColsBounds(n, self.open, np.zeros(n), np.where(missed > 0, missed + NONE, 0.0))
+        # Only rounding keeps it out of reach, such as the least gap itself: that much stays open, of every row.
+        solver.changeColsBounds(n, self.open, np.zeros(n), missed + TOLERANCE / 10.0)
         solver.changeColsCost(n, self.open, np.zeros(n))
         self._charge(loss, change)
         if self.ray is not None:
             solver.changeColCost(self.ray, ray)
-        return run(solver)
+        return run(solver, sure=False)
 
     def _improve(self, loss: float, change: float) -> None:
         """Add the cheapest policy of every table at the prices of the answer until none improves on it."""
@@ -769,7 +770,12 @@ class _Entries:
         shape: tuple[int, ...],
         sees_group: bool,
     ) -> None:
-        self.shape, self.sees_group, self.all = shape, sees_group, (row, group, measure, number)
+        self.shape, self.sees_group, self.where, self.number = (
+            shape,
+            sees_group,
+            (row, group, measure),
+            number,
+        )
         self.order = np.argsort(group, kind="stable") if sees_group else np.arange(len(row))
         ends = np.searchsorted(group[self.order], np.arange(shape[0] + 1)) if sees_group else [0, len(row)]
         self.ends = [int(end) for end in ends]
@@ -779,7 +785,7 @@ class _Entries:
         """The rows that speak of a table, and what they multiply its means by."""
         if table not in self.parts:
             own = self.order[self.ends[table] : self.ends[table + 1]]
-            row, group, measure, number = (part[own] for part in self.all)
+            (row, group, measure), number = (part[own] for part in self.where), self.number[own]
             rows, place = np.unique(row, return_inverse=True)
             column = measure if self.sees_group else group * self.shape[1] + measure
             matrix = np.zeros(
@@ -791,6 +797,7 @@ class _Entries:
 
     def weighed(self, duals: Floats) -> Floats:
         """What the duals of the rows make of every group's scaled mean."""
-        row, group, measure, number = self.all
+        row, group, measure = self.where
         size = self.shape[0] * self.shape[1]
-        return np.bincount(group * self.shape[1] + measure, duals[row] * number, size).reshape(self.shape)
+        weighed = np.bincount(group * self.shape[1] + measure, duals[row] * self.number, size)
+        return np.asarray(weighed.reshape(self.shape))

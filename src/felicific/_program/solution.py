@@ -20,6 +20,7 @@ from felicific._program.fractions import TOLERANCE as LEVEL
 from felicific._program.fractions import (
     Answered,
     Level,
+    UndecidedError,
     exchanged,
     find_level,
     fraction_level,
@@ -219,7 +220,7 @@ def _prices_at(
     assert isinstance(free, FractionLevel), "fractions are compared"
     if not prices[free.name]:
         return prices
-    eased = free.eased(BESIDE[1])
+    eased = free.between(level, level).eased(BESIDE[1])
     for step in BESIDE:
         each = []
         for side in (-1.0, 1.0):
@@ -243,7 +244,9 @@ def _level(program: Program, rows: Sequence[Rows], tolerance: float, start: floa
     free = fraction_level(rows)
     if free is None:
         return None
-    level = search_level(program, rows, free, tolerance * program.spread, start)
+    level = None
+    with suppress(UndecidedError):
+        level = search_level(program, rows, free, tolerance * program.spread, start)
     if level is None:
         raise _explain(program, rows)
     return level
@@ -361,21 +364,24 @@ def gap_error(
 
 def _explain(program: Program, rows: Sequence[Rows]) -> InfeasibleError:
     """Say why no policy meets the requirements: the least gap, or an irreducible conflict."""
-    kept = () if program.lotteries is None else program.lotteries.chances
+    kept, proven = () if program.lotteries is None else program.lotteries.chances, True
 
     def feasible(some: Sequence[Rows | Chance]) -> bool:
+        nonlocal proven
         chances = [one for one in some if isinstance(one, Chance)]
         there = program if len(chances) == len(kept) else program.keeping(chances)
-        return can_meet(there, [one for one in some if not isinstance(one, Chance)])
+        try:
+            return can_meet(there, [one for one in some if not isinstance(one, Chance)])
+        except UndecidedError:
+            proven = False
+            return False
 
     conflict = irreducible([*rows, *kept], feasible)
     row = conflict[0]
-    if len(conflict) > 1 or isinstance(row, Chance):
-        return conflict_error(conflict)
-    if isinstance(row, FractionLevel):
-        return _least_fraction(program, row) if row.is_gap else conflict_error(conflict)
-    if row.width is None:
-        return conflict_error(conflict)
+    if len(conflict) == 1 and isinstance(row, FractionLevel) and row.is_gap:
+        return _least_fraction(program, row)
+    if len(conflict) > 1 or not isinstance(row, Linear) or row.width is None:
+        return conflict_error(conflict, proven=proven)
     program = program.keeping([])
     least, note = least_gap(program, row), ""
     measure, signal = program.aggregates.measures[row.goal.j], program.aggregates.signal
@@ -395,8 +401,8 @@ def _least_fraction(program: Program, row: FractionLevel) -> InfeasibleError:
         return conflict_error([row])
     fractions = answered(program, answer, row).ratios
     most = float(fractions.max() - fractions.min()) * (1.0 + 1e-9)
-    least = least_eased(lambda width: can_meet(program, [row.at_width(width)]), most)
-    return gap_error(row, program.aggregates.measures[row.goal.j], least)
+    least, proven = least_eased(lambda width: can_meet(program, [row.at_width(width)]), most)
+    return gap_error(row, program.aggregates.measures[row.goal.j], least, proven=proven)
 
 
 def least_gap(program: Program, row: Linear) -> float:

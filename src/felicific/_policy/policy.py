@@ -229,6 +229,8 @@ class Policy(SaltedPolicy, Displayed, ABC):
 
     _whole: ClassVar[str] = "sentences() says all of it."
 
+    of_amounts: ClassVar[bool] = False
+
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
 
@@ -257,6 +259,11 @@ class Policy(SaltedPolicy, Displayed, ABC):
         if self.of_values:
             return "the decision function"
         return "probabilities" if self.needs_proba else "probabilities or predictions"
+
+    @property
+    def labels_seen(self) -> list[Any]:
+        """The labels whose probabilities it sees, or one of which it does."""
+        return list(self.classes.tolist())
 
     @property
     @abstractmethod

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from felicific import FairRegressor
 from felicific._files import POLICY, format_of
 from felicific._people.roles import Columns
-from felicific._policy.apply_amounts import with_remembered_amounts
+from felicific._policy.apply import with_remembered
 from felicific._policy.numeric import AmountPolicy
 from felicific._policy.numeric_fit import fitted_to_sums
 from felicific._policy.numeric_outcome import AmountOutcome
@@ -220,7 +220,7 @@ def amounts_of(path: Path, named: Columns) -> tuple[AmountPolicy, Columns] | Non
                 f"This policy is of kind {policy.kind!r}, which looks at the people themselves.",
                 "Apply it in Python, where their columns are at hand: policy.amounts(...).",
             )
-        named = with_remembered_amounts(policy, named)
+        named = with_remembered(policy, named)
         if named.predicted is None:
             raise DataError(
                 "This policy gives amounts by what a model predicts.", "Name the column with --predicted."

@@ -23,7 +23,7 @@ from felicific._program.predicted import Predicted
 from felicific._program.program import Program
 from felicific._program.solution import conflict_error, irreducible
 from felicific._typing import Floats
-from felicific.exceptions import InfeasibleError
+from felicific.exceptions import ConstraintError, DataError, InfeasibleError
 
 if TYPE_CHECKING:
     from felicific._people.people import People
@@ -327,3 +327,20 @@ def ranks_of(predicted: Predicted, people: People | None) -> tuple[Ranks, ...]:
 def unbound(problem: NumericProblem) -> NumericProblem:
     """The same with nothing required."""
     return replace(problem, requirements=(), parity_gap=math.inf)
+
+
+def check_bins(problem: NumericProblem, *, rows: bool) -> None:
+    """Refuse what bins of the prediction cannot be asked for; ``rows``: people are there, not their sums alone."""
+    if problem.sees_group and not problem.of_people:
+        return
+    if problem.parity:
+        why = "does not see the group" if not problem.sees_group else f"also looks at {problem.of_people!r}"
+        raise ConstraintError(
+            f"{problem.parity!r} compares ranks within groups, which a policy that {why} does not hold.",
+            "Ask for it alone, and let the policy see the group; or for means, 'decision' or 'decision >= 40'.",
+        )
+    if problem.of_people and not rows:
+        raise DataError(
+            f"The happiness {problem.of_people!r} looks at the people, and files never hold them.",
+            "Fit again; or take policies along the frontier before it is stored.",
+        )

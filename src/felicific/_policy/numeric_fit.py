@@ -6,19 +6,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from felicific._people.people import People
-from felicific._policy.line_search import LineSearch, gap_of, ranks_of, unbound
+from felicific._policy.line_search import LineSearch, check_bins, gap_of, ranks_of, unbound
 from felicific._policy.lines import Line
 from felicific._policy.lottery import make_salt
 from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_individual import IndividualAmountPolicy
 from felicific._policy.numeric_outcome import (
     AmountOutcome,
-    held_people,
-    numbers_of,
     outcome_of_amounts,
     outcome_of_lines,
     people_of_bins,
@@ -26,22 +25,20 @@ from felicific._policy.numeric_outcome import (
 from felicific._problem.change import Intersections, harms_by_name, worst_harm
 from felicific._problem.constraints import check_constraints, refuse_nothing
 from felicific._problem.happiness import written
-from felicific._problem.linear import Goal, goals_of
-from felicific._problem.numeric import Allowed, NumericProblem
+from felicific._problem.linear import Goal, Linear, goals_of
+from felicific._problem.numeric import NumericProblem, check_individual
 from felicific._problem.requirement import Requirement, rows_of
-from felicific._problem.requirements import left_out_by
-from felicific._problem.unions import compared, unions_of
+from felicific._problem.unions import LeftOutBy, compared, unions_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.calibration import Calibration, Method, calibrate
 from felicific._program.change_cost import ChangeCost, check_change_cost
 from felicific._program.levels import Bins, level_aggregates
 from felicific._program.numeric import AmountAggregates
 from felicific._program.predicted import FINE, Predicted, Scale, sum_predicted
+from felicific._program.solution import conflict_error, irreducible
+from felicific._program.squares import Squares, solve_really, worth_of_people
 from felicific._typing import GapLike
-from felicific.exceptions import ConstraintError, DataError, HappinessError
-
-#: A policy of amounts of whichever kind.
-AnyPolicy = TypeVar("AnyPolicy", bound=AmountPolicy)
+from felicific.exceptions import DataError, HappinessError
 
 #: A distance that is missed by more is spoken of.
 MISSED = 0.005
@@ -57,10 +54,10 @@ class FittedAmounts:
     Attributes
     ----------
     problem : NumericProblem
-        What was asked.
+        What was asked, with the bounds of the amounts.
     policy : AmountPolicy
         With what it does to the people it was fitted on.
-    sums, calibration, allowed :
+    sums, calibration :
         What lines are found from.
     people : People, or None
         The people; never stored.
@@ -72,7 +69,6 @@ class FittedAmounts:
     policy: AmountPolicy
     sums: Predicted
     calibration: Calibration
-    allowed: Allowed
     people: People | None
     kept_residual: float | None = None
 
@@ -89,10 +85,7 @@ class FittedAmounts:
     def goals(self) -> tuple[Goal, ...]:
         """What was asked of the policy besides gaps of all groups."""
         people, _ = _measured_on(self.people, self.sums)
-        ends = ends_of(
-            replace(self.problem, allowed=self.allowed), comparing(self.problem, people), self.sums
-        )
-        return goals_of(rows_of(self.problem.requirements, ends))
+        return goals_of(rows_of(self.problem.requirements, ends_of(self.problem, people, self.sums)))
 
     def moved(self, gap: GapLike) -> FittedAmounts:
         """The policy of least loss at another gap, found anew."""
@@ -100,13 +93,7 @@ class FittedAmounts:
 
     def solved(self, problem: NumericProblem) -> FittedAmounts:
         """The same people under another problem."""
-        people, within = _measured_on(self.people, self.sums)
-        policy = _policy(
-            problem, self.sums, self.calibration, self.allowed, people, within + (self.kept_residual or 0.0),
-            salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=self.policy.out_of_fold,
-            expected=self.policy.expected, rows=self.people is not None,
-        )  # fmt: skip
-        return replace(self, problem=problem, policy=policy)
+        return self._anew(problem, self.people, expected=self.policy.expected)
 
     def recalibrated(self, people: People) -> FittedAmounts:
         """Fitted anew to people without labels: what a prediction means stays, how people are spread is new."""
@@ -121,17 +108,35 @@ class FittedAmounts:
                     f"The happiness {part.name!r} looks at the label y, of which new people have none.",
                     "Recalibrate a policy whose happiness does not; or fit again on people with labels.",
                 )
-        check_new_people(people, self.sums.groups)
+        if people.groups != self.sums.groups:
+            raise DataError(
+                f"The groups of the new people are {list(people.groups)}, those of the fit {list(self.sums.groups)}.",
+                "Recalibrate on people of every group.",
+            )
         sums = sum_predicted(replace(people, y=None), Scale.of(people.prediction))
-        expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
-        policy = _policy(
-            self.problem, sums, self.calibration, self.allowed, expected, self.residual,
-            salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=False, expected=True,
-        )  # fmt: skip
-        return FittedAmounts(
-            problem=self.problem, policy=policy, sums=sums, calibration=self.calibration, allowed=self.allowed,
-            people=expected, kept_residual=self.residual,
-        )  # fmt: skip
+        likely = replace(people, y=self.calibration.of(people.prediction, people.codes))
+        moved = replace(self, sums=sums, people=likely, kept_residual=self.residual)
+        return moved._anew(self.problem, likely, expected=True, out_of_fold=False)
+
+    def _anew(
+        self, problem: NumericProblem, people: People | None, *, expected: bool, **said: bool
+    ) -> FittedAmounts:
+        """The policy for people, found anew."""
+        own = self.policy
+        if people is None and own.sees_x:
+            raise DataError(
+                "An individual policy is moved by looking at the people again, and files never hold them.",
+                "Fit it again; or take policies along the frontier before it is stored.",
+            )
+        how: dict[str, Any] = {
+            "salt": own.salt,
+            "randomize": own.randomize,
+            "out_of_fold": own.out_of_fold,
+        } | said
+        policy = _Fit(
+            problem, self.sums, self.calibration, people, self.kept_residual if expected else None
+        ).policy(individual=own.sees_x, **how)
+        return replace(self, problem=problem, policy=policy)
 
     @cached_property
     def residual(self) -> float:
@@ -145,15 +150,6 @@ class FittedAmounts:
         return within + float(np.average((people.y - calibrated) ** 2, weights=people.weights))
 
 
-def check_new_people(people: People, groups: tuple[Any, ...]) -> None:
-    """Refuse people of other groups than those of the fit."""
-    if people.groups != groups:
-        raise DataError(
-            f"The groups of the new people are {list(people.groups)}, those of the fit {list(groups)}.",
-            "Recalibrate on people of every group.",
-        )
-
-
 def fit_amounts(
     problem: NumericProblem,
     people: People,
@@ -162,22 +158,18 @@ def fit_amounts(
     salt: str,
     randomize: bool = True,
     out_of_fold: bool = False,
+    individual: bool = False,
 ) -> FittedAmounts:
-    """Fit a policy of amounts to people in memory."""
-    scale = Scale.of(people.prediction)
-    sums = sum_predicted(people, scale)
+    """Fit a policy of amounts to people in memory; an ``individual`` one looks at each of them."""
+    if individual:
+        check_individual(problem)
     if people.y is None and problem.loss.looks_at_y:
         raise DataError(
             "The loss looks at labels y, and there are none.", "Pass y, one number for everybody."
         )
-    lines = calibrate(sums, calibration, sees_group=problem.sees_group)
-    allowed = problem.allowed.within(range_of(sums, lines))
-    policy = _policy(
-        problem, sums, lines, allowed, people, 0.0, salt=salt, randomize=randomize, out_of_fold=out_of_fold
-    )
-    return FittedAmounts(
-        problem=problem, policy=policy, sums=sums, calibration=lines, allowed=allowed, people=people
-    )
+    sums = sum_predicted(people, Scale.of(people.prediction))
+    how = {"salt": salt, "randomize": randomize, "out_of_fold": out_of_fold, "individual": individual}
+    return _fitted(problem, sums, people, calibration, **how)
 
 
 def fit_sums(
@@ -196,24 +188,17 @@ def fit_sums(
     empty = [group for group, weight in zip(sums.groups, sums.people.tolist(), strict=True) if weight == 0]
     if empty:
         raise DataError(f"Nobody is of the group {empty[0]!r}.", "Add the sums of all sites first.")
-    lines = calibrate(sums, calibration)
-    allowed = problem.allowed.within(range_of(sums, lines))
-    people, within = people_of_bins(sums)
-    policy = _policy(
-        problem,
-        sums,
-        lines,
-        allowed,
-        people,
-        within,
-        salt=salt,
-        randomize=randomize,
-        out_of_fold=False,
-        rows=False,
-    )
-    return FittedAmounts(
-        problem=problem, policy=policy, sums=sums, calibration=lines, allowed=allowed, people=None
-    )
+    return _fitted(problem, sums, None, calibration, salt=salt, randomize=randomize)
+
+
+def _fitted(
+    problem: NumericProblem, sums: Predicted, people: People | None, calibration: Method, **how: Any
+) -> FittedAmounts:
+    lines = calibrate(sums, calibration, sees_group=problem.sees_group)
+    ends = [lines.at(z, sums.ends[z]) for z in range(len(sums.groups))]
+    problem = replace(problem, allowed=problem.allowed.within((float(np.min(ends)), float(np.max(ends)))))
+    policy = _Fit(problem, sums, lines, people).policy(**how)
+    return FittedAmounts(problem=problem, policy=policy, sums=sums, calibration=lines, people=people)
 
 
 def solve_amounts(sums: AmountAggregates, **settings: Any) -> AmountPolicy:
@@ -247,112 +232,150 @@ def fitted_to_sums(
     return fit_sums(problem, sums.sums, calibration=sums.asked.calibration, salt=make_salt(random_state))
 
 
-def range_of(sums: Predicted, calibration: Calibration) -> tuple[float, float]:
-    """The least and the largest calibrated prediction."""
-    ends = [calibration.at(z, sums.ends[z]) for z in range(len(sums.groups))]
-    return float(np.min(ends)), float(np.max(ends))
-
-
 def _measured_on(people: People | None, sums: Predicted) -> tuple[People, float]:
     """The people that outcomes are measured on: themselves, else their bins with what labels vary within them."""
     return (people, 0.0) if people is not None else people_of_bins(sums)
 
 
-def comparing(problem: NumericProblem, people: People) -> People:
-    """People, with whom the gaps of a problem do not compare."""
-    # Of a share of everybody the weights count, as in the sums.
-    numbers, weights = numbers_of(problem, people), numbers_of(problem, people, weighed=True)
-    left_out = left_out_by(problem.requirements, problem.measures, people.groups, numbers, weights)
-    if problem.parity and problem.distance is not None:
-        whom = problem.parity_whom
-        every = held_people(people, weighed=whom.min_people < 1)
-        _, few = compared(people.groups, (), every, whom, problem.parity)
-        left_out |= {problem.parity: few} if few.people else {}
-    return replace(people, left_out=left_out)
-
-
 def ends_of(problem: NumericProblem, people: People, sums: Predicted) -> Aggregates:
-    """What the least and the largest amount are worth to every group."""
+    """What the least and the largest amount are worth to every group, with whom gaps do not compare."""
     groups = Bins.of(people, sums.scale, sees_group=True, number=1)
-    return level_aggregates(
-        problem, people, groups, people.prediction, np.array(problem.allowed.ends), sums.rows
-    )
+    grid = np.array(problem.allowed.ends)
+    ends = level_aggregates(problem, people, groups, people.prediction, grid, sums.rows)
+    return ends.comparing(problem.requirements)
 
 
-def check_cells(problem: NumericProblem, *, rows: bool) -> None:
-    """Refuse what cells of the prediction cannot be asked for; ``rows``: people are there, not their sums alone."""
-    if problem.parity:
-        why = "does not see the group" if not problem.sees_group else f"also looks at {problem.of_people!r}"
-        raise ConstraintError(
-            f"{problem.parity!r} compares ranks within groups, which a policy that {why} does not hold.",
-            "Ask for it alone, and let the policy see the group; or for means, 'decision' or 'decision >= 40'.",
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """What a policy is found from; of people without labels, ``residual`` is what these vary."""
+
+    problem: NumericProblem
+    sums: Predicted
+    calibration: Calibration
+    known: People | None
+    residual: float | None = None
+
+    @cached_property
+    def ends(self) -> Aggregates:
+        """What the least and the largest amount are worth to every group."""
+        return ends_of(self.problem, _measured_on(self.known, self.sums)[0], self.sums)
+
+    @cached_property
+    def people(self) -> People:
+        """The people, or their bins, with whom gaps do not compare."""
+        return replace(_measured_on(self.known, self.sums)[0], left_out=self.left_out)
+
+    @property
+    def left_out(self) -> LeftOutBy:
+        """Whom gaps do not compare."""
+        problem, ends = self.problem, self.ends
+        if problem.distance is None:
+            return ends.left_out
+        whom = problem.parity_whom
+        _, few = compared(
+            ends.groups, (), ends.people if whom.min_people < 1 else ends.seen, whom, problem.parity
         )
-    if problem.of_people and not rows:
-        raise DataError(
-            f"The happiness {problem.of_people!r} looks at the people, and files never hold them.",
-            "Fit again; or take policies along the frontier before it is stored.",
+        return {**ends.left_out, **({problem.parity: few} if few.people else {})}
+
+    @cached_property
+    def within(self) -> float:
+        """What labels vary that nobody's amount tells."""
+        return _measured_on(self.known, self.sums)[1] + (self.residual or 0.0)
+
+    def _stated(self, outcome: AmountOutcome) -> AmountOutcome:
+        return replace(outcome, loss=outcome.loss + self.within)
+
+    def policy(self, *, individual: bool = False, randomize: bool = True, **how: Any) -> AmountPolicy:
+        """Solve, and measure on people."""
+        if not individual:
+            check_bins(self.problem, rows=self.known is not None)
+        problem, people = self.problem, self.people
+        baseline = self._stated(outcome_of_amounts(problem, people, people.decided_baseline))
+        said = {
+            "groups": self.sums.groups,
+            "measures": problem.measures,
+            "baseline": baseline if self.residual is None else replace(baseline, loss=math.nan),
+            "asked": problem.widths_asked,
+            "bounds": problem.allowed.ends,
+            "listed": problem.allowed.listed,
+            "loss_name": problem.loss.name,
+            "sees_group": problem.sees_group,
+            "expected": self.residual is not None,
+            "roles": self.sums.roles,
+            "attributes": self.sums.attributes,
+            "left_out": people.left_out,
+            **how,
+        }
+        found = self._weights(said) if individual else self._lines(said, randomize=randomize)
+        return with_notes(problem, found, self.sums, self.calibration)
+
+    def _lines(self, said: dict[str, Any], *, randomize: bool) -> AmountPolicy:
+        """A line for every group, or one for all."""
+        problem, people = self.problem, self.people
+
+        def stated(lines: Sequence[Line]) -> AmountOutcome:
+            return self._stated(outcome_of_lines(problem, people, lines, randomize=randomize))
+
+        search = LineSearch(
+            problem, people, self.sums, self.calibration, ranks_of(self.sums, self.known), stated
         )
+        best = free = search.solve(unbound(problem))
+        prices = dict.fromkeys(problem.widths_asked, 0.0)
+        if not meets(problem, free.outcome):
+            best = search.solve(problem)
+            prices = best.prices
+        policy = AmountPolicy(
+            lines=best.lines if problem.sees_group else best.lines[:1],
+            outcome=best.outcome,
+            unconstrained=free.outcome,
+            prices=prices,
+            parity=problem.parity,
+            randomize=randomize,
+            **said,
+        )
+        lucky = people.weights[policy.drawing(people.prediction, policy.codes_of(people))].sum()
+        return replace(policy, share_randomized=float(lucky / people.weights.sum()))
 
-
-def _policy(
-    problem: NumericProblem,
-    sums: Predicted,
-    calibration: Calibration,
-    allowed: Allowed,
-    people: People,
-    within: float,
-    *,
-    salt: str,
-    randomize: bool,
-    out_of_fold: bool,
-    expected: bool = False,
-    rows: bool = True,
-) -> AmountPolicy:
-    """Solve, and measure on people."""
-    if problem.of_people or not problem.sees_group:
-        check_cells(problem, rows=rows)
-    people = comparing(problem, people)
-
-    def stated(lines: Sequence[Line]) -> AmountOutcome:
-        outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
-        return replace(outcome, loss=outcome.loss + within)
-
-    baseline = outcome_of_amounts(problem, people, people.decided_baseline)
-    baseline = replace(baseline, loss=math.nan if expected else baseline.loss + within)
-    ranks = ranks_of(sums, people if rows else None)
-    search = LineSearch(replace(problem, allowed=allowed), people, sums, calibration, ranks, stated)
-    free = search.solve(unbound(search.problem))
-    lines, outcome, prices = free.lines, free.outcome, dict.fromkeys(problem.widths_asked, 0.0)
-    if not meets(problem, outcome):
-        solved = search.solve(search.problem)
-        lines, outcome, prices = solved.lines, solved.outcome, solved.prices
-    drawn = [line.drawing(people.prediction[people.codes == z]) >= 0 for z, line in enumerate(lines)]
-    weights = [people.weights[people.codes == z] for z in range(len(lines))]
-    lucky = sum(float(weight[some].sum()) for weight, some in zip(weights, drawn, strict=True))
-    policy = AmountPolicy(
-        groups=sums.groups,
-        lines=lines if problem.sees_group else lines[:1],
-        measures=problem.measures,
-        outcome=outcome,
-        baseline=baseline,
-        unconstrained=free.outcome,
-        prices=prices,
-        asked=problem.widths_asked,
-        bounds=allowed.ends,
-        listed=allowed.listed,
-        loss_name=problem.loss.name,
-        parity=problem.parity,
-        salt=salt,
-        randomize=randomize,
-        sees_group=problem.sees_group,
-        expected=expected,
-        share_randomized=lucky / float(people.weights.sum()) if randomize else 0.0,
-        out_of_fold=out_of_fold,
-        roles=sums.roles,
-        attributes=sums.attributes,
-        left_out=people.left_out,
-    )
-    return with_notes(problem, policy, sums, calibration)
+    def _weights(self, said: dict[str, Any]) -> AmountPolicy:
+        """Weights of what one more unit is worth to each."""
+        problem, people = self.problem, self.people
+        bounds, n_groups = problem.allowed.ends, len(people.groups)
+        calibrated = self.calibration.of(people.prediction, people.codes)
+        batch, chances = people.batch, None if problem.sees_group else people.group_proba
+        expected = worth_of_people(problem.happiness, batch, bounds, people.groups, chances)
+        free = self._stated(outcome_of_amounts(problem, people, np.clip(calibrated, *bounds)))
+        weights, prices = (
+            np.zeros((n_groups, len(problem.measures))),
+            dict.fromkeys(problem.widths_asked, 0.0),
+        )
+        if not meets(problem, free):
+            real = (
+                expected
+                if chances is None
+                else worth_of_people(problem.happiness, batch, bounds, people.groups, None)
+            )
+            squares, really = (
+                Squares(calibrated, people.weights, people.codes, n_groups, worth, self.ends.origin, bounds)
+                for worth in (expected, real)
+            )
+            rows = [row for row in rows_of(problem.requirements, self.ends) if isinstance(row, Linear)]
+            answer = solve_really(squares, really, rows)
+            if answer is None:
+                raise conflict_error(irreducible([*rows], squares.meets))
+            weights, prices = answer.weights, answer.prices(rows)
+        policy = IndividualAmountPolicy(
+            lines=(),
+            outcome=free,
+            unconstrained=free,
+            prices=prices,
+            parity="",
+            weights=weights,
+            calibration=self.calibration,
+            happiness=problem.happiness,
+            **said,
+        )
+        amounts = policy.given_worth(calibrated, people.codes, expected)
+        return replace(policy, outcome=self._stated(outcome_of_amounts(problem, people, amounts)))
 
 
 def meets(problem: NumericProblem, outcome: AmountOutcome) -> bool:
@@ -363,8 +386,8 @@ def meets(problem: NumericProblem, outcome: AmountOutcome) -> bool:
 
 
 def with_notes(
-    problem: NumericProblem, policy: AnyPolicy, sums: Predicted, calibration: Calibration
-) -> AnyPolicy:
+    problem: NumericProblem, policy: AmountPolicy, sums: Predicted, calibration: Calibration
+) -> AmountPolicy:
     """The policy with what it does to intersections of attributes, and with what whoever fitted it should know."""
     notes = notes_of(problem, policy, sums, calibration)
     if len(policy.attributes) < 2 or policy.baseline.counted is None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from felicific._files import check_shape, read_means, read_number, read_numbers, refused
-from felicific._people.checks import are_counts
 from felicific._people.evaluate import loss_of_amounts, worth_of_amounts
 from felicific._people.people import People
 from felicific._policy.lines import Atom, Line
@@ -18,7 +17,7 @@ from felicific._problem.unions import compared_by, compared_groups
 from felicific._program.aggregates import gaps_of
 from felicific._program.predicted import Predicted
 from felicific._tables.memory import as_objects
-from felicific._typing import Floats, Truths
+from felicific._typing import Floats
 
 #: A stretch of draws along which amounts rise is looked at in so many pieces, were it as wide as all draws.
 PIECES = 16
@@ -306,32 +305,6 @@ def _values(problem: NumericProblem, j: int, people: People, amounts: Floats) ->
 def _ranked(problem: NumericProblem, people: People) -> list[int]:
     """Positions of the groups whose distributions are compared."""
     return [*compared_groups(people.left_out, problem.parity, people.groups).tolist()]
-
-
-def held_people(people: People, *, weighed: bool = False) -> Floats:
-    """How many people of every group were seen: their weight where that counts people, or is asked; else their rows."""
-    return _seen(people, np.ones(len(people), dtype=bool), weighed)
-
-
-def _seen(people: People, inside: Truths, weighed: bool) -> Floats:
-    """The same of some people."""
-    weights, n_groups = people.weights, len(people.groups)
-    whole = bool((weights % 1.0 == 0.0).all())
-    counts = weighed or are_counts(people.weight_kind, whole, float(weights.sum()), len(people))
-    return np.bincount(people.codes, inside * weights if counts else inside, n_groups).astype(np.float64)
-
-
-def numbers_of(problem: NumericProblem, people: People, *, weighed: bool = False) -> Floats:
-    """How many people of every group each measure counts, of shape (groups, measures)."""
-    amounts, columns = people.decided_baseline, []
-    for happiness in problem.happiness:
-        counted = [worth_of_amounts(happiness, batch, amounts[part])[1] for part, batch in people.batches()]
-        inside = [
-            np.ones(len(amounts[part]), dtype=bool) if some is None else some
-            for some, (part, _) in zip(counted, people.batches(), strict=True)
-        ]
-        columns.append(_seen(people, np.concatenate(inside), weighed))
-    return np.column_stack([np.zeros((len(people.groups), 0)), *columns])
 
 
 def people_of_bins(sums: Predicted) -> tuple[People, float]:

@@ -459,3 +459,30 @@ def _within(part: Happiness, bounds: tuple[float, float] | None) -> Happiness:
 def is_plain_amount(part: Happiness) -> bool:
     """Whether a happiness is the amount itself."""
     return isinstance(part.function, Expression) and part.function.text.strip() == "decision"
+
+
+def check_individual(problem: NumericProblem) -> None:
+    """Refuse what an individual policy of amounts cannot be asked for."""
+    if problem.parity:
+        raise ConstraintError(
+            f"{problem.parity!r} compares the ranks of people within their groups, and an individual policy does not "
+            "rank them.",
+            "Use policy='score', or ask for a mean: 'decision'.",
+        )
+    if not problem.squared:
+        raise DataError(
+            f"The loss {problem.loss.name!r} needs every amount to be tried for everybody, which an individual policy "
+            "of amounts does not.",
+            "Use loss='squared', policy='score', or FairClassifier(decisions=[...]) with few amounts.",
+        )
+    if problem.allowed.listed is not None:
+        raise DataError(
+            "An individual policy gives any amount, and decisions= lists the only ones there are.",
+            "Pass bounds, decisions=(low, high), or use policy='score'.",
+        )
+    for part in problem.happiness:
+        if "y" in part.asks:
+            raise HappinessError(
+                f"The happiness {part.name!r} looks at the label y, which is not known when amounts are given.",
+                "Use policy='score', whose score bins are summed with their labels.",
+            )

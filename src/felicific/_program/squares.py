@@ -252,6 +252,33 @@ class Squared:
     duals: list[Floats]
     levels: list[float]
 
+    def prices(self, rows: Sequence[Linear]) -> dict[str, float]:
+        """Loss per unit by which each requirement is tightened, by its name."""
+        prices: dict[str, float] = {}
+        for row, duals, level in zip(rows, self.duals, self.levels, strict=True):
+            prices[row.name] = prices.get(row.name, 0.0) + row.price(duals, level, self.means)
+        return prices
+
+
+def solve_really(expected: Squares, real: Squares, rows: Sequence[Linear]) -> Squared | None:
+    """The answer whose real means meet all rows; None where nothing meets them.
+
+    People are moved by what is expected of them; rows move by what really comes of it, until they are met.
+    """
+    off, best, least = np.zeros(real.counted.shape), None, np.inf
+    for _ in range(ROUNDS):
+        answer = expected.solve([row.shifted(off) for row in rows])
+        if answer is None:
+            break
+        means = real.means(np.clip(answer.aims, *real.bounds))
+        missed = max((row.excess(means, real.swing) for row in rows), default=0.0)
+        if best is None or missed < least:
+            best, least = answer, missed
+        if expected.worth is real.worth or missed <= MET:
+            break
+        off = means - answer.means
+    return best
+
 
 @dataclass(eq=False)
 class _Climb:

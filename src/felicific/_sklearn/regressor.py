@@ -278,7 +278,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         kind = self._kind(problem)
         problem = replace(problem, monotone=kind.monotone)
         if kind.individual:
-            from felicific._policy.numeric_fit_individual import check_individual
+            from felicific._problem.numeric import check_individual
 
             check_individual(problem)
         check_inference(self._group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
@@ -318,32 +318,21 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     ) -> FittedAmounts:
         """Fit the model, unless it came fitted, and the policy."""
         from felicific._policy.numeric_fit import fit_amounts
-        from felicific._policy.numeric_fit_individual import fit_individual_amounts
         from felicific._program.calibration import check_method
 
         prediction = self._model_predictions(rows, fit_params)
         out_of_fold = not self._frozen
-        if kind.individual:
-            chances = (
-                None
-                if problem.sees_group
-                else self._beliefs(rows, self._intake.features(rows.x), getattr(self, "_cv", self.cv))
-            )
-            people = self._people_of(rows, prediction, group_proba=chances)
-            return fit_individual_amounts(
-                problem,
-                people,
-                calibration=check_method(kind.calibration),
-                salt=salt,
-                out_of_fold=out_of_fold,
-            )
+        chances = None
+        if kind.individual and not problem.sees_group:
+            chances = self._beliefs(rows, self._intake.features(rows.x), getattr(self, "_cv", self.cv))
         return fit_amounts(
             problem,
-            self._people_of(rows, prediction),
+            self._people_of(rows, prediction, group_proba=chances),
             calibration=check_method(kind.calibration),
             salt=salt,
             randomize=self._randomize,
             out_of_fold=out_of_fold,
+            individual=kind.individual,
         )
 
     def _people_of(

@@ -365,7 +365,7 @@ class Generator:
                 self.descend(columns, linear, tolerance / 4.0)
             program = self.master(columns)
             answer = program.solve(linear, nearest=False)
-            return None if answer is None else answered(program, answer, row)
+            return None if answer is None else answered(answer, row)
 
         return find_level(free, solve, tolerance)
 
@@ -428,7 +428,7 @@ class Generator:
         if self.excess(columns, [wide]) > 0.0:
             return conflict_error([row], proven=proven)
         program = self.master(columns)
-        fractions = answered(program, _solved(program, [wide.rows]), wide).ratios
+        fractions = answered(_solved(program, [wide.rows]), wide).ratios
         most = float(fractions.max() - fractions.min()) * (1.0 + 1e-9)
         least, sure = least_eased(lambda width: self._can_meet(columns, [row.at_width(width)]), most)
         return gap_error(row, self.crowd.measures[row.goal.j], least, proven=proven and sure)
@@ -442,7 +442,7 @@ class Generator:
         for _ in range(PASSES):
             program = self.master(columns)
             answer = _solved(program, rows)
-            loss = program.least_loss + answer.objective * program.cost_scale
+            loss = answer.value
             tolerance = max(TOLERANCE * max(program.cost_scale, 1e-300), least)
             idle = 0 if loss < best - tolerance else idle + 1
             best = min(best, loss)

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, reduce
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from felicific._program.change_cost import ChangeCost, changed_by, charged_losse
 from felicific._program.highs import TOLERANCE, new_solver, run
 from felicific._program.hulls import Corners
 from felicific._program.lotteries import Lotteries, lotteries_of
-from felicific._program.order import Order
+from felicific._program.order import Empty, Order
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import SolverError
 
@@ -71,10 +71,14 @@ class Pool:
     cost: list[float] = field(default_factory=list)
     change: list[float] = field(default_factory=list)
     means: list[Floats] = field(default_factory=list)
-    keys: set[tuple[int, bytes]] = field(default_factory=set)
+    keys: set[tuple[int, bytes | int]] = field(default_factory=set)
 
     def __len__(self) -> int:
         return len(self.table)
+
+    def copy(self) -> Pool:
+        """The same policies, to which others can be added."""
+        return Pool(*(copy(getattr(self, part.name)) for part in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,12 +185,16 @@ class Program:
             given_changes=changes,
         )
 
-    def fresh(self) -> Program:
-        """The same without what was worked out on the way."""
-        return replace(self, pool=Pool())
+    def branch(self) -> Program:
+        """The same with a pool of its own, which begins as this one is."""
+        branch = object.__new__(Program)
+        vars(branch).update(vars(self), pool=self.pool.copy())
+        return branch
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self.fresh())
+        return {
+            part.name: getattr(self, part.name) for part in fields(self)
+        }  # not what was worked out on the way
 
     def value(self, q: Floats) -> float:
         """What is minimised: the loss, with what changed decisions cost."""
@@ -257,6 +265,11 @@ class Program:
         return np.asarray(far[:, :, None] * (baseline[:, None] != np.arange(n_decisions)))
 
     @cached_property
+    def empty(self) -> list[Empty]:
+        """The signals at which nobody is."""
+        return self.order.empty(self.occupied)
+
+    @cached_property
     def baseline(self) -> Codes:
         """The baseline's decision at every signal; -1 where signals do not tell it."""
         aggregates = self.aggregates
@@ -318,6 +331,12 @@ class Program:
         assert self.corners is not None, "they can be listed"
         return self.corners.each(self.choice_changes)
 
+    @cached_property
+    def corner_means(self) -> Floats:
+        """What each threshold adds to the scaled means, of shape (groups, thresholds, measures)."""
+        assert self.corners is not None, "they can be listed"
+        return np.stack([self.corners.each(part) for part in np.moveaxis(self.choice_means, 3, 0)], axis=2)
+
     def keeping(self, chances: Sequence[Chance]) -> Program:
         """The same where people keep these chances."""
         lotteries = lotteries_of(chances, self.aggregates, self.order, sees_group=self.sees_group)
@@ -328,31 +347,49 @@ class Program:
 
         ``chosen`` has the shape (tables, signals), or (policies, tables, signals) for several of them.
         """
-        pool = self.pool
+        pool, corners = self.pool, self.corners if self.choice_order.is_threshold else None
         every = chosen.reshape(-1, *chosen.shape[-2:]).astype(np.int16)
+        where = None if corners is None else (every == 0).sum(axis=2)
         fresh = []
         for t in tables:
             for k in range(len(every)):
-                key = (t, every[k, t].tobytes())
+                key = (t, every[k, t].tobytes() if where is None else int(where[k, t]))
                 if key not in pool.keys:
                     pool.keys.add(key)
                     fresh.append((k, t))
         if not fresh:
             return []
         which, table = np.array(fresh).T
-        policies = every[which, table]
-        signal, first = np.arange(policies.shape[1]), len(pool)
-        for block in (slice(i, i + BLOCK) for i in range(0, len(fresh), BLOCK)):
-            chosen = policies[block].astype(np.intp)
-            pool.cost += self.choice_costs[table[block, None], signal, chosen].sum(axis=1).tolist()
-            pool.change += self.choice_changes[table[block, None], signal, chosen].sum(axis=1).tolist()
-            if self.sees_group:
-                pool.means += list(self.choice_means[table[block, None], signal, chosen].sum(axis=1))
-            else:
-                pool.means += [self.choice_means[:, signal, one].sum(axis=1).ravel() for one in chosen]
+        policies, first = every[which, table], len(pool)
+        if where is None:
+            parts = [
+                self._sums(policies[i : i + BLOCK], table[i : i + BLOCK]) for i in range(0, len(fresh), BLOCK)
+            ]
+            cost, change, means = (np.concatenate(part) for part in zip(*parts, strict=True))
+        else:
+            corner = where[which, table]
+            cost, change = self.corner_costs[table, corner], self.corner_changes[table, corner]
+            means = (
+                self.corner_means[table, corner]
+                if self.sees_group
+                else self.corner_means[:, corner].swapaxes(0, 1)
+            )
+        pool.cost += cost.tolist()
+        pool.change += change.tolist()
+        pool.means += list(means.reshape(len(fresh), -1))
         pool.table += table.tolist()
         pool.chosen += list(policies)
         return list(range(first, len(pool)))
+
+    def _sums(self, policies: Codes, table: Codes) -> tuple[Floats, Floats, Floats]:
+        """What some policies of tables cost, change, and add to the scaled means."""
+        at = table[:, None], np.arange(policies.shape[1]), policies.astype(np.intp)
+        if self.sees_group:
+            means = self.choice_means[at].sum(axis=1)
+        else:
+            means = self.choice_means[:, at[1], at[2]].sum(axis=2)
+            means = np.moveaxis(means, 1, 0)
+        return self.choice_costs[at].sum(axis=1), self.choice_changes[at].sum(axis=1), means
 
     def start(self) -> None:
         """Take in the constant choices, the cheapest policy, and some thresholds, which spare many rounds."""
@@ -388,9 +425,9 @@ class Program:
         """The policy for all groups and signals, from what signals choose where somebody is."""
         n_groups = len(self.aggregates.groups)
         if self.lotteries is None:
-            q = self.order.filled(mixed, self.occupied, self.baseline)
+            q = self.order.filled(mixed, self.empty, self.baseline)
         else:
-            q = self.lotteries.decided(mixed, self.occupied, self.baseline)
+            q = self.lotteries.decided(mixed, self.empty, self.baseline)
         q = np.repeat(q, n_groups, axis=0) if len(q) < n_groups else q
         return np.asarray(q if self.alike is None else np.take_along_axis(q, self.alike[:, :, None], axis=1))
 
@@ -444,29 +481,56 @@ class Answer:
 
     Attributes
     ----------
-    q : array of shape (groups, signals, decisions)
-        Probability of every decision.
-    objective : float
-        What the policy costs, in units of the program.
+    program : Program
+        Whose policies are mixed.
+    shares : list of (int, float)
+        How much of each policy in its pool is followed.
     duals : list of arrays
         Of the rows of each requirement: the loss for one more unit of its side.
     levels : list of float
         The free level of each requirement, 0 without one.
     worth : array of shape (groups, measures)
         What one more unit of every group's mean is worth.
-    mixed : array of shape (tables, signals, choices)
-        What signals choose.
     width : float
         How far along its ray the policy is.
     """
 
-    q: Floats
-    objective: float
+    program: Program = field(repr=False)
+    shares: list[tuple[int, float]] = field(repr=False)
     duals: list[Floats]
     levels: list[float]
     worth: Floats
-    mixed: Floats = field(repr=False)
     width: float = 0.0
+
+    @property
+    def objective(self) -> float:
+        """What the policy costs, in units of the program."""
+        return sum(share * self.program.pool.cost[i] for i, share in self.shares)
+
+    @property
+    def value(self) -> float:
+        """What is minimised: the loss, with what changed decisions cost."""
+        return self.program.least_loss + self.objective * self.program.cost_scale
+
+    @cached_property
+    def means(self) -> Floats:
+        """Group means, relative to their origins."""
+        program = self.program
+        moved = np.zeros_like(program.constants)
+        for i, share in self.shares:
+            whose = program.pool.table[i] if program.sees_group else slice(None)
+            moved[whose] += share * program.pool.means[i].reshape(moved[whose].shape)
+        return np.asarray((program.constants + moved) * program.scales)
+
+    @cached_property
+    def mixed(self) -> Floats:
+        """What signals choose, of shape (tables, signals, choices)."""
+        return self.program.mixed(self.shares)
+
+    @cached_property
+    def q(self) -> Floats:
+        """Probability of every decision, of shape (groups, signals, decisions)."""
+        return self.program.policy(self.mixed)
 
 
 class Master:
@@ -490,7 +554,7 @@ class Master:
         self._write(moving)
         self.columns: list[int] = []  # of policies in the pool, and their places in it
         self.places: list[int] = []
-        self._add(range(len(program.pool)))
+        self._add(list(range(len(program.pool))))
         self.open: Codes | None = None
 
     def _scale(self, first: Codes) -> None:
@@ -572,27 +636,17 @@ class Master:
 
     def _add(self, positions: Sequence[int]) -> None:
         """Add policies of the pool as columns, those of a table together."""
-        pool, n, before = self.program.pool, len(positions), self.solver.getNumCol()
-        if not n:
+        pool, before = self.program.pool, self.solver.getNumCol()
+        if not len(positions):
             return
-        tables = np.array([pool.table[i] for i in positions])
-        means = np.array([pool.means[i] for i in positions])
-        order = np.argsort(tables, kind="stable")
-        ends = np.append(np.flatnonzero(np.diff(tables[order], prepend=-1)), n)
-        sizes, index, number = np.empty(n, dtype=np.intp), [], []
-        for first, last in pairwise(ends.tolist()):
-            own, table = order[first:last], int(tables[order[first]])
-            rows, matrix = self.entries.of(table)
-            sizes[first:last] = len(rows) + 1
-            index.append(np.tile(np.append(table, rows + self.n_tables), len(own)))
-            number.append(np.column_stack([np.ones(len(own)), means[own] @ matrix.T]).ravel())
-        starts = np.append(0, sizes[:-1].cumsum()).astype(np.int32)
-        entries = np.concatenate(index).astype(np.int32), np.concatenate(number)
-        self.solver.addCols(
-            n, np.zeros(n), np.zeros(n), np.full(n, math.inf), len(entries[0]), starts, *entries
+        sizes, rows, numbers = self.entries.columns(
+            np.array([pool.table[i] for i in positions]), np.array([pool.means[i] for i in positions])
         )
+        n, starts = len(positions), np.append(0, sizes[:-1].cumsum())
+        entries = len(rows), starts.astype(np.int32), rows.astype(np.int32), numbers
+        self.solver.addCols(n, np.zeros(n), np.zeros(n), np.full(n, math.inf), *entries)
         self.columns += range(before, before + n)
-        self.places += np.asarray(positions)[order].tolist()
+        self.places += positions
 
     def _charge(self, loss: float, change: float) -> None:
         """Charge policies so much for their loss, and for their changes."""
@@ -683,15 +737,12 @@ class Master:
         if nearest and program.choice_changes.any():
             self.run(1.0, TIE)
             values = np.array(self.solver.getSolution().col_value)
-        shares = program.shares(self.places, values[self.columns])
-        mixed = program.mixed(shares)
         return Answer(
-            q=program.policy(mixed),
-            objective=sum(share * program.pool.cost[i] for i, share in shares),
+            program=program,
+            shares=program.shares(self.places, values[self.columns]),
             duals=[of_rows[self.owner == k] for k in range(len(self.rows))],
             levels=levels,
             worth=worth,
-            mixed=mixed,
             width=width,
         )
 
@@ -759,7 +810,7 @@ def _one_sided(row: Linear) -> Linear:
 
 
 class _Entries:
-    """What stands in the rows, table by table, as small matrices over what a policy adds to means."""
+    """What stands in the rows, table by table: the rows of requirements stand below those in which shares sum to 1."""
 
     def __init__(
         self,
@@ -770,30 +821,29 @@ class _Entries:
         shape: tuple[int, ...],
         sees_group: bool,
     ) -> None:
-        self.shape, self.sees_group, self.where, self.number = (
-            shape,
-            sees_group,
-            (row, group, measure),
-            number,
-        )
-        self.order = np.argsort(group, kind="stable") if sees_group else np.arange(len(row))
-        ends = np.searchsorted(group[self.order], np.arange(shape[0] + 1)) if sees_group else [0, len(row)]
-        self.ends = [int(end) for end in ends]
-        self.parts: dict[int, tuple[Codes, Floats]] = {}
+        self.shape, self.where, self.number = shape, (row, group, measure), number
+        n_tables, width = (shape[0], shape[1]) if sees_group else (1, shape[0] * shape[1])
+        each = np.arange(n_tables)
+        table = np.append(each, group if sees_group else np.zeros(len(row), dtype=np.intp))
+        rows = np.append(each, row + n_tables)
+        order = np.lexsort((rows, table))
+        self.rows, table = rows[order], table[order]
+        # Of the means of a table with a 1 behind them, which one is multiplied, and by what.
+        column = measure if sees_group else group * shape[1] + measure
+        self.column = np.append(np.full(n_tables, width), column)[order]
+        self.factor = np.append(np.ones(n_tables), number)[order]
+        self.begins = np.searchsorted(table, np.arange(n_tables + 1))
+        self.first = np.append(True, (np.diff(self.rows) != 0) | (np.diff(table) != 0))
 
-    def of(self, table: int) -> tuple[Codes, Floats]:
-        """The rows that speak of a table, and what they multiply its means by."""
-        if table not in self.parts:
-            own = self.order[self.ends[table] : self.ends[table + 1]]
-            (row, group, measure), number = (part[own] for part in self.where), self.number[own]
-            rows, place = np.unique(row, return_inverse=True)
-            column = measure if self.sees_group else group * self.shape[1] + measure
-            matrix = np.zeros(
-                (len(rows), self.shape[1] if self.sees_group else self.shape[0] * self.shape[1])
-            )
-            np.add.at(matrix, (place, column), number)
-            self.parts[table] = rows, matrix
-        return self.parts[table]
+    def columns(self, table: Codes, means: Floats) -> tuple[Codes, Codes, Floats]:
+        """Columns of policies of some tables, which add ``means``: how many numbers each has, their rows and these."""
+        begin, counts = self.begins[table], np.diff(self.begins)[table]
+        policy = np.repeat(np.arange(len(table)), counts)
+        entry = np.arange(len(policy)) + np.repeat(begin - counts.cumsum() + counts, counts)
+        means = np.column_stack([means, np.ones(len(means))])
+        starts = np.flatnonzero(self.first[entry])
+        numbers = np.add.reduceat(self.factor[entry] * means[policy, self.column[entry]], starts)
+        return np.bincount(policy[starts], minlength=len(table)), self.rows[entry[starts]], numbers
 
     def weighed(self, duals: Floats) -> Floats:
         """What the duals of the rows make of every group's scaled mean."""

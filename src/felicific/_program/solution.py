@@ -190,7 +190,7 @@ def _prices_of(
     level: Level | None = None,
 ) -> dict[str, float]:
     """Loss per unit of each requirement; requirements that read alike share a price."""
-    prices = _prices(program, linear, answer)
+    prices = _prices(linear, answer)
     if level is not None:
         prices = _prices_at(program, rows, prices, level.level)
     if program.lotteries is not None:
@@ -198,11 +198,10 @@ def _prices_of(
     return prices
 
 
-def _prices(program: Program, linear: Sequence[Linear], answer: Answer) -> dict[str, float]:
+def _prices(linear: Sequence[Linear], answer: Answer) -> dict[str, float]:
     prices: dict[str, float] = {}
-    means = program.aggregates.linear_means(answer.q)
     for row, duals, level in zip(linear, answer.duals, answer.levels, strict=True):
-        prices[row.name] = prices.get(row.name, 0.0) + row.price(duals, level, means)
+        prices[row.name] = prices.get(row.name, 0.0) + row.price(duals, level, answer.means)
     return prices
 
 
@@ -230,9 +229,8 @@ def _prices_at(
             answer = program.solve(linear, nearest=False)
             if answer is None:
                 return prices
-            means = program.aggregates.linear_means(answer.q)
-            slope = there.rows_by_level.slope(answer.duals[place], 0.0, means)
-            each.append((slope, _prices(program, linear, answer)))
+            slope = there.rows_by_level.slope(answer.duals[place], 0.0, answer.means)
+            each.append((slope, _prices(linear, answer)))
         (left, before), (right, after) = each
         if left <= 0.0 <= right and left < right:
             return {name: (right * before[name] - left * after[name]) / (right - left) for name in prices}
@@ -271,15 +269,14 @@ def search_level(
         # Of equally good answers that which changes least may be all it takes.
         nearest = math.isinf(row.high - row.low)
         answer = program.solve(linear_rows(exchanged(rows, free, row)), nearest=nearest)
-        return None if answer is None else answered(program, answer, row)
+        return None if answer is None else answered(answer, row)
 
     return find_level(free, solve, tolerance, start)
 
 
-def answered(program: Program, answer: Answer, free: FractionLevel) -> Answered:
+def answered(answer: Answer, free: FractionLevel) -> Answered:
     """Loss and fractions of an answer."""
-    fractions = free.fractions(program.aggregates.linear_means(answer.q))
-    return Answered(program.least_loss + answer.objective * program.cost_scale, fractions)
+    return Answered(answer.value, free.fractions(answer.means))
 
 
 def can_meet(program: Program, rows: Sequence[Rows]) -> bool:
@@ -399,7 +396,7 @@ def _least_fraction(program: Program, row: FractionLevel) -> InfeasibleError:
     answer = program.solve([row.at_width(math.inf).rows])
     if answer is None:
         return conflict_error([row])
-    fractions = answered(program, answer, row).ratios
+    fractions = answered(answer, row).ratios
     most = float(fractions.max() - fractions.min()) * (1.0 + 1e-9)
     least, proven = least_eased(lambda width: can_meet(program, [row.at_width(width)]), most)
     return gap_error(row, program.aggregates.measures[row.goal.j], least, proven=proven)
@@ -413,7 +410,7 @@ def least_gap(program: Program, row: Linear) -> float:
         return sweep.least * sweep.scale
     wide = row.at_width(float(program.swing[row.goal.j]))
     answer = Master(program, [wide], on_ray=True).least()
-    return row.reached(program.aggregates.linear_means(answer.q))
+    return row.reached(answer.means)
 
 
 def rounded_up(number: float) -> float:

@@ -2,103 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from felicific._people.checks import check_weights
 from felicific._people.lazy import check_kind, no_rows
 from felicific._people.people import People
-from felicific._people.roles import Roles
+from felicific._people.roles import Columns
 from felicific._problem.numeric import Allowed, NumericProblem
 from felicific._program.calibration import Method, check_method
 from felicific._program.numeric import AmountAggregates, AskedOfAmounts
 from felicific._program.predicted import Predicted, Scale, sum_predicted
 from felicific._program.signal_names import resolve_sight
-from felicific._tables.engine import BatchPlace, Engine, find_engine
-from felicific._tables.groups import find_groups, groups_of_present, refuse_identifiers
-from felicific._tables.memory import as_objects, as_vector, column_names, count_rows, take_column
-from felicific._typing import Array, Table
+from felicific._tables.engine import NUMERIC, BatchPlace, Engine, find_engine
+from felicific._tables.groups import attributes_of, find_groups, groups_of_present, refuse_identifiers
+from felicific._tables.memory import as_objects, column_names, count_rows
+from felicific._typing import Table
 from felicific.exceptions import DataError
 
-#: What messages call each role.
-ROLES = {"prediction": "predicted", "y": "y", "weight": "sample_weight", "baseline": "baseline"}
+
+def people_in(
+    columns: Columns, table: Table, groups: tuple[Any, ...] | None = None, place: BatchPlace | None = None
+) -> People | None:
+    """Rows in memory as people, without their table; None where none of them has a weight."""
+    weight, n, first = columns.weights_in(table), count_rows(table), 0 if place is None else place.start
+    if not n or (weight is not None and not weight.any()):
+        return None
+    by_name = place is not None
+    return People.predicted_amounts(
+        None,
+        prediction=columns.column(table, "predicted"),
+        y=columns.column(table, "y"),
+        group=groups_of_present(table, columns.group, weight, by_name, fresh=True),
+        weight=weight,
+        baseline=columns.column(table, "baseline"),
+        rows=np.arange(first, first + n),
+        attributes=columns.attributes if by_name else attributes_of(table, columns.group, columns_only=False),
+        groups=groups,
+    )
 
 
-@dataclass(frozen=True)
-class AmountColumns:
-    """Which columns play which role; of a table in memory also the values themselves."""
-
-    prediction: Any
-    y: Any
-    group: Any
-    weight: Any = None
-    baseline: Any = None
-
-    def values(self, table: Table, role: str) -> Array | None:
-        """The values of a role: a column by its name, or an array that was passed instead."""
-        value = getattr(self, role)
-        if value is None:
-            return None
-        return (
-            take_column(table, value, ROLES[role])
-            if isinstance(value, str)
-            else as_vector(value, ROLES[role])
-        )
-
-    @property
-    def attributes(self) -> tuple[Any, ...]:
-        """What the groups are made of."""
-        if isinstance(self.group, str):
-            return (self.group,)
-        named = isinstance(self.group, list | tuple) and all(isinstance(one, str) for one in self.group)
-        return tuple(self.group) if named else (0,)
-
-    def people(
-        self,
-        table: Table,
-        groups: tuple[Any, ...] | None = None,
-        first_row: int = 0,
-        *,
-        by_name: bool = False,
-    ) -> People | None:
-        """Rows in memory as people; None where none of them has a weight."""
-        n = count_rows(table)
-        weight = check_weights(self.values(table, "weight"), n, first_row)
-        if not n or (weight is not None and not weight.any()):
-            return None
-        return People.predicted_amounts(
-            None,
-            prediction=self.values(table, "prediction"),
-            y=self.values(table, "y"),
-            group=groups_of_present(table, self.group, weight, by_name, fresh=True),
-            weight=weight,
-            baseline=self.values(table, "baseline"),
-            rows=np.arange(first_row, first_row + n),
-            attributes=self.attributes,
-            groups=groups,
-        )
-
-    @property
-    def names(self) -> list[str]:
-        """The columns of a table that is not in memory; what is no name is refused."""
-        group = list(self.group) if isinstance(self.group, list | tuple) else [self.group]
-        named = [self.prediction, self.y, *group, self.weight, self.baseline]
-        wrong = next((one for one in named if one is not None and not isinstance(one, str)), None)
-        if wrong is not None:
-            raise DataError(
-                f"{type(wrong).__name__} {str(wrong)[:40]!r} names no column.",
-                "Of a table that is not in memory, name columns in predicted=, y=, sensitive_features= and "
-                "sample_weight=.",
-            )
-        return [name for name in named if name is not None]
-
-
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(NamedTuple):
     """What a first look at some rows tells: the groups, the ends of the predictions, and how many there are."""
 
     groups: frozenset[Any]
@@ -107,85 +54,76 @@ class _Seen:
     rows: int
     weight: float
 
-    def __add__(self, other: _Seen) -> _Seen:
-        return _Seen(
-            self.groups | other.groups,
-            min(self.low, other.low),
-            max(self.high, other.high),
-            self.rows + other.rows,
-            self.weight + other.weight,
-        )
 
-
-_NOBODY = _Seen(frozenset(), np.inf, -np.inf, 0, 0.0)
-
-
-def sum_table(
-    table: Table,
-    engine: Engine | None,
-    columns: AmountColumns,
-    allowed: Allowed,
-    groups: Sequence[Any] | None,
+def _summed(
+    table: Table, engine: Engine | None, columns: Columns, allowed: Allowed, groups: Sequence[Any] | None
 ) -> Predicted:
     """The sums of a table: in one pass where groups and bounds are known before, else in two."""
     known = None if groups is None else find_groups(as_objects(list(groups)))
     if engine is not None:
-        _check_columns(engine, columns)
+        _check_columns(engine, columns.names_only())
     scale = None if allowed.bounds is None else Scale(*allowed.bounds)
     if known is None or scale is None:
-        seen = _folded(table, engine, columns, partial(_look, columns)) or _NOBODY
-        if not seen.rows:
+        seen: _Seen | None = _folded(table, engine, columns, partial(_look, columns), _both)
+        if seen is None:
             raise no_rows(columns.weight)
         if known is None:
             known = find_groups(as_objects(list(seen.groups)))
             refuse_identifiers(known, seen.rows, None if columns.weight is None else seen.weight)
         scale = Scale(seen.low, seen.high) if scale is None else scale
-    sums: Predicted | None = _folded(table, engine, columns, partial(_sum, columns, known, scale))
+    step = partial(_sum, columns, known, scale)
+    sums: Predicted | None = _folded(table, engine, columns, step, _plus)
     if sums is None:
         raise no_rows(columns.weight)
     return sums
 
 
-def _check_columns(engine: Engine, columns: AmountColumns) -> None:
-    names = columns.names
-    for name in names:
+def _check_columns(engine: Engine, columns: Columns) -> None:
+    for name, purpose in columns.named.items():
         engine.index(name, "the amounts")
-    for role in ("prediction", "y", "weight"):
-        name = getattr(columns, role)
-        if name is not None and engine.kind(name, ROLES[role]) not in ("bool", "whole", "real"):
-            raise DataError(
-                f"The column {name!r}, needed for {ROLES[role]}, holds no numbers.", "Name another."
-            )
-        if role == "weight" and name is not None:
-            check_kind(engine, name, "sample_weight")
+        check_kind(engine, name, purpose)
+        if purpose in ("predicted", "y") and engine.kind(name, purpose) not in NUMERIC:
+            raise DataError(f"The column {name!r}, needed for {purpose}, holds no numbers.", "Name another.")
 
 
-def _folded(table: Table, engine: Engine | None, columns: AmountColumns, step: Any) -> Any:
-    """Apply a step to all rows, part by part where they are not in memory."""
+def _folded(
+    table: Table, engine: Engine | None, columns: Columns, step: Any, both: Callable[[Any, Any], Any]
+) -> Any:
+    """Apply a step to all rows, part by part where they are not in memory; a part may hold nobody."""
     if engine is None:
         return step(table, None)
-    return engine.fold(step, _added, list(dict.fromkeys(columns.names)))
+    return engine.fold(step, partial(_added, both), list(columns.named))
 
 
-def _added(left: Any, right: Any) -> Any:
-    """The sum of two parts, either of which may hold nobody."""
-    return right if left is None else left if right is None else left + right
+def _added(both: Callable[[Any, Any], Any], *parts: Any) -> Any:
+    """The sum of the parts that hold somebody."""
+    held = [part for part in parts if part is not None]
+    return reduce(both, held) if held else None
 
 
-def _look(columns: AmountColumns, table: Table, place: BatchPlace | None) -> _Seen:
-    people = columns.people(table, None, 0 if place is None else place.start, by_name=place is not None)
+def _look(columns: Columns, table: Table, place: BatchPlace | None) -> _Seen | None:
+    people = people_in(columns, table, None, place)
     if people is None:
-        return _NOBODY
+        return None
     f = people.prediction
     return _Seen(
         frozenset(people.groups), float(f.min()), float(f.max()), len(people), float(people.weights.sum())
     )
 
 
+def _both(one: _Seen, other: _Seen) -> _Seen:
+    ends = min(one.low, other.low), max(one.high, other.high)
+    return _Seen(one.groups | other.groups, *ends, one.rows + other.rows, one.weight + other.weight)
+
+
+def _plus(one: Predicted, other: Predicted) -> Predicted:
+    return one + other
+
+
 def _sum(
-    columns: AmountColumns, groups: tuple[Any, ...], scale: Scale, table: Table, place: BatchPlace | None
+    columns: Columns, groups: tuple[Any, ...], scale: Scale, table: Table, place: BatchPlace | None
 ) -> Predicted | None:
-    people = columns.people(table, groups, 0 if place is None else place.start, by_name=place is not None)
+    people = people_in(columns, table, groups, place)
     return None if people is None else sum_predicted(people, scale)
 
 
@@ -222,11 +160,10 @@ def aggregates_of_amounts(
     asked = AskedOfAmounts.of(
         NumericProblem.finding(happiness, loss=loss, decisions=decisions), loss, _calibration(policy)
     )
-    columns = AmountColumns(predicted, y, sensitive_features, sample_weight)
+    columns = Columns(sensitive_features, y, predicted=predicted, weight=sample_weight, key=key)
     engine = find_engine(table)
-    sums = sum_table(table, engine, columns, asked.allowed, groups)
-    roles = Roles(sensitive_features, y, predicted=predicted, key=key)
-    named = roles.remembered(column_names(table) if engine is None else engine.names)
+    sums = _summed(table, engine, columns, asked.allowed, groups)
+    named = columns.remembered(column_names(table) if engine is None else engine.names)
     return AmountAggregates(replace(sums, roles=named), asked)
 
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from felicific._audit.beside import fitted_notes
 from felicific._fit.numeric_tryout import AmountTryout
 from felicific._people.people import People
+from felicific._people.roles import Columns
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import make_salt
 from felicific._policy.numeric_fit import fit_amounts
 from felicific._problem.numeric import NumericProblem
-from felicific._program.numeric_tables import AmountColumns
+from felicific._program.numeric_tables import people_in
 from felicific._tables.memory import take_rows
 from felicific.cli.amounts import opened, refuse_classes, said_of
 from felicific.cli.inputs import read_asked
@@ -88,14 +89,14 @@ def _read(options: ReportOptions, file: str) -> tuple[Table, dict[str, Any]]:
 
 def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None = None) -> People:
     """People of a table, whose columns are a part of their fingerprint."""
-    columns = AmountColumns(
-        said["predicted"],
-        said["y"],
+    columns = Columns(
         said["sensitive_features"],
-        said["sample_weight"],
-        said["baseline"],
+        said["y"],
+        predicted=said["predicted"],
+        baseline=said["baseline"],
+        weight=said["sample_weight"],
     )
-    people = columns.people(table, groups)
+    people = people_in(columns, table, groups)
     if people is None:
         raise DataError("Nobody has a positive weight.", "Name other people, or another column of weights.")
     return replace(people, x=take_rows(table, people.rows))

@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from felicific import FairClassifier, Individual, Score, aggregate, frontier, solve
-from felicific._amounts.aggregates import AmountAggregates
+from felicific._program.numeric import AmountAggregates
 from felicific._audit import methods
 from felicific._fit.fit import FittedIndividual
 from felicific._frontier.breakpoints import Closing

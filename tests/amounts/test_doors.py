@@ -9,10 +9,10 @@ from functions import as_arrow, as_duckdb, as_lazy, as_pandas, write_parquet
 from helpers import solved, traced
 
 from felicific import Budget, Floor, Gap, Happiness, Policy, Score, aggregate, load, monitor, solve
-from felicific._amounts.aggregates import AmountAggregates
 from felicific._files import POLICY, VERSION, _digest
-from felicific._policy.amounts import AmountPolicy
+from felicific._policy.numeric import AmountPolicy
 from felicific._program.aggregates import Aggregates
+from felicific._program.numeric import AmountAggregates
 from felicific.exceptions import AggregatesError, DataError, FelicificError, PolicyFileError
 
 ASKED = {
@@ -169,7 +169,7 @@ def damage(content):
         "scale": content | {"scale": [3.0, 1.0]},
         "loss": content | {"loss_name": "absolute"},
         "calibration": content | {"calibration": "linear"},
-        "decisions": content | {"decisions": {"bounds": [1.0], "levels": 65, "listed": None}},
+        "decisions": content | {"decisions": {"bounds": [1.0], "listed": None}},
         "happiness": content | {"happiness": [{"function": "__import__('os')"}]},
         "code": content
         | {

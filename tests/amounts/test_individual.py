@@ -13,11 +13,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 
 from felicific import Budget, FairRegressor, Floor, Gap, Individual, Policy, Ratio
-from felicific._amounts.fit import fit_amounts
-from felicific._amounts.individual import fit_individual_amounts
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import LinesProblem
-from felicific._policy.amount_individual import IndividualAmountPolicy
+from felicific._people.people import People
+from felicific._policy.numeric_fit import fit_amounts
+from felicific._policy.numeric_individual import IndividualAmountPolicy
+from felicific._problem.numeric import NumericProblem
 from felicific.exceptions import (
     ConstraintError,
     DataError,
@@ -40,7 +39,7 @@ def world(n=400, n_groups=2, seed=0):
 
 def people_of(x, prediction, y, group, weight=None, baseline=None, group_proba=None):
     table = pd.DataFrame(x)
-    return AmountPeople.of(
+    return People.predicted_amounts(
         table,
         prediction=prediction,
         y=y,
@@ -52,8 +51,8 @@ def people_of(x, prediction, y, group, weight=None, baseline=None, group_proba=N
 
 
 def fitted(people, happiness, gap=None, calibration="none", **asked):
-    problem = LinesProblem.of_lines(happiness, gap=gap, **asked)
-    return fit_individual_amounts(problem, people, calibration=calibration, salt=SALT)
+    problem = NumericProblem.finding(happiness, gap=gap, **asked)
+    return fit_amounts(problem, people, calibration=calibration, salt=SALT, individual=True)
 
 
 def given_by(fit, people):
@@ -185,8 +184,8 @@ def test_person_formula():
     x, prediction, y, group = world(500)
     people = people_of(x, prediction, y, group)
     fit = fitted(people, "decision * loan", 1.0, decisions=(5.0, 15.0))
-    assert fit.policy.weights.shape == (1, 2, 1)
-    moved = prediction + fit.policy.weights[0, group, 0] * x["loan"]
+    assert fit.policy.weights.shape == (2, 1)
+    moved = prediction + fit.policy.weights[group, 0] * x["loan"]
     assert given_by(fit, people) == pytest.approx(np.clip(moved, 5.0, 15.0), abs=1e-12)
     assert fit.policy.gaps["decision * loan"] == pytest.approx(1.0, abs=1e-8)
 
@@ -196,8 +195,10 @@ def test_individual_score_shift():
     x, prediction, y, group = world(3_000)
     people = people_of(x, prediction, y, group)
     loss = {}
-    problem = LinesProblem.of_lines("decision * loan", gap=0.0, decisions=(-50.0, 80.0))
-    loss["individual"] = fit_individual_amounts(problem, people, calibration="none", salt=SALT).policy.loss
+    problem = NumericProblem.finding("decision * loan", gap=0.0, decisions=(-50.0, 80.0))
+    loss["individual"] = fit_amounts(
+        problem, people, calibration="none", salt=SALT, individual=True
+    ).policy.loss
     loss["score"] = fit_amounts(problem, people, calibration="none", salt=SALT).policy.loss
     loan = x["loan"]
     share = np.bincount(group) / len(group)
@@ -406,7 +407,6 @@ def test_file_of_a_function():
     ("part", "value"),
     [
         ("weights", [[1.0]]),
-        ("shares", [[0.5], [1.0]]),
         ("calibration", []),
         ("policy", {"kind": "amounts"}),
         ("functions", []),

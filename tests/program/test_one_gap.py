@@ -13,8 +13,9 @@ from felicific import Floor, Gap, Score, aggregate, frontier, solve
 from felicific._problem.constraints import requirements_of
 from felicific._problem.requirement import rows_of
 from felicific._program.change_cost import resolved
+from felicific._program.master import TIE
 from felicific._program.one_gap import one_gap
-from felicific._program.program import TIE, Program
+from felicific._program.program import Program
 from felicific._program.solution import solve_program
 from felicific.exceptions import InfeasibleError
 

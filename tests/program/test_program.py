@@ -13,7 +13,8 @@ from felicific import Budget, Exploration, Floor, Gap, Happiness, Ratio, Score, 
 from felicific._fit.alternatives import least_gap_at
 from felicific._problem.requirement import rows_of
 from felicific._program.change_cost import resolved
-from felicific._program.program import TIE, Program
+from felicific._program.master import TIE
+from felicific._program.program import Program
 from felicific._program.solution import solve_program
 from felicific.exceptions import InfeasibleError
 

@@ -13,8 +13,8 @@ import numpy as np
 from felicific._audit.persons import Persons
 from felicific._audit.result import Audit, GapTest, Interval, MeasureAudit, verdict_of
 from felicific._people.roles import Columns
-from felicific._problem.amounts import AmountsProblem, asks_for_parity, is_loss_of_amounts, parity_measure
 from felicific._problem.happiness import written
+from felicific._problem.numeric import NumericProblem, asks_for_parity, is_loss_of_amounts, parity_measure
 from felicific._problem.unions import compared_groups
 from felicific._statistics.distributions import Distributions
 from felicific._tables.engine import NUMERIC, BatchPlace, Engine
@@ -137,7 +137,7 @@ def note_of_classes(distinct: int) -> tuple[str, ...]:
 # Distributional parity
 
 
-def with_parity(found: Audit, problem: AmountsProblem) -> Audit:
+def with_parity(found: Audit, problem: NumericProblem) -> Audit:
     """The audit with how far apart the distributions of the amounts are, after its measures, if that is asked."""
     if not problem.parity:
         return found

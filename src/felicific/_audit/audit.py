@@ -57,10 +57,10 @@ from felicific._people.people import People
 from felicific._people.roles import Columns, without_missing
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
-from felicific._problem.amounts import AmountsProblem
 from felicific._problem.constraints import check_constraints, happiness_of
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
+from felicific._problem.numeric import NumericProblem
 from felicific._problem.problem import Problem, problem_of
 from felicific._problem.unions import Whom, check_groups, check_min_people
 from felicific._problem.worse_off import measuring
@@ -231,7 +231,7 @@ def audit(
             means = means_without(people, problem) if compared else None
             drawn = people.probabilities is not None and bool(faces_lottery(people.probabilities).any())
             lottery = drawn and policy is None and not hasattr(decided, "predict")
-    parity = problem.parity if isinstance(problem, AmountsProblem) else ""
+    parity = problem.parity if isinstance(problem, NumericProblem) else ""
     persons = only_comparing(persons, whom, parity)
     known = () if policy is None else policy.groups
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
@@ -246,7 +246,7 @@ def audit(
         loss_name=problem.loss.name,
         unlabelled=asked.unlabelled,
     )
-    if isinstance(problem, AmountsProblem):
+    if isinstance(problem, NumericProblem):
         found = with_parity(found, problem)
     found = replace(found, labels=labels)
     decider = policy or beside.policy
@@ -345,7 +345,7 @@ class Asked:
 
     def about_amounts(
         self, array: Array, y: Array | None, columns: Columns
-    ) -> tuple[AmountsProblem, Array | None]:
+    ) -> tuple[NumericProblem, Array | None]:
         """What is asked of amounts, and the labels, unless some are missing that nobody has to know."""
         if array.ndim != 1:
             raise DataError(
@@ -369,7 +369,7 @@ class Asked:
         self.notes = (note_of(reason),) if reason else note_of_classes(distinct())
         return bool(reason)
 
-    def problem_of_amounts(self, columns: Columns, *, labelled: bool) -> AmountsProblem:
+    def problem_of_amounts(self, columns: Columns, *, labelled: bool) -> NumericProblem:
         """What is asked of amounts."""
         refused = {
             "decisions=[...]": (self.decisions, "Leave it out: happiness says what people want."),
@@ -386,7 +386,7 @@ class Asked:
         bounds = self.amount_bounds
         finite = bounds if bounds is not None and math.isfinite(bounds[0]) else None
         about: Any = {"loss": self.loss, "gap": self.gap, "bounds": finite}
-        made = AmountsProblem.build(self.happiness, **about)
+        made = NumericProblem.measuring(self.happiness, **about)
         if labelled or not (self.said_loss and made.loss.looks_at_y):
             return made
         raise DataError(f"The loss {made.loss.name!r} looks at the label y, and there is none.", "Pass y.")

@@ -22,8 +22,9 @@ from felicific._problem.requirement import Requirement, rows_of
 from felicific._problem.requirements import Ratio
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost
+from felicific._program.master import Answer, Master
 from felicific._program.one_gap import OneGap, one_gap
-from felicific._program.program import Answer, Master, Program, rounding_of
+from felicific._program.program import Program, rounding_of
 from felicific._program.solution import linear_rows, solve_program
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
@@ -240,10 +241,14 @@ KEPT = 10_000_000
 
 @dataclass(eq=False)
 class RayPolicies:
-    """The policies along the ray of a program, each solved when it is looked at, and kept while there is room."""
+    """The policies along the ray of a program, each made when it is looked at, and kept while there is room.
+
+    ``taus`` are the places of those that are looked at together.
+    """
 
     program: Program
     rows: list[Linear]
+    taus: list[float] = field(default_factory=list)
     kept: dict[float, tuple[Outcome, Floats]] = field(default_factory=dict)
 
     @cached_property
@@ -253,22 +258,26 @@ class RayPolicies:
         # A gap that is nothing but rounding has no width to be a part of.
         return hulls if hulls is not None and hulls.gap is not None and hulls.width > 0.0 else None
 
-    @cached_property
     def ray(self) -> Master:
-        """What solves them else."""
-        return Master(self.program, self.rows, on_ray=True)
+        """What solves them else: from what was found along the ray, and not from what was looked at before."""
+        return Master(self.program.branch(), self.rows, on_ray=True)
+
+    @cached_property
+    def answers(self) -> dict[float, Answer]:
+        """The solutions at all places."""
+        ray = self.ray()
+        return {tau: ray.within(tau) for tau in self.taus}
 
     def __getstate__(self) -> dict[str, Any]:
-        # without what was worked out on the way
-        return {"program": self.program.fresh(), "rows": self.rows, "kept": {}}
+        return {"program": self.program, "rows": self.rows, "taus": self.taus, "kept": {}}
 
     def at(self, tau: float) -> tuple[Outcome, Floats]:
         """Of the policies that are equally good at a position, that which changes the baseline's decisions least."""
         if tau not in self.kept:
-            if self.hulls is None:  # from the start: a policy does not depend on which others were looked at
-                q = Master(self.program.fresh(), self.rows, on_ray=True).within(tau).q
-            else:
+            if self.hulls is not None:
                 q = self.hulls.policy(self.hulls.place(self.hulls.width * tau))
+            else:
+                q = (self.answers[tau] if tau in self.taus else self.ray().within(tau)).q
             if (len(self.kept) + 1) * q.size > KEPT:
                 self.kept.clear()
             self.kept[tau] = (self.program.aggregates.evaluate(q), q)
@@ -289,7 +298,10 @@ def breakpoints(program: Program, rows: list[Linear]) -> list[Breakpoint]:
         taus, values = places.hulls.frontier()
         line = [places.point(*pair) for pair in zip(taus, values, strict=True)]
         return _hull(line, EXACT * (values[0] - values[-1]))
-    return trace(*_ray_ends(places), partial(_weighted, places))
+    ray = Master(program, rows, on_ray=True)
+    line = trace(*_ray_ends(places, ray), partial(_weighted, places, ray))
+    places.taus[:] = [point.tau for point in line]
+    return line
 
 
 def tightest_at(program: Program, rows: list[Linear], loss: float) -> Breakpoint | None:
@@ -298,10 +310,11 @@ def tightest_at(program: Program, rows: list[Linear], loss: float) -> Breakpoint
     if places.hulls is not None:
         taus, values = places.hulls.frontier()
     else:
-        left, right = _ray_ends(places)
+        ray = Master(program, rows, on_ray=True)
+        left, right = _ray_ends(places, ray)
         while left.value > loss > right.value:
             chord = (left.value - right.value) / (right.tau - left.tau)
-            point = _weighted(places, chord)
+            point = _weighted(places, ray, chord)
             if point.value + chord * point.tau >= left.value + chord * left.tau - EXACT * program.cost_scale:
                 break
             left, right = (left, point) if point.value <= loss else (point, right)
@@ -312,20 +325,19 @@ def tightest_at(program: Program, rows: list[Linear], loss: float) -> Breakpoint
     return places.point(tau, loss)
 
 
-def _ray_ends(places: RayPolicies) -> tuple[Breakpoint, Breakpoint]:
+def _ray_ends(places: RayPolicies, ray: Master) -> tuple[Breakpoint, Breakpoint]:
     """The points of least width and of least loss, by the linear program."""
-    nearest = place_on(places.rows, places.program.aggregates.linear_means(places.ray.least().q))
-    return _at_answer(places, places.ray.within(nearest, nearest=False)), _weighted(places, 0.0)
+    nearest = place_on(places.rows, ray.least().means)
+    return _at_answer(places, ray.within(nearest, nearest=False)), _weighted(places, ray, 0.0)
 
 
-def _weighted(places: RayPolicies, weight: float) -> Breakpoint:
+def _weighted(places: RayPolicies, ray: Master, weight: float) -> Breakpoint:
     """The point of least loss plus ``weight`` times the position."""
-    return _at_answer(places, places.ray.weighted(weight / places.program.cost_scale))
+    return _at_answer(places, ray.weighted(weight / places.program.cost_scale))
 
 
 def _at_answer(places: RayPolicies, answer: Answer) -> Breakpoint:
-    tau = place_on(places.rows, places.program.aggregates.linear_means(answer.q))
-    return places.point(tau, places.program.value(answer.q))
+    return places.point(place_on(places.rows, answer.means), answer.value)
 
 
 @dataclass(frozen=True)

@@ -780,7 +780,7 @@ class Aggregates(Displayed):
     def _read(cls, content: dict[str, Any]) -> Aggregates | Any:
         """Read what :meth:`content` wrote; sums of amounts, which stand above, by their own reader."""
         if content.get("kind") == "amounts":
-            return import_module("felicific._amounts.aggregates").AmountAggregates.read(content)
+            return import_module("felicific._program.numeric").AmountAggregates.read(content)
         found = cls(**read_aggregates(content))
         extra = set(content) - {*SUMS, "cells", "order", *(part.name for part in fields(found))}
         if extra:

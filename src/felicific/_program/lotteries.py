@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from felicific._problem.exploration import Chance, Explored
-from felicific._program.order import Order
+from felicific._program.order import Empty, Order
 from felicific._program.signals import Signal
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import ConstraintError
 
 if TYPE_CHECKING:
     from felicific._program.aggregates import Aggregates
-    from felicific._program.program import Answer, Program
+    from felicific._program.master import Answer
+    from felicific._program.program import Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +61,11 @@ class Lotteries:
         """With infinite costs for what is not allowed."""
         return costs if self.allowed is None else np.where(self.allowed, costs, np.inf)
 
-    def decided(self, mixed: Floats, occupied: Truths, baseline: Codes) -> Floats:
+    def decided(self, mixed: Floats, empty: Sequence[Empty], baseline: Codes) -> Floats:
         """The policy of choices of shape (tables, signals, choices), which are known where somebody is."""
         if self.allowed is None:
-            return np.asarray(self.order.filled(mixed, occupied, baseline) @ self.each)
-        q = self.decided_order.filled(mixed @ self.each, occupied, baseline)
+            return np.asarray(self.order.filled(mixed, empty, baseline) @ self.each)
+        q = self.decided_order.filled(mixed @ self.each, empty, baseline)
         second = np.clip(q[:, :, 1], self.floors[:, :, 1], 1.0 - self.floors[:, :, 0])
         return np.stack([1.0 - second, second], axis=2)
 
@@ -109,8 +110,8 @@ def lotteries_of(
     floors = np.zeros((n_groups, aggregates.signal.size(n_labels), n_decisions))
     for chance in chances:
         own = floors[:, :, chance.decision]
-        kept = cells_of(chance, aggregates.signal, n_groups, n_labels, aggregates.rising)
-        own[...] = np.where(kept, np.maximum(own, chance.at_least), own)
+        inside = cells_of(chance, aggregates.signal, n_groups, n_labels, aggregates.rising)
+        own[...] = np.where(inside, np.maximum(own, chance.at_least), own)
     floors = floors if sees_group else floors[:1]
     if all(chance.scores is None for chance in chances):
         kept = floors[:, 0][:, None]
@@ -119,7 +120,9 @@ def lotteries_of(
     low, high = floors[:, :, 1], 1.0 - floors[:, :, 0]
     values = np.unique([low, high])
     each = np.stack([1.0 - values, values], axis=1)[None]
-    steps = np.diff(order.ranks[:, :2])  # whether the second decision stands above the first, below, or nowhere
+    steps = np.diff(
+        order.ranks[:, :2]
+    )  # whether the second decision stands above the first, below, or nowhere
     own_order = Order(order.chains, steps * np.arange(len(values)) - np.minimum(steps, 0) * (len(values) - 1))
     allowed = (values >= low[:, :, None]) & (values <= high[:, :, None])
     return Lotteries(tuple(chances), each, own_order, order, floors, allowed)

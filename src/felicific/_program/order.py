@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -79,20 +79,53 @@ class Order:
             chosen[:, chain.start : chain.stop] = np.take_along_axis(which, path[None], axis=0)[0]
         return chosen, cost
 
-    def filled(self, q: Floats, occupied: Truths, baseline: Codes) -> Floats:
+    def empty(self, occupied: Truths) -> list[Empty]:
+        """Where nobody is, chain by chain."""
+        return [_empty(occupied[:, chain.start : chain.stop]) for chain in self.chains]
+
+    def filled(self, q: Floats, empty: Sequence[Empty], baseline: Codes) -> Floats:
         """A policy of shape (tables, signals, decisions) that is known where somebody is, for all signals.
 
         Where nobody is, people get what the ``baseline`` decides there (-1: nobody knows that), or where that would
         break the order, what the neighbour gets who stands against it.
         """
-        found = q.copy()
-        for chain, rank in zip(self.chains, self.ranks, strict=True):
+        policy = q.copy()
+        for chain, rank, places in zip(self.chains, self.ranks, empty, strict=True):
             own = slice(chain.start, chain.stop)
-            lacks = np.flatnonzero(~occupied[:, own].all(axis=1))
-            if len(lacks):
-                part = q[lacks, own], occupied[lacks, own], occupied[:, own], q[:, own]
-                found[lacks, own] = _fill(*part, baseline[own], rank)
-        return found
+            if len(places.table):
+                policy[places.table, chain.start + places.signal] = _fill(
+                    q[:, own], places, baseline[own], rank
+                )
+        return policy
+
+
+class Empty(NamedTuple):
+    """The signals of a chain at which nobody of a table is, and those at which somebody is beside them.
+
+    ``near`` is the nearest of these, of the table or of ``other`` ones if nobody of the table is along the chain (-1:
+    nobody is); ``below`` and ``above`` are those of the table, or -1.
+    """
+
+    table: Codes
+    signal: Codes
+    near: Codes
+    other: Codes
+    below: Codes
+    above: Codes
+
+
+def _empty(occupied: Truths) -> Empty:
+    table, signal = np.nonzero(~occupied)
+    n, place = occupied.shape[1], np.arange(occupied.shape[1])
+    below = np.maximum.accumulate(np.where(occupied, place, -1), axis=1)[table, signal]
+    above = np.minimum.accumulate(np.where(occupied, place, n)[:, ::-1], axis=1)[:, ::-1][table, signal]
+    near = np.where((above >= n) | ((below >= 0) & (signal - below <= above - signal)), below, above)
+    other, alone = table.copy(), near < 0
+    places = np.flatnonzero(occupied.any(axis=0))
+    if len(places) and alone.any():
+        nearest = places[np.abs(place[:, None] - places).argmin(axis=1)]
+        near[alone], other[alone] = nearest[signal[alone]], occupied.argmax(axis=0)[nearest[signal[alone]]]
+    return Empty(table, signal, near, other, below, np.where(above < n, above, -1))
 
 
 def _rising(best: Floats) -> tuple[Codes, Floats]:
@@ -119,38 +152,20 @@ def _rising(best: Floats) -> tuple[Codes, Floats]:
     return path, upto[-1].min(axis=1)
 
 
-def _fill(
-    q: Floats, held: Truths, anybody: Truths, everybody: Floats, baseline: Codes, rank: Codes
-) -> Floats:
-    """The signals of one chain, of tables in which nobody is at some of them."""
-    _, n, n_decisions = q.shape
-    place = np.arange(n)
-    below = np.maximum.accumulate(np.where(held, place, -1), axis=1)
-    above = np.minimum.accumulate(np.where(held, place, n)[:, ::-1], axis=1)[:, ::-1]
-    near = np.where((above >= n) | ((below >= 0) & (place - below <= above - place)), below, above)
-    rows = np.take_along_axis(q, np.clip(near, 0, n - 1)[:, :, None], axis=1)
-    for t in np.flatnonzero(~held.any(axis=1)).tolist():
-        rows[t] = _of_others(everybody, anybody)
-    decided = np.eye(n_decisions)[np.maximum(baseline, 0)]
-    wanted = np.where((baseline >= 0)[:, None], decided, rows)
-    for beside, against, sign in ((below, below >= 0, 1.0), (above, above < n, -1.0)):
-        row = np.take_along_axis(q, np.clip(beside, 0, n - 1)[:, :, None], axis=1)
-        broken = against & (sign * (_above(row, rank) - _above(wanted, rank)) > SLIGHT).any(axis=2)
-        wanted = np.where(broken[:, :, None], row, wanted)
-    return np.where(held[:, :, None], q, wanted)
+def _fill(q: Floats, empty: Empty, baseline: Codes, rank: Codes) -> Floats:
+    """What people get at the empty signals of a chain."""
+    decided = np.eye(q.shape[2])
+    nearest = np.where((empty.near >= 0)[:, None], q[empty.other, empty.near], decided[0])
+    own = baseline[empty.signal]
+    wanted = np.where((own >= 0)[:, None], decided[own], nearest)
+    for neighbour, sign in ((empty.below, 1.0), (empty.above, -1.0)):
+        row = q[empty.table, neighbour]
+        broken = (neighbour >= 0) & (sign * (_above(row, rank) - _above(wanted, rank)) > SLIGHT).any(axis=1)
+        wanted = np.where(broken[:, None], row, wanted)
+    return wanted
 
 
 def _above(q: Floats, rank: Codes) -> Floats:
     """The chance of every rank or a higher one; none where there is no order."""
     each: Sequence[Floats] = [q[..., rank >= r].sum(axis=-1) for r in range(1, int(rank.max()) + 1)]
     return np.stack(each, axis=-1) if each else np.zeros((*q.shape[:-1], 0))
-
-
-def _of_others(q: Floats, held: Truths) -> Floats:
-    """What people of other tables get at every signal of a chain, or near it; if there are none, the first decision."""
-    _, n, n_decisions = q.shape
-    places = np.flatnonzero(held.any(axis=0))
-    if not len(places):
-        return np.tile(np.eye(n_decisions)[0], (n, 1))
-    nearest = places[np.abs(np.arange(n)[:, None] - places).argmin(axis=1)]
-    return np.asarray(q[held.argmax(axis=0)[nearest], nearest])

@@ -27,8 +27,9 @@ from felicific._program.fractions import (
     least_eased,
 )
 from felicific._program.highs import TOLERANCE
+from felicific._program.master import Answer, Master, solve_rows
 from felicific._program.one_gap import one_gap, unasked
-from felicific._program.program import Answer, Master, Program
+from felicific._program.program import Program
 from felicific._typing import Floats, Lazy
 from felicific.exceptions import InfeasibleError, SolverError
 
@@ -136,15 +137,15 @@ def _solved(
     if swept is not None:
         with suppress(SolverError):  # numbers that are hard to tell apart
             return _checked(program, aggregates, rows, *swept)
-    return solve_rows(program, rows, level, aggregates)
+    return checked_solution(program, rows, level, aggregates)
 
 
-def solve_rows(
+def checked_solution(
     program: Program, rows: Sequence[Rows], level: Level | None = None, aggregates: Aggregates | None = None
 ) -> Solution:
     """The checked solution by the linear program; ``aggregates`` are those it was made of, if it holds others."""
     linear = linear_rows(rows, level)
-    answer = program.solve(linear)
+    answer = solve_rows(program, linear)
     if answer is None:
         raise _explain(program, rows)
     prices = _prices_of(program, rows, linear, answer, level)
@@ -190,7 +191,7 @@ def _prices_of(
     level: Level | None = None,
 ) -> dict[str, float]:
     """Loss per unit of each requirement; requirements that read alike share a price."""
-    prices = _prices(program, linear, answer)
+    prices = _prices(linear, answer)
     if level is not None:
         prices = _prices_at(program, rows, prices, level.level)
     if program.lotteries is not None:
@@ -198,11 +199,10 @@ def _prices_of(
     return prices
 
 
-def _prices(program: Program, linear: Sequence[Linear], answer: Answer) -> dict[str, float]:
+def _prices(linear: Sequence[Linear], answer: Answer) -> dict[str, float]:
     prices: dict[str, float] = {}
-    means = program.aggregates.linear_means(answer.q)
     for row, duals, level in zip(linear, answer.duals, answer.levels, strict=True):
-        prices[row.name] = prices.get(row.name, 0.0) + row.price(duals, level, means)
+        prices[row.name] = prices.get(row.name, 0.0) + row.price(duals, level, answer.means)
     return prices
 
 
@@ -227,12 +227,11 @@ def _prices_at(
             t = level + side * step * (abs(level) or 1.0)
             there = eased.between(t, t)
             linear = linear_rows(exchanged(rows, free, there))
-            answer = program.solve(linear, nearest=False)
+            answer = solve_rows(program, linear, nearest=False)
             if answer is None:
                 return prices
-            means = program.aggregates.linear_means(answer.q)
-            slope = there.rows_by_level.slope(answer.duals[place], 0.0, means)
-            each.append((slope, _prices(program, linear, answer)))
+            slope = there.rows_by_level.slope(answer.duals[place], 0.0, answer.means)
+            each.append((slope, _prices(linear, answer)))
         (left, before), (right, after) = each
         if left <= 0.0 <= right and left < right:
             return {name: (right * before[name] - left * after[name]) / (right - left) for name in prices}
@@ -270,16 +269,15 @@ def search_level(
     def solve(row: FractionLevel) -> Answered | None:
         # Of equally good answers that which changes least may be all it takes.
         nearest = math.isinf(row.high - row.low)
-        answer = program.solve(linear_rows(exchanged(rows, free, row)), nearest=nearest)
-        return None if answer is None else answered(program, answer, row)
+        answer = solve_rows(program, linear_rows(exchanged(rows, free, row)), nearest=nearest)
+        return None if answer is None else answered(answer, row)
 
     return find_level(free, solve, tolerance, start)
 
 
-def answered(program: Program, answer: Answer, free: FractionLevel) -> Answered:
+def answered(answer: Answer, free: FractionLevel) -> Answered:
     """Loss and fractions of an answer."""
-    fractions = free.fractions(program.aggregates.linear_means(answer.q))
-    return Answered(program.least_loss + answer.objective * program.cost_scale, fractions)
+    return Answered(answer.value, free.fractions(answer.means))
 
 
 def can_meet(program: Program, rows: Sequence[Rows]) -> bool:
@@ -289,7 +287,7 @@ def can_meet(program: Program, rows: Sequence[Rows]) -> bool:
         return search_level(program, rows, free, math.inf) is not None
     linear = linear_rows(rows)
     sweep = one_gap(program, linear)
-    return program.meets(linear) if sweep is None else sweep.feasible
+    return Master(program, linear).run(0.0) if sweep is None else sweep.feasible
 
 
 def check_solution(program: Program, rows: Sequence[Linear], q: Floats, objective: float) -> None:
@@ -396,10 +394,10 @@ def _explain(program: Program, rows: Sequence[Rows]) -> InfeasibleError:
 
 def _least_fraction(program: Program, row: FractionLevel) -> InfeasibleError:
     """Say which gap of a fraction can be reached, if somebody can be counted at all."""
-    answer = program.solve([row.at_width(math.inf).rows])
+    answer = solve_rows(program, [row.at_width(math.inf).rows])
     if answer is None:
         return conflict_error([row])
-    fractions = answered(program, answer, row).ratios
+    fractions = answered(answer, row).ratios
     most = float(fractions.max() - fractions.min()) * (1.0 + 1e-9)
     least, proven = least_eased(lambda width: can_meet(program, [row.at_width(width)]), most)
     return gap_error(row, program.aggregates.measures[row.goal.j], least, proven=proven)
@@ -413,7 +411,7 @@ def least_gap(program: Program, row: Linear) -> float:
         return sweep.least * sweep.scale
     wide = row.at_width(float(program.swing[row.goal.j]))
     answer = Master(program, [wide], on_ray=True).least()
-    return row.reached(program.aggregates.linear_means(answer.q))
+    return row.reached(answer.means)
 
 
 def rounded_up(number: float) -> float:

@@ -146,7 +146,7 @@ def aggregate(
     """
     if predicts_amounts(score, predicted, loss, decisions, policy):
         # What decides amounts stands above this module.
-        return import_module("felicific._amounts.doors").aggregates_of_amounts(
+        return import_module("felicific._program.numeric_tables").aggregates_of_amounts(
             table, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
             decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight, key=key,
             policy=policy, classes=classes, missing_labels=missing_labels, weight_kind=weight_kind,

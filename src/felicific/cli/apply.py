@@ -28,7 +28,7 @@ from felicific.cli.options import (
 if TYPE_CHECKING:
     from felicific import Policy
     from felicific._people.roles import Columns
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific._policy.steering import Steering
     from felicific._typing import Array, Table
     from felicific.cli.people import People

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from felicific import FairClassifier, Policy
     from felicific._audit.verdict import Verdict
     from felicific._fit.certificate import Certificate
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific._program.aggregates import Aggregates, Outcome
     from felicific.cli.people import People
 

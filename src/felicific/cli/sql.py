@@ -17,7 +17,7 @@ from felicific.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific._policy.policy import Policy
     from felicific._tables.dialect import Dialect
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from felicific._amounts.assessment import AmountAssessment
 from felicific._audit.flags import Flag
 from felicific._audit.names import listed
 from felicific._audit.quantity import counts
 from felicific._audit.verdict import Verdict, verdict_of
 from felicific._audit.words_of_verdicts import SPELLED, sureness
+from felicific._fit.numeric_assessment import AmountAssessment
 from felicific._policy.words import loss_title
-from felicific._problem.amounts import is_plain_amount
+from felicific._problem.numeric import is_plain_amount
 
 
 def verdict_on_amounts(made: AmountAssessment) -> Verdict:

@@ -9,8 +9,6 @@ from functools import cached_property
 
 import numpy as np
 
-from felicific._amounts.outcome import SAME
-from felicific._amounts.problem import LinesProblem
 from felicific._audit.amounts import change_of_parity, with_parity
 from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import FEW
@@ -22,14 +20,15 @@ from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._fit.certificate import Certificate
 from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
-from felicific._problem.amounts import MEAN_AMOUNT, is_plain_amount
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_outcome import SAME
 from felicific._problem.happiness import Happiness, Measure
+from felicific._problem.numeric import MEAN_AMOUNT, NumericProblem, is_plain_amount
 from felicific._problem.unions import compared_groups
 from felicific._typing import Codes, Floats
 
 
-def measured_problem(problem: LinesProblem, unit: str = "") -> LinesProblem:
+def measured_problem(problem: NumericProblem, unit: str = "") -> NumericProblem:
     """What is measured of amounts: what was asked, and the mean amount, which every reader wants to know."""
     if any(is_plain_amount(part) for part in problem.happiness):
         return problem
@@ -38,7 +37,7 @@ def measured_problem(problem: LinesProblem, unit: str = "") -> LinesProblem:
     return replace(problem, happiness=(*problem.happiness, amount), closed=closed)
 
 
-def audit_amounts(problem: LinesProblem, people: People, confidence: float, together: int = 1) -> Audit:
+def audit_amounts(problem: NumericProblem, people: People, confidence: float, together: int = 1) -> Audit:
     """An audit of what is decided on people; so many gaps hold together with this confidence."""
     found = measure_people(
         persons_of(people, problem),
@@ -58,7 +57,7 @@ class AmountAssessment:
 
     Attributes
     ----------
-    problem : LinesProblem
+    problem : NumericProblem
         What is measured; see :func:`measured_problem`.
     policy : AmountPolicy
         The one that is proposed.
@@ -75,7 +74,7 @@ class AmountAssessment:
         What is promised of it.
     """
 
-    problem: LinesProblem
+    problem: NumericProblem
     policy: AmountPolicy
     before: Audit
     free: Audit

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from felicific._amounts.assessment import AmountAssessment, audit_amounts, measured_problem
-from felicific._amounts.fit import FittedAmounts
-from felicific._amounts.outcome import amounts_given, codes_seen, outcome_of_amounts
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import LinesProblem
 from felicific._audit.measured import judged
+from felicific._audit.requirements import Stated
 from felicific._audit.result import Audit
 from felicific._fit.certificate import Certificate
+from felicific._fit.numeric_assessment import AmountAssessment, audit_amounts, measured_problem
 from felicific._people.checks import WeightKind
 from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
-from felicific._policy.lines import AmountOutcome
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import FittedAmounts
+from felicific._policy.numeric_outcome import AmountOutcome, outcome_of_amounts
+from felicific._problem.numeric import NumericProblem
 from felicific._typing import Array, Floats
 
 
@@ -26,29 +25,29 @@ class AmountTryout:
 
     Attributes
     ----------
-    problem : LinesProblem
+    problem : NumericProblem
         What was asked, with the mean amount beside it.
-    people : AmountPeople
+    people : People
     keys : array of shape (n,)
         By which the lottery draws.
     weight_kind, cluster :
         As for an audit.
     """
 
-    problem: LinesProblem
-    people: AmountPeople
+    problem: NumericProblem
+    people: People
     keys: Array
     weight_kind: WeightKind = None
     cluster: Array | None = None
 
     @classmethod
-    def of(cls, problem: LinesProblem, people: AmountPeople, unit: str = "", **known: Any) -> AmountTryout:
+    def of(cls, problem: NumericProblem, people: People, unit: str = "", **known: Any) -> AmountTryout:
         """To try policies of a problem on people; ``unit`` is what amounts are counted in."""
         return cls(measured_problem(problem, unit), people, **known)
 
     def amounts(self, policy: AmountPolicy) -> Floats:
         """What a policy gives them."""
-        return amounts_given(policy, self.people, self.keys)
+        return policy.given_to(self.people, self.keys)
 
     def outcome(self, policy: AmountPolicy) -> AmountOutcome:
         """What that does to them, without any interval."""
@@ -56,21 +55,7 @@ class AmountTryout:
 
     def decided(self, amounts: Floats) -> People:
         """The people as an audit sees them, with what was decided on each."""
-        people = self.people
-        found = People.of(
-            people.x,
-            self.problem,
-            group=people.group,
-            y=people.y,
-            baseline=people.decided_baseline,
-            decided=amounts,
-            weight=people.weight,
-            weight_kind=self.weight_kind,
-            cluster=self.cluster,
-            rows=people.rows,
-            attributes=people.attributes,
-        )
-        return replace(found, left_out=people.left_out)
+        return replace(self.people.given(amounts), weight_kind=self.weight_kind, cluster=self.cluster)
 
     def audit(self, amounts: Floats, confidence: float, together: int = 1) -> Audit:
         """What amounts do to them, with intervals; so many gaps hold together."""
@@ -89,7 +74,7 @@ class AmountTryout:
         together = max(1, len(policy.asked))
         before = self.audit(self.people.decided_baseline, confidence)
         after = self.audit(self.amounts(policy), confidence, together)
-        lucky = policy.drawing(self.people.prediction, codes_seen(policy, self.people))
+        lucky = policy.drawing(self.people.prediction, policy.codes_of(self.people))
         return AmountAssessment(
             self.problem,
             policy,
@@ -99,6 +84,6 @@ class AmountTryout:
             confidence,
             float(self.people.weights[lucky].sum()),
             in_sample,
-            judged(after, fitted.stated, before.persons.means),
+            judged(after, Stated(policy.groups, policy.measures, {}, fitted.goals), before.persons.means),
             certificate,
         )

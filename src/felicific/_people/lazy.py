@@ -158,7 +158,7 @@ def _on_rows(
         x = column_arrays(table, used, names, whole=named)
         if callable(columns.group):
             grouped = column_arrays(table, used, names, "the groups", whole=used)
-    needed = columns.complete(read, labels=problem.looks_at_y)
+    needed = columns.complete(named, labels=problem.looks_at_y)
     missing_values(named, columns.weight, needed, table, place).refuse()
     weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
     values = columns.read(table, problem.labels, weight, grouped=grouped)
@@ -296,10 +296,7 @@ def _head_arrays(engine: Engine, head: Table) -> dict[Any, Array]:
     arrays: dict[Any, Array] = {}
     for name in engine.names:
         with contextlib.suppress(Exception):
-            column = column_arrays(head, [name], engine.names).arrays[name]
-            kinds = set(map(type, column.tolist())) if column.dtype == object else {object}
-            # Where a number is missing it is refused later, as by every function.
-            arrays[name] = column.astype(np.float64) if kinds <= {int, float, type(None)} else column
+            arrays[name] = column_arrays(head, [name], engine.names).arrays[name]
     return arrays
 
 

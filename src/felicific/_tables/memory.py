@@ -83,10 +83,11 @@ def is_quick(table: Table) -> bool:
 
 
 class ArrayRows:
-    """Rows of a dataframe whose columns are arrays, so that one can calculate with them."""
+    """Rows of a table whose columns are arrays, so that one can calculate with them; it notes those ``used``."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self.used: list[Any] = []
 
     @property
     def column_names(self) -> list[str]:
@@ -97,7 +98,9 @@ class ArrayRows:
         return count_rows(self._table)
 
     def __getitem__(self, name: Any) -> Array:
-        return take_column(self._table, name, "x")
+        column = plain_array(take_column(self._table, name, "x"))
+        self.used.append(name)
+        return column.view(Values)
 
 
 class Values(np.ndarray):
@@ -231,7 +234,7 @@ def column_arrays(
     """
     arrays: dict[Any, Array] = {}
     for name in used:
-        column = np.asarray(take_entries(table, name, purpose))
+        column = plain_array(take_entries(table, name, purpose))
         column = column.astype(object) if column.dtype.kind in "UT" else column  # text of every library alike
         wide = _wide(column)
         column = column if wide is None else column.astype(wide)
@@ -544,6 +547,19 @@ def as_entries(values: Any, what: str) -> Entries:
     return as_vector(values, what) if coded is None else coded
 
 
+def plain_array(values: Entries) -> Array:
+    """Values as an array: where one is missing, None among text and floats of numbers, in every library alike."""
+    if isinstance(values, Coded):
+        return np.asarray(replace(values, null=None))
+    lost = null_rows(values) if values.dtype == object else ()
+    if not len(lost):
+        return values
+    plain = values.copy()
+    plain[lost] = None
+    numbers = set(map(type, plain.tolist())) <= {int, float, type(None)}
+    return plain.astype(np.float64) if numbers else plain
+
+
 def _plain_objects(values: Array) -> Array:
     """Decimal numbers as floats, or whole ones that floats do not tell apart; times of a zone as those of UTC."""
     if _holds_decimals(values):
@@ -589,6 +605,16 @@ def null_rows(values: Entries) -> NDArray[np.intp]:
     if set(map(type, plain)) <= {str, int, bool}:  # no value of these types is missing
         return np.empty(0, dtype=np.intp)
     return np.array([i for i, value in enumerate(plain) if is_null(value)], dtype=np.intp)
+
+
+def misses_values(table: Table) -> bool:
+    """Whether some value of some column is missing."""
+    if is_mapping(table):
+        return any(len(null_rows(as_vector(column, "x"))) for column in table.values())
+    if hasattr(table, "iloc"):
+        return bool(table.isna().to_numpy().any())
+    columns = eager_frame(table).iter_columns()
+    return any(one.null_count() or (one.dtype.is_float() and bool(one.is_nan().any())) for one in columns)
 
 
 def is_null(value: Any) -> bool:

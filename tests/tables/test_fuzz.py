@@ -37,6 +37,7 @@ TEXTS = [
     "",
     "a",
     "a ",
+    "a\0",
     "A",
     "é",
     "e\u0301",
@@ -560,6 +561,20 @@ def test_missing_values_that_a_happiness_looks_at_are_refused_everywhere(happine
         means.append([one.estimate for one in measured.measures[0].means.values()])
     assert all(same(one, sums[0]) for one in sums)
     assert all(same(one, means[0]) for one in means)
+
+
+@pytest.mark.parametrize("n", [12, 1200])
+def test_text_that_ends_at_nul_is_another_everywhere(n, tmp_path):
+    """Of texts of a fixed length NumPy drops the NULs at the end, and two groups would be one."""
+    table = pa.table(
+        {name: column * (n // 12) for name, column in (MISSING | {"g": ["a", "a\0"] * 6}).items()}
+    )
+    for place in places(table, tmp_path, with_dask=True).values():
+        ask = {"y": "y", "sensitive_features": "g", "happiness": "decision * (g == 'a')"}
+        sums = aggregate(place, score={1: "s"}, classes=[0, 1], **ask)
+        assert sums.groups == ("a", "a\0")
+        means = audit("d", place, decisions=[0, 1], **ask).measures[0].means
+        assert (means["a"].estimate, means["a\0"].estimate) == (0.0, 0.0)
 
 
 def test_the_test_of_engines_sees_other_answers():

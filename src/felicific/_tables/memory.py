@@ -451,7 +451,7 @@ def _exact_values(series: Any) -> Array:
     # Of whole numbers where one is missing NumPy would make floats, and lose their digits.
     if whole and max(-int(series.min()), int(series.max())) > EXACT:
         return object_array(None if is_null(one) else one for one in series.to_list())
-    return np.asarray(series.to_numpy())
+    return object_array(series.to_list()) if series.dtype == nw.String else np.asarray(series.to_numpy())
 
 
 def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Table:
@@ -505,6 +505,8 @@ def object_array(values: Iterable[Any]) -> Array:
 def exact_array(values: Any) -> Array:
     """As NumPy makes an array of it; but whole numbers too large for one type, of which it makes floats, stay whole."""
     array = np.asarray(_without_dictionary(values))
+    if array.dtype.kind in "UT" and hasattr(values, "to_list"):
+        return object_array(values.to_list())  # Polars makes texts of a fixed length, without their last NULs
     rounded = array.dtype.kind == "f" and isinstance(values, list | tuple) and array.ndim == 1
     if rounded and all(isinstance(value, int | np.integer) for value in values):
         return object_array(map(int, values))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._people.checks import as_amounts
-from felicific._people.roles import Named, Roles
+from felicific._people.roles import Roles
 from felicific._policy.apply import check_keys_on, refuse_taken
 from felicific._policy.lines import slopes_of
 from felicific._policy.lottery import checked_keys
@@ -86,7 +86,7 @@ class AmountRoles:
         )
 
 
-def with_remembered_amounts(policy: AmountPolicy, named: Named) -> Named:
+def with_remembered_amounts(policy: AmountPolicy, named: Roles) -> Roles:
     """With the columns that the policy remembers, of what it needs and nobody names now."""
     needed = {"predicted": True, "group": policy.sees_group, "key": policy.is_randomized}
     roles = [role for role, one in needed.items() if one and getattr(named, role) is None]

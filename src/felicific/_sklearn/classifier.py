@@ -26,7 +26,7 @@ from felicific._people.checks import (
     repeated,
     warn_repeated,
 )
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, make_salt
 from felicific._problem.change import baseline_words
@@ -333,7 +333,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         # A name says where to look later; of an array it is remembered that there was one.
         named = self.baseline if baseline is None else baseline
         trial._named_baseline = named if named is None or isinstance(named, str) else True
-        said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster, weight_kind=weight_kind)
+        said = Roles(baseline=self._baseline_in(X, baseline), cluster=cluster, weight_kind=weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, said, fit_params)
         return self._become(trial)
 
@@ -343,7 +343,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         y: Any,
         sensitive_features: Any,
         sample_weight: Any,
-        said: Columns,
+        said: Roles,
         fit_params: dict[str, Any],
     ) -> None:
         self._remember_groups(X, sensitive_features)
@@ -847,7 +847,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         from felicific._frontier.curve import curve
 
         if confidence is not None:
-            said = Columns(cluster=cluster, weight_kind=weight_kind)
+            said = Roles(cluster=cluster, weight_kind=weight_kind)
             tried = self._tryout(X, y, sensitive_features, sample_weight, said)
             fitted_notes(*self._shares_fitted(tried.people.x), self.policy_.basis.out_of_fold)
             return band_of(self.frontier_, tried.persons, confidence)
@@ -860,7 +860,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         )
 
     def _tryout(
-        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
+        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Roles | None = None
     ) -> Tryout:
         """Other people, with labels and weights, to try policies on; ``sure`` where intervals are made of it."""
         from felicific._fit.tryout import Tryout
@@ -871,7 +871,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         labels, n = given_labels(X, y), count_rows(X)
         weight = check_weights(sample_weight, n)
         group = self._intake.groups(X, sensitive_features, weight)
-        said = Columns(baseline=self.baseline_of(X)) if sure is None else sure
+        said = Roles(baseline=self.baseline_of(X)) if sure is None else sure
         now, cluster = said.column(X, "baseline"), said.column(X, "cluster")
         check_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
@@ -940,7 +940,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         from felicific._audit.beside import fitted_notes
 
         baseline, *unlike = self._baseline(X, baseline)
-        said = Columns(baseline=baseline, cluster=cluster, weight_kind=weight_kind)
+        said = Roles(baseline=baseline, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
         known = tried.people.knows_baseline
         if known != (self.frontier_.baseline is not None):
@@ -1017,7 +1017,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """
         check_is_fitted(self, "policy_")
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
-        now = Columns(baseline=self.baseline_of(X_new)).column(X_new, "baseline")
+        now = Roles(baseline=self.baseline_of(X_new)).column(X_new, "baseline")
         people = self._people(X_new, group, baseline=now)
         fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
         fitted, brought = self._fitted.recalibrated(people)
@@ -1224,7 +1224,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if self.decisions is not None and not self._problem().choices.within_labels:
             tried = self._tryout(X, y, sensitive_features, sample_weight)
             return -float(tried.outcome(tried.probabilities(self.policy_)).loss)
-        y = Columns(y=y).column(X, "y")
+        y = Roles(y=y).column(X, "y")
         weight = check_weights(sample_weight, count_rows(X))
         present = present_rows(weight)
         if len(null_rows(np.asarray(y) if present is None else np.asarray(y)[present])):

@@ -454,7 +454,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
         grave, others = self.policy_.cautions(warn=True), list(repeated)
         others[:0] = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
-        self._notes = (*dict.fromkeys([*self.policy_.cautions(), *grave]), *others)
+        self._notes = (*grave, *others)
         if grave or others:
             other = ClusterWarning if others == repeated else LotteryWarning
             category = PolicyWarning if grave else other
@@ -689,7 +689,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             *self.verdict_._parts(),
             Lines([*held, f"Policy: {policy.kind}{why}.", fitted, outlook(policy)]),
             Lines(whom_left_out(policy.left_out), FITTED),
-            Lines(self._notes, FITTED),
+            Lines(list(dict.fromkeys([*policy.cautions(), *self._notes])), FITTED),
         ]
 
     def _pictured(self) -> list[Part]:
@@ -1022,7 +1022,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
         fitted, brought = self._fitted.recalibrated(people)
         fresh._recalibrated = True
-        fresh._notes = (*fitted.policy.cautions(), *(f"{name!r}: {how}." for name, how in brought.items()))
+        fresh._notes = tuple(f"{name!r}: {how}." for name, how in brought.items())
         if fitted is not self._fitted:
             fresh.__dict__.pop("_blindness", None)
             fresh._keep(fitted)

@@ -130,17 +130,6 @@ class Batch:
         sizes = {name: _whole_sizes(table) for name, table in given.items() if table is not None}
         return frozenset(name for name, found in sizes.items() if max(found, default=0) >= SMALL)
 
-    @cached_property
-    def _missing(self) -> dict[Any, Codes]:
-        """Rows in which a column is missing, once somebody asked."""
-        return {}
-
-    def missing(self, name: Any) -> Codes:
-        """Rows in which a column is missing."""
-        if name not in self._missing:
-            self._missing[name] = null_rows(take_column(self.x, name, "the happiness"))
-        return self._missing[name]
-
     def row(self, position: int) -> str:
         """Name one row and its group in a message."""
         return f"row {self.rows[position]} (group {self.group[position : position + 1].tolist()[0]!r})"
@@ -265,7 +254,7 @@ def _refuse_missing(
     if "x" not in asked or isinstance(function, Expression):
         return
     for name in dict.fromkeys(_columns_seen(function, asked, batch, decision)):
-        rows = batch.missing(name)
+        rows = null_rows(take_column(batch.x, name, what))
         rows = rows if counted is None else rows[counted[rows]]
         if len(rows):
             raise HappinessError(

@@ -12,7 +12,7 @@ import numpy as np
 
 from felicific._audit.persons import Persons
 from felicific._audit.result import Audit, GapTest, Interval, MeasureAudit, verdict_of
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._problem.happiness import written
 from felicific._problem.numeric import NumericProblem, asks_for_parity, is_loss_of_amounts, parity_measure
 from felicific._problem.unions import compared_groups
@@ -93,7 +93,7 @@ def are_numbers(values: Array) -> bool:
     )
 
 
-def reason_on_engine(engine: Engine, columns: Columns) -> tuple[str, int]:
+def reason_on_engine(engine: Engine, columns: Roles) -> tuple[str, int]:
     """The same of a column of numbers that is not in memory, which is looked through once, and how many there are."""
     name, weight = str(columns.decided), columns.weight
     names = [name] if weight is None else [name, weight]
@@ -229,7 +229,7 @@ def change_of_parity(before: Audit, after: Audit, alpha: float) -> Interval:
     return Interval(distances[1] - distances[0], lower - most, upper - least, n, f"{method}, of both")
 
 
-def numeric_kind(engine: Engine, columns: Columns) -> None:
+def numeric_kind(engine: Engine, columns: Roles) -> None:
     """Refuse a column of decisions that holds no numbers."""
     name = str(columns.decided)
     kind = engine.kind(name, "the decisions")

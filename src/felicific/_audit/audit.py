@@ -54,7 +54,7 @@ from felicific._people.lazy import (
     missing_values,
 )
 from felicific._people.people import People
-from felicific._people.roles import Columns, without_missing
+from felicific._people.roles import Roles, without_missing
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.constraints import check_constraints, happiness_of
@@ -199,7 +199,7 @@ def audit(
     confidence = check_confidence(confidence)
     whom = Whom(None, check_min_people(min_people), check_groups(groups))
     said = None if missing_labels is None else resolve_missing_labels(missing_labels)
-    columns = Columns(
+    columns = Roles(
         sensitive_features,
         y,
         score,
@@ -344,7 +344,7 @@ class Asked:
         return self.noted(reason, lambda: len(np.unique(np.delete(array, null_rows(array)).astype(float))))
 
     def about_amounts(
-        self, array: Array, y: Array | None, columns: Columns
+        self, array: Array, y: Array | None, columns: Roles
     ) -> tuple[NumericProblem, Array | None]:
         """What is asked of amounts, and the labels, unless some are missing that nobody has to know."""
         if array.ndim != 1:
@@ -356,7 +356,7 @@ class Asked:
         return problem, None if self.drops_labels(y, problem, columns) else y
 
     def about_classes(
-        self, classes: Array, y: Array | None, columns: Columns, policy: Policy | None
+        self, classes: Array, y: Array | None, columns: Roles, policy: Policy | None
     ) -> tuple[Problem, Array | None]:
         """The same of decisions that are classes."""
         problem = self.problem(classes, labelled=y is not None, policy=policy)
@@ -369,7 +369,7 @@ class Asked:
         self.notes = (note_of(reason),) if reason else note_of_classes(distinct())
         return bool(reason)
 
-    def problem_of_amounts(self, columns: Columns, *, labelled: bool) -> NumericProblem:
+    def problem_of_amounts(self, columns: Roles, *, labelled: bool) -> NumericProblem:
         """What is asked of amounts."""
         refused = {
             "decisions=[...]": (self.decisions, "Leave it out: happiness says what people want."),
@@ -417,12 +417,12 @@ class Asked:
         self.amount_bounds = range_of_amounts(self.decisions)
         self.decisions = None if self.amount_bounds is not None else self.decisions
 
-    def needs_labels(self, problem: Problem, columns: Columns) -> bool:
+    def needs_labels(self, problem: Problem, columns: Roles) -> bool:
         """Whether missing labels are an error if nobody says why: not where only a loss that nobody named needs any."""
         said = self.said_loss or columns.missing_labels is not None
         return said or any(happiness.looks_at_y for happiness in problem.happiness)
 
-    def drops_labels(self, y: Array | None, problem: Problem, columns: Columns) -> bool:
+    def drops_labels(self, y: Array | None, problem: Problem, columns: Roles) -> bool:
         """Whether labels are left out, since some are missing and nothing but such a loss needs them."""
         if y is None or self.needs_labels(problem, columns):
             return False
@@ -446,7 +446,7 @@ class Asked:
 
 
 def _on_engine(
-    engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: Asked
+    engine: Engine, policy: Policy | None, decisions: Any, columns: Roles, asked: Asked
 ) -> tuple[Persons, Problem, Floats | None]:
     """The people of a table that is not in memory, by the names of their columns.
 
@@ -470,7 +470,7 @@ def _on_engine(
     known = decided_classes(engine, policy, columns, asked)
     problem = asked.problem(known, labelled=columns.y is not None, policy=policy)
 
-    def summed(columns: Columns, problem: Problem) -> tuple[Persons, Floats | None]:
+    def summed(columns: Roles, problem: Problem) -> tuple[Persons, Floats | None]:
         return sum_persons(LazyPeople.of(engine, columns, problem, policy=policy), policy)
 
     try:
@@ -484,7 +484,7 @@ def _on_engine(
     return persons, problem, means
 
 
-def decided_classes(engine: Engine, policy: Policy | None, columns: Columns, asked: Asked) -> Array:
+def decided_classes(engine: Engine, policy: Policy | None, columns: Roles, asked: Asked) -> Array:
     """The decisions that there are: as they are named, else those of the policy, or those that were taken."""
     classes = asked.classes if policy is None else policy.classes.tolist()
     if classes is None:
@@ -495,7 +495,7 @@ def decided_classes(engine: Engine, policy: Policy | None, columns: Columns, ask
     return classes_on(engine, columns, classes)
 
 
-def _amounts_on(engine: Engine, columns: Columns, asked: Asked) -> bool:
+def _amounts_on(engine: Engine, columns: Roles, asked: Asked) -> bool:
     """Whether a column of decisions holds amounts."""
     engine.index(str(columns.decided), "the decisions")
     if asked.amount_bounds is not None:
@@ -511,7 +511,7 @@ def _amounts_on(engine: Engine, columns: Columns, asked: Asked) -> bool:
 
 
 def _amounts_on_engine(
-    engine: Engine, columns: Columns, asked: Asked
+    engine: Engine, columns: Roles, asked: Asked
 ) -> tuple[Persons, Problem, Floats | None]:
     """The people of a table that is not in memory, about whom amounts are decided."""
     problem = asked.problem_of_amounts(columns, labelled=columns.y is not None)
@@ -522,7 +522,7 @@ def _amounts_on_engine(
     return persons, problem, means
 
 
-def _gone(engine: Engine, columns: Columns) -> int:
+def _gone(engine: Engine, columns: Roles) -> int:
     """In how many rows of a table that is not in memory the label is missing."""
     y, weight = str(columns.y), columns.weight
     names = [y, *([] if weight is None else [weight])]
@@ -532,7 +532,7 @@ def _gone(engine: Engine, columns: Columns) -> int:
 
 
 def by_decisions(
-    decisions: Any, X: Table, columns: Columns, asked: Asked
+    decisions: Any, X: Table, columns: Roles, asked: Asked
 ) -> tuple[People, Problem, Beside, Scored | None]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
@@ -626,7 +626,7 @@ def by_decisions(
     return people, problem, known, Scored(features=None if X is None else _beside_roles(table, columns))
 
 
-def _beside_roles(table: Table, columns: Columns) -> Table:
+def _beside_roles(table: Table, columns: Roles) -> Table:
     """The columns that play no role."""
     roles = columns.named_in(table)
     return select_columns(table, [name for name in column_names(table) if name not in roles], "label_proba")
@@ -637,7 +637,7 @@ def _known_labels(y: Array | None) -> Array | None:
     return None if y is None else np.asarray(without_missing(y, None))
 
 
-def by_policy(policy: Policy, X: Table, columns: Columns, asked: Asked) -> tuple[People, Problem, Scored]:
+def by_policy(policy: Policy, X: Table, columns: Roles, asked: Asked) -> tuple[People, Problem, Scored]:
     """People in memory, about whom a policy decides."""
     weight = columns.weights_in(X)
     classes = columns.classes_in(X, policy.classes.tolist(), weight)

@@ -27,7 +27,7 @@ from felicific._people.checks import (
 )
 from felicific._people.evaluate import BATCH, differs, idle, worth_of
 from felicific._people.roles import Roles, ordered_groups
-from felicific._people.user_functions import Batch, no_baseline
+from felicific._people.user_functions import Batch, Looks, no_baseline
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute, LeftOutBy
@@ -494,8 +494,12 @@ class People:
             for name, own in {"y": self.y, "labels": self.labels, "amounts": self.amounts}.items()
         }
         group, baseline = self.group_entries[part], self.baseline_of(part)
-        rows, supposed = self.rows[part], self.supposed
-        return Batch(x=table, group=group, rows=rows, baseline=baseline, supposed=supposed, **some)
+        some |= {"rows": self.rows[part], "supposed": self.supposed, "looks": self._looks}
+        return Batch(x=table, group=group, baseline=baseline, **some)
+
+    @cached_property
+    def _looks(self) -> Looks:
+        return Looks(self.x)
 
     def baseline_of(self, part: slice) -> Array | None:
         """The baseline of some of them, where somebody asks and it is known."""

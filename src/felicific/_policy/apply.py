@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._people.checks import PROBABILITY_TOLERANCE, as_amounts
-from felicific._people.roles import Named, Roles, ordered_columns, ordered_groups, stacked
+from felicific._people.roles import Roles, ordered_columns, ordered_groups, stacked
 from felicific._policy.lottery import checked_keys, cumulate, draw, faces_lottery, uniforms
 from felicific._policy.sql import SEVERAL, Names, amount_expression
 from felicific._program.bins import CHUNK, bins_of_many, bins_of_two, fine_per_class
@@ -110,7 +110,7 @@ class SeenColumns:
         )
 
 
-def with_remembered(policy: Policy | AmountPolicy, named: Named) -> Named:
+def with_remembered(policy: Policy | AmountPolicy, named: Roles) -> Roles:
     """With the columns that the policy remembers, of what it needs to decide and nobody names now."""
     own, roles = policy.roles, {}
     if named.score is None and (policy.needs_proba or named.predicted is None):

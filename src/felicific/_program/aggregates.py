@@ -373,7 +373,8 @@ class Aggregates(Displayed):
     def comparing(self, requirements: Iterable[Requirement]) -> Aggregates:
         """With whom the gaps among requirements do not compare, being too few or not listed."""
         counts = self.measures, self.groups, self.numbers, self.counted
-        found = replace(self, left_out=left_out_by(requirements, *counts) if len(self.groups) > 1 else {})
+        left_out = left_out_by(requirements, *counts) if len(self.groups) > 1 else {}
+        found = self if left_out == self.left_out else replace(self, left_out=left_out)
         found.check_complete()
         return found
 

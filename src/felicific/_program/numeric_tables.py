@@ -11,7 +11,7 @@ import numpy as np
 
 from felicific._people.lazy import check_kind, no_rows
 from felicific._people.people import People
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._problem.numeric import Allowed, NumericProblem
 from felicific._program.calibration import Method, check_method
 from felicific._program.numeric import AmountAggregates, AskedOfAmounts
@@ -25,7 +25,7 @@ from felicific.exceptions import DataError
 
 
 def people_in(
-    columns: Columns, table: Table, groups: tuple[Any, ...] | None = None, place: BatchPlace | None = None
+    columns: Roles, table: Table, groups: tuple[Any, ...] | None = None, place: BatchPlace | None = None
 ) -> People | None:
     """Rows in memory as people, without their table; None where none of them has a weight."""
     weight, n, first = columns.weights_in(table), count_rows(table), 0 if place is None else place.start
@@ -56,7 +56,7 @@ class _Seen(NamedTuple):
 
 
 def _summed(
-    table: Table, engine: Engine | None, columns: Columns, allowed: Allowed, groups: Sequence[Any] | None
+    table: Table, engine: Engine | None, columns: Roles, allowed: Allowed, groups: Sequence[Any] | None
 ) -> Predicted:
     """The sums of a table: in one pass where groups and bounds are known before, else in two."""
     known = None if groups is None else find_groups(as_objects(list(groups)))
@@ -78,7 +78,7 @@ def _summed(
     return sums
 
 
-def _check_columns(engine: Engine, columns: Columns) -> None:
+def _check_columns(engine: Engine, columns: Roles) -> None:
     for name, purpose in columns.named.items():
         engine.index(name, "the amounts")
         check_kind(engine, name, purpose)
@@ -87,7 +87,7 @@ def _check_columns(engine: Engine, columns: Columns) -> None:
 
 
 def _folded(
-    table: Table, engine: Engine | None, columns: Columns, step: Any, both: Callable[[Any, Any], Any]
+    table: Table, engine: Engine | None, columns: Roles, step: Any, both: Callable[[Any, Any], Any]
 ) -> Any:
     """Apply a step to all rows, part by part where they are not in memory; a part may hold nobody."""
     if engine is None:
@@ -101,7 +101,7 @@ def _added(both: Callable[[Any, Any], Any], *parts: Any) -> Any:
     return reduce(both, held) if held else None
 
 
-def _look(columns: Columns, table: Table, place: BatchPlace | None) -> _Seen | None:
+def _look(columns: Roles, table: Table, place: BatchPlace | None) -> _Seen | None:
     people = people_in(columns, table, None, place)
     if people is None:
         return None
@@ -121,7 +121,7 @@ def _plus(one: Predicted, other: Predicted) -> Predicted:
 
 
 def _sum(
-    columns: Columns, groups: tuple[Any, ...], scale: Scale, table: Table, place: BatchPlace | None
+    columns: Roles, groups: tuple[Any, ...], scale: Scale, table: Table, place: BatchPlace | None
 ) -> Predicted | None:
     people = people_in(columns, table, groups, place)
     return None if people is None else sum_predicted(people, scale)
@@ -160,7 +160,7 @@ def aggregates_of_amounts(
     asked = AskedOfAmounts.of(
         NumericProblem.finding(happiness, loss=loss, decisions=decisions), loss, _calibration(policy)
     )
-    columns = Columns(sensitive_features, y, predicted=predicted, weight=sample_weight, key=key)
+    columns = Roles(sensitive_features, y, predicted=predicted, weight=sample_weight, key=key)
     engine = find_engine(table)
     sums = _summed(table, engine, columns, asked.allowed, groups)
     named = columns.remembered(column_names(table) if engine is None else engine.names)

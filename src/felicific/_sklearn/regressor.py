@@ -22,7 +22,7 @@ from felicific._people.checks import (
     check_weight_kind,
     check_weights,
 )
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
@@ -430,7 +430,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _amounts_baseline(self, table: Table, baseline: Any = None) -> Array | None:
         """The amounts of the baseline, where somebody said what they are."""
-        return Columns(baseline=self._baseline_in(table, baseline)).column(table, "baseline")
+        return Roles(baseline=self._baseline_in(table, baseline)).column(table, "baseline")
 
     def _model_predictions(self, rows: Rows, fit_params: dict[str, Any]) -> Floats:
         """Fit the model unless it came fitted, and ask it about the rows."""
@@ -632,7 +632,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
         n = count_rows(X)
         labels, weight = given_labels(X, y), check_weights(sample_weight, n)
-        said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster)
+        said = Roles(baseline=self._baseline_in(X, baseline), cluster=cluster)
         now, alike = said.column(X, "baseline"), said.column(X, "cluster")
         for column, what in ((now, "amounts of the baseline"), (alike, "clusters")):
             check_length(column, n, what)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from felicific._audit.beside import fitted_notes
 from felicific._fit.numeric_tryout import AmountTryout
 from felicific._people.people import People
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import make_salt
 from felicific._policy.numeric_fit import fit_amounts
@@ -89,7 +89,7 @@ def _read(options: ReportOptions, file: str) -> tuple[Table, dict[str, Any]]:
 
 def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None = None) -> People:
     """People of a table, whose columns are a part of their fingerprint."""
-    columns = Columns(
+    columns = Roles(
         said["sensitive_features"],
         said["y"],
         predicted=said["predicted"],

@@ -456,7 +456,7 @@ class Answer(Forced):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roles:
+class RoleOptions:
     """What any command can say about people and happiness; None where a command has no such option.
 
     Attributes

@@ -361,7 +361,7 @@ class _Fit:
             rows = [row for row in rows_of(problem.requirements, self.ends) if isinstance(row, Linear)]
             answer = solve_really(squares, really, rows)
             if answer is None:
-                raise conflict_error(irreducible([*rows], squares.meets))
+                raise conflict_error(irreducible([*rows], squares.meets), proven=real is expected)
             weights, prices = answer.weights, answer.prices(rows)
         policy = IndividualAmountPolicy(
             lines=(),

@@ -40,6 +40,9 @@ ROUNDS, STEPS, HALVES = 60, 200, 40
 #: What the dual differs by near its top is rounding.
 ROUNDING = 1e-14
 
+#: How many of the last rounds tell of what really comes of amounts.
+LATELY = 6
+
 #: Rows are met that are missed by no more, scaled; and those never will be that still are missed by more.
 MET, MISSED = 1e-11, 1e-7
 
@@ -263,21 +266,41 @@ class Squared:
 def solve_really(expected: Squares, real: Squares, rows: Sequence[Linear]) -> Squared | None:
     """The answer whose real means meet all rows; None where nothing meets them.
 
-    People are moved by what is expected of them; rows move by what really comes of it, until they are met.
+    People are moved by what is expected of them; rows move by what really comes of it, until they are met: along what
+    the last rounds tell of how the one follows the other (Anderson's way to a fixed point).
     """
-    off, best, least = np.zeros(real.counted.shape), None, np.inf
+    shape = real.counted.shape
+    off, best, least = np.zeros(shape), None, np.inf
+    places: list[Floats] = []
+    apart: list[Floats] = []
     for _ in range(ROUNDS):
         answer = expected.solve([row.shifted(off) for row in rows])
-        if answer is None:
-            break
+        if answer is None:  # too far: half of the way
+            if not places:
+                break
+            off = (off + places[-1].reshape(shape)) / 2.0
+            continue
         means = real.means(np.clip(answer.aims, *real.bounds))
         missed = max((row.excess(means, real.swing) for row in rows), default=0.0)
         if best is None or missed < least:
             best, least = answer, missed
         if expected.worth is real.worth or missed <= MET:
             break
-        off = means - answer.means
-    return best
+        places.append(off.ravel())
+        apart.append((means - answer.means - off).ravel())
+        off = _fixed(places[-LATELY:], apart[-LATELY:]).reshape(shape)
+    if best is None or least <= MISSED:
+        return best
+    return None
+
+
+def _fixed(places: list[Floats], apart: list[Floats]) -> Floats:
+    """Where places would be no further apart from what they lead to, if that followed straight lines."""
+    if len(places) < 2:
+        return np.asarray(places[-1] + apart[-1])
+    rises, steps = (np.diff(np.stack(part), axis=0).T for part in (apart, places))
+    back = np.linalg.lstsq(rises, apart[-1], rcond=1e-10)[0]
+    return np.asarray(places[-1] + apart[-1] - (steps + rises) @ back)
 
 
 @dataclass(eq=False)

@@ -5,7 +5,6 @@ import json
 import math
 import pickle
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,7 @@ from strategies import examples
 
 from felicific import Budget, Exploration, Gap, Policy, Score, WorseOff, aggregate, audit, solve
 from felicific._program.aggregates import Aggregates
+from felicific._program.master import solve_rows
 from felicific._program.solution import check_solution, written_program
 from felicific.exceptions import (
     ConstraintError,
@@ -398,7 +398,7 @@ def test_an_answer_that_does_not_keep_it_fails_its_check():
     told = {name: part for name, part in roles(table).items() if name != "random_state"}
     sums = aggregate(table, **told).joined()
     program, rows = written_program(sums, [Exploration(0.1)])
-    answer = program.keeping([]).solve(rows)
+    answer = solve_rows(program.keeping([]), rows)
     with pytest.raises(SolverError, match="chance of 1 at least"):
         check_solution(program, rows, answer.q, answer.objective)
 

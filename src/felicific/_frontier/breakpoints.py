@@ -22,8 +22,9 @@ from felicific._problem.requirement import Requirement, rows_of
 from felicific._problem.requirements import Ratio
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost
+from felicific._program.master import Answer, Master
 from felicific._program.one_gap import OneGap, one_gap
-from felicific._program.program import Answer, Master, Program, rounding_of
+from felicific._program.program import Program, rounding_of
 from felicific._program.solution import linear_rows, solve_program
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError

@@ -22,7 +22,8 @@ from felicific.exceptions import ConstraintError
 
 if TYPE_CHECKING:
     from felicific._program.aggregates import Aggregates
-    from felicific._program.program import Answer, Program
+    from felicific._program.master import Answer
+    from felicific._program.program import Program
 
 
 @dataclass(frozen=True, eq=False)

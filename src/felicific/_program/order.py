@@ -122,7 +122,7 @@ def _empty(occupied: Truths) -> Empty:
     near = np.where((above >= n) | ((below >= 0) & (signal - below <= above - signal)), below, above)
     other, alone = table.copy(), near < 0
     places = np.flatnonzero(occupied.any(axis=0))
-    if len(places):
+    if len(places) and alone.any():
         nearest = places[np.abs(place[:, None] - places).argmin(axis=1)]
         near[alone], other[alone] = nearest[signal[alone]], occupied.argmax(axis=0)[nearest[signal[alone]]]
     return Empty(table, signal, near, other, below, np.where(above < n, above, -1))
@@ -156,8 +156,8 @@ def _fill(q: Floats, empty: Empty, baseline: Codes, rank: Codes) -> Floats:
     """What people get at the empty signals of a chain."""
     decided = np.eye(q.shape[2])
     nearest = np.where((empty.near >= 0)[:, None], q[empty.other, empty.near], decided[0])
-    told = baseline[empty.signal]
-    wanted = np.where((told >= 0)[:, None], decided[told], nearest)
+    own = baseline[empty.signal]
+    wanted = np.where((own >= 0)[:, None], decided[own], nearest)
     for neighbour, sign in ((empty.below, 1.0), (empty.above, -1.0)):
         row = q[empty.table, neighbour]
         broken = (neighbour >= 0) & (sign * (_above(row, rank) - _above(wanted, rank)) > SLIGHT).any(axis=1)

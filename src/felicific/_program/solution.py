@@ -27,8 +27,9 @@ from felicific._program.fractions import (
     least_eased,
 )
 from felicific._program.highs import TOLERANCE
+from felicific._program.master import Answer, Master, solve_rows
 from felicific._program.one_gap import one_gap, unasked
-from felicific._program.program import Answer, Master, Program
+from felicific._program.program import Program
 from felicific._typing import Floats, Lazy
 from felicific.exceptions import InfeasibleError, SolverError
 
@@ -136,15 +137,15 @@ def _solved(
     if swept is not None:
         with suppress(SolverError):  # numbers that are hard to tell apart
             return _checked(program, aggregates, rows, *swept)
-    return solve_rows(program, rows, level, aggregates)
+    return checked_solution(program, rows, level, aggregates)
 
 
-def solve_rows(
+def checked_solution(
     program: Program, rows: Sequence[Rows], level: Level | None = None, aggregates: Aggregates | None = None
 ) -> Solution:
     """The checked solution by the linear program; ``aggregates`` are those it was made of, if it holds others."""
     linear = linear_rows(rows, level)
-    answer = program.solve(linear)
+    answer = solve_rows(program, linear)
     if answer is None:
         raise _explain(program, rows)
     prices = _prices_of(program, rows, linear, answer, level)
@@ -226,7 +227,7 @@ def _prices_at(
             t = level + side * step * (abs(level) or 1.0)
             there = eased.between(t, t)
             linear = linear_rows(exchanged(rows, free, there))
-            answer = program.solve(linear, nearest=False)
+            answer = solve_rows(program, linear, nearest=False)
             if answer is None:
                 return prices
             slope = there.rows_by_level.slope(answer.duals[place], 0.0, answer.means)
@@ -268,7 +269,7 @@ def search_level(
     def solve(row: FractionLevel) -> Answered | None:
         # Of equally good answers that which changes least may be all it takes.
         nearest = math.isinf(row.high - row.low)
-        answer = program.solve(linear_rows(exchanged(rows, free, row)), nearest=nearest)
+        answer = solve_rows(program, linear_rows(exchanged(rows, free, row)), nearest=nearest)
         return None if answer is None else answered(answer, row)
 
     return find_level(free, solve, tolerance, start)
@@ -286,7 +287,7 @@ def can_meet(program: Program, rows: Sequence[Rows]) -> bool:
         return search_level(program, rows, free, math.inf) is not None
     linear = linear_rows(rows)
     sweep = one_gap(program, linear)
-    return program.meets(linear) if sweep is None else sweep.feasible
+    return Master(program, linear).run(0.0) if sweep is None else sweep.feasible
 
 
 def check_solution(program: Program, rows: Sequence[Linear], q: Floats, objective: float) -> None:
@@ -393,7 +394,7 @@ def _explain(program: Program, rows: Sequence[Rows]) -> InfeasibleError:
 
 def _least_fraction(program: Program, row: FractionLevel) -> InfeasibleError:
     """Say which gap of a fraction can be reached, if somebody can be counted at all."""
-    answer = program.solve([row.at_width(math.inf).rows])
+    answer = solve_rows(program, [row.at_width(math.inf).rows])
     if answer is None:
         return conflict_error([row])
     fractions = answered(answer, row).ratios

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +18,11 @@ from felicific._problem.unions import compared_groups
 from felicific._program.aggregates import Aggregates
 from felicific._program.calibration import Calibration
 from felicific._program.levels import BINS, Bins, grid_of, level_aggregates, squares_of, straight
+from felicific._program.master import Master
 from felicific._program.parity import Parted, Thresholds, solve_parity
 from felicific._program.predicted import Predicted
 from felicific._program.program import Program
-from felicific._program.solution import conflict_error, irreducible
+from felicific._program.solution import can_meet, conflict_error, irreducible
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, DataError, InfeasibleError
 
@@ -161,9 +162,10 @@ class LineSearch:
         code = np.repeat(np.arange(len(bins.runs)), [run.stop - run.start for run in bins.runs])
 
         def found(rows: Sequence[Linear]) -> tuple[tuple[Line, ...], Floats, list[float]] | None:
-            answer = program.solve(rows)
-            if answer is None:
+            master = Master(program, rows)
+            if not master.run():
                 return None
+            answer = master.answer(nearest=False)
             means = aggregates.linear_means(answer.q)
             if mean:
                 lines = self._lines(bins, (answer.q @ grid)[code, at])
@@ -174,7 +176,8 @@ class LineSearch:
                 )
             return lines, means, _prices(rows, answer.duals, answer.levels, means)
 
-        return self._met(rows, aggregates.origin, program.swing, found, program.meets, exact=mean)
+        meets = partial(can_meet, program)
+        return self._met(rows, aggregates.origin, program.swing, found, meets, exact=mean)
 
     def _met(
         self,

@@ -11,7 +11,6 @@ import numpy as np
 import typer
 
 from felicific import FairClassifier, Individual, Score, aggregate, frontier, solve
-from felicific._program.numeric import AmountAggregates
 from felicific._audit import methods
 from felicific._fit.fit import FittedIndividual
 from felicific._frontier.breakpoints import Closing
@@ -24,6 +23,7 @@ from felicific._problem.decisions import predicts_amounts
 from felicific._problem.missing_labels import resolve_missing_labels
 from felicific._problem.problem import problem_of
 from felicific._program.aggregates import Aggregates
+from felicific._program.numeric import AmountAggregates
 from felicific._program.signal_names import resolve_policy
 from felicific._program.sums import sum_table
 from felicific._tables.engine import find_engine

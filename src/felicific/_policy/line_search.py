@@ -18,7 +18,7 @@ from felicific._problem.unions import compared_groups
 from felicific._program.aggregates import Aggregates
 from felicific._program.calibration import Calibration
 from felicific._program.levels import BINS, Bins, grid_of, level_aggregates, squares_of, straight
-from felicific._program.master import Master
+from felicific._program.master import solve_rows
 from felicific._program.parity import Parted, Thresholds, solve_parity
 from felicific._program.predicted import Predicted
 from felicific._program.program import Program
@@ -162,10 +162,9 @@ class LineSearch:
         code = np.repeat(np.arange(len(bins.runs)), [run.stop - run.start for run in bins.runs])
 
         def found(rows: Sequence[Linear]) -> tuple[tuple[Line, ...], Floats, list[float]] | None:
-            master = Master(program, rows)
-            if not master.run():
+            answer = solve_rows(program, rows)
+            if answer is None:
                 return None
-            answer = master.answer(nearest=False)
             means = aggregates.linear_means(answer.q)
             if mean:
                 lines = self._lines(bins, (answer.q @ grid)[code, at])

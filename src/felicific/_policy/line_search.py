@@ -17,7 +17,7 @@ from felicific._problem.requirement import rows_of
 from felicific._problem.unions import compared_groups
 from felicific._program.aggregates import Aggregates
 from felicific._program.calibration import Calibration
-from felicific._program.levels import Bins, grid_of, level_aggregates, squares_of, straight
+from felicific._program.levels import BINS, Bins, grid_of, level_aggregates, squares_of, straight
 from felicific._program.master import solve_rows
 from felicific._program.parity import Parted, Thresholds, solve_parity
 from felicific._program.predicted import Predicted
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 #: How often lines are found anew, because they make other means of people than of bins, or of a distance.
 TRIES = 8
+
+#: Bins times levels that are looked at, where levels are few; and the most bins.
+FINEST, MOST_BINS = 10_000, 1024
 
 #: Means are met that are missed by no more than this share of what amounts can do; others are an error.
 MET, MISSED = 1e-11, 1e-7
@@ -93,19 +96,23 @@ class LineSearch:
         """The levels that are tried."""
         return grid_of(self.problem, self.people, self.calibrated)
 
-    def aggregates(self, grid: Floats) -> Aggregates:
+    @cached_property
+    def fine_bins(self) -> Bins:
+        """Bins that are the finer, the fewer levels there are."""
+        number = min(max(FINEST // len(self.grid), BINS), MOST_BINS)
+        return Bins.of(self.people, self.predicted.scale, sees_group=self.problem.sees_group, number=number)
+
+    def aggregates(self, grid: Floats, bins: Bins) -> Aggregates:
         """What levels cost and are worth."""
-        return level_aggregates(
-            self.problem, self.people, self.bins, self.calibrated, grid, self.predicted.rows
-        )
+        return level_aggregates(self.problem, self.people, bins, self.calibrated, grid, self.predicted.rows)
 
     @cached_property
     def _ends(self) -> Aggregates:
-        return self.aggregates(np.array(self.problem.allowed.ends))
+        return self.aggregates(np.array(self.problem.allowed.ends), self.bins)
 
     @cached_property
     def _levels(self) -> Aggregates:
-        return self.aggregates(self.grid)
+        return self.aggregates(self.grid, self.fine_bins)
 
     @cached_property
     def _program(self) -> Program:
@@ -113,7 +120,7 @@ class LineSearch:
 
     @cached_property
     def _even(self) -> Aggregates:
-        return self.aggregates(self.problem.allowed.grid)
+        return self.aggregates(self.problem.allowed.grid, self.bins)
 
     def solve(self, problem: NumericProblem) -> SolvedLines:
         """The lines of least loss that meet the requirements of a problem."""
@@ -123,11 +130,11 @@ class LineSearch:
             return self._moved(problem)
         return self._stepped(problem)
 
-    def _lines(self, amounts: Floats) -> tuple[Line, ...]:
+    def _lines(self, bins: Bins, amounts: Floats) -> tuple[Line, ...]:
         """Lines through the amounts of bins."""
         ends, monotone = self.problem.allowed.ends, self.problem.monotone
         return tuple(
-            line_of_bins(self.bins, z, amounts, self.calibration, ends, ranks, monotone=monotone)
+            line_of_bins(bins, z, amounts, self.calibration, ends, ranks, monotone=monotone)
             for z, ranks in enumerate(self.ranks)
         )
 
@@ -141,18 +148,18 @@ class LineSearch:
             if answer is None:
                 return None
             prices = _prices(rows, answer.duals, answer.levels, answer.means)
-            return self._lines(answer.aims), answer.means, prices
+            return self._lines(self.bins, answer.aims), answer.means, prices
 
         return self._met(rows, self._ends.origin, squares.swing, found, squares.meets, exact=True)
 
     def _stepped(self, problem: NumericProblem) -> SolvedLines:
         """Level by level: of any loss and any happiness."""
         program, aggregates, rows = self._program, self._levels, _linear(problem, self._levels)
-        grid = self.grid
+        grid, bins = self.grid, self.fine_bins
         mean = self.straight and problem.convex and not problem.parity
         cuts = problem.sees_group and not problem.of_people
-        at = np.concatenate([np.arange(run.stop - run.start) for run in self.bins.runs])
-        code = np.repeat(np.arange(len(self.bins.runs)), [run.stop - run.start for run in self.bins.runs])
+        at = np.concatenate([np.arange(run.stop - run.start) for run in bins.runs])
+        code = np.repeat(np.arange(len(bins.runs)), [run.stop - run.start for run in bins.runs])
 
         def found(rows: Sequence[Linear]) -> tuple[tuple[Line, ...], Floats, list[float]] | None:
             answer = solve_rows(program, rows)
@@ -160,17 +167,16 @@ class LineSearch:
                 return None
             means = aggregates.linear_means(answer.q)
             if mean:
-                lines = self._lines((answer.q @ grid)[code, at])
+                lines = self._lines(bins, (answer.q @ grid)[code, at])
             else:
                 lines = tuple(
-                    line_of_levels(self.bins, z, answer.q[z], grid, ranks, cuts=cuts)
+                    line_of_levels(bins, z, answer.q[z], grid, ranks, cuts=cuts)
                     for z, ranks in enumerate(self.ranks)
                 )
             return lines, means, _prices(rows, answer.duals, answer.levels, means)
 
-        return self._met(
-            rows, aggregates.origin, program.swing, found, partial(can_meet, program), exact=mean
-        )
+        meets = partial(can_meet, program)
+        return self._met(rows, aggregates.origin, program.swing, found, meets, exact=mean)
 
     def _met(
         self,

@@ -36,7 +36,7 @@ from felicific._program.levels import Bins, level_aggregates
 from felicific._program.numeric import AmountAggregates
 from felicific._program.predicted import FINE, Predicted, Scale, sum_predicted
 from felicific._program.solution import conflict_error, irreducible
-from felicific._program.squares import Squares, solve_really, worth_of_people
+from felicific._program.squares import Squares, solve_unseen, worth_of_people
 from felicific._typing import GapLike
 from felicific.exceptions import DataError, HappinessError
 
@@ -349,19 +349,16 @@ class _Fit:
             dict.fromkeys(problem.widths_asked, 0.0),
         )
         if not meets(problem, free):
-            real = (
-                expected
-                if chances is None
-                else worth_of_people(problem.happiness, batch, bounds, people.groups, None)
-            )
-            squares, really = (
-                Squares(calibrated, people.weights, people.codes, n_groups, worth, self.ends.origin, bounds)
-                for worth in (expected, real)
+            real = expected
+            if chances is not None:
+                real = worth_of_people(problem.happiness, batch, bounds, people.groups, None)
+            squares = Squares(
+                calibrated, people.weights, people.codes, n_groups, real, self.ends.origin, bounds
             )
             rows = [row for row in rows_of(problem.requirements, self.ends) if isinstance(row, Linear)]
-            answer = solve_really(squares, really, rows)
+            answer = squares.solve(rows) if real is expected else solve_unseen(expected, squares, rows)
             if answer is None:
-                raise conflict_error(irreducible([*rows], squares.meets))
+                raise conflict_error(irreducible([*rows], squares.meets), proven=real is expected)
             weights, prices = answer.weights, answer.prices(rows)
         policy = IndividualAmountPolicy(
             lines=(),

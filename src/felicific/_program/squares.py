@@ -40,6 +40,13 @@ ROUNDS, STEPS, HALVES = 60, 200, 40
 #: What the dual differs by near its top is rounding.
 ROUNDING = 1e-14
 
+#: By which shares of what they are missed by rows are eased at first, because who is stopped by a bound is told by one
+#: answer for the next; and how much these people count.
+EASED, STOPPED = (0.75, 0.5, 0.25, 0.1, 0.0, 0.0, 0.0), 1e-9
+
+#: How many of the last rounds tell of what really comes of amounts.
+LATELY = 6
+
 #: Rows are met that are missed by no more, scaled; and those never will be that still are missed by more.
 MET, MISSED = 1e-11, 1e-7
 
@@ -260,24 +267,88 @@ class Squared:
         return prices
 
 
+def solve_unseen(expected: AmountWorth, real: Squares, rows: Sequence[Linear]) -> Squared | None:
+    """The answer for people whose group nobody sees, whose real means meet all rows; None where none was found.
+
+    They are moved along what is expected of them. What is real of it is how far real slopes lie in these directions:
+    their projection, among people whom no bound stops; each answer tells who these are for the next.
+    """
+    best, least = None, np.inf
+    free = real.means(np.clip(real.target, *real.bounds))
+    inside: Floats = np.ones(len(real.target))
+    for share in EASED:
+        eased = [row.relaxed(share * row.excess(free)) for row in rows]
+        squares, turn = _projected(expected, real, inside)
+        answer = solve_really(squares, real, eased)
+        if answer is None and not share and best is None:  # what is expected may lead there all the same
+            squares, turn = replace(real, worth=expected), np.eye(len(turn))
+            answer = solve_really(squares, real, rows)
+        if answer is None:
+            continue
+        amounts = np.clip(answer.aims, *real.bounds)
+        lost = float(real.weight @ (amounts - real.target) ** 2)
+        if not share and lost < least:
+            turned = (turn @ answer.weights.ravel()).reshape(answer.weights.shape)
+            best, least = replace(answer, weights=turned), lost
+        inside = np.where((amounts > real.bounds[0]) & (amounts < real.bounds[1]), 1.0, STOPPED)
+    return best
+
+
+def _projected(expected: AmountWorth, real: Squares, inside: Floats) -> tuple[Squares, Floats]:
+    """People to whom real slopes are worth what lies in expected directions; and how directions make them."""
+    n, n_groups, n_measures = len(real.target), real.n_groups, real.worth.slope.shape[2]
+    own = np.zeros((3, n, n_groups, n_measures))
+    for k, part in enumerate((real.worth.start, real.worth.slope, real.worth.among)):
+        own[k, np.arange(n), real.code] = part[:, 0]
+    ways = expected.slope.reshape(n, -1)
+    weighed = ways * (real.weight * inside)[:, None]
+    turn = np.linalg.pinv(weighed.T @ ways, rcond=1e-12, hermitian=True) @ (weighed.T @ own[1].reshape(n, -1))
+    slope = (ways @ turn).reshape(own[1].shape)
+    # Where nobody is moved, means are the real ones.
+    start = own[0] + (own[1] - slope) * np.clip(real.target, *real.bounds)[:, None, None]
+    return replace(real, worth=AmountWorth(start, slope, own[2])), turn
+
+
 def solve_really(expected: Squares, real: Squares, rows: Sequence[Linear]) -> Squared | None:
     """The answer whose real means meet all rows; None where nothing meets them.
 
-    People are moved by what is expected of them; rows move by what really comes of it, until they are met.
+    People are moved by what is expected of them; rows move by what really comes of it, until they are met: along what
+    the last rounds tell of how the one follows the other (Anderson's way to a fixed point).
     """
-    off, best, least = np.zeros(real.counted.shape), None, np.inf
+    shape = real.counted.shape
+    off, best, least = np.zeros(shape), None, (np.inf, np.inf)
+    places: list[Floats] = []
+    apart: list[Floats] = []
     for _ in range(ROUNDS):
         answer = expected.solve([row.shifted(off) for row in rows])
-        if answer is None:
-            break
-        means = real.means(np.clip(answer.aims, *real.bounds))
+        if answer is None:  # too far: half of the way
+            if not places:
+                break
+            off = (off + places[-1].reshape(shape)) / 2.0
+            continue
+        amounts = np.clip(answer.aims, *real.bounds)
+        means = real.means(amounts)
         missed = max((row.excess(means, real.swing) for row in rows), default=0.0)
-        if best is None or missed < least:
-            best, least = answer, missed
-        if expected.worth is real.worth or missed <= MET:
+        # Of all that meet them, the one of least loss.
+        worth = (max(missed, MET), float(real.weight @ (amounts - real.target) ** 2))
+        if best is None or worth < least:
+            best, least = answer, worth
+        off_by = means - answer.means - off
+        if expected.worth is real.worth or np.abs(off_by / real.swing).max(initial=0.0) <= MET:
             break
-        off = means - answer.means
-    return best
+        places.append(off.ravel())
+        apart.append(off_by.ravel())
+        off = _fixed(places[-LATELY:], apart[-LATELY:]).reshape(shape)
+    return None if least[0] > MISSED else best
+
+
+def _fixed(places: list[Floats], apart: list[Floats]) -> Floats:
+    """Where places would be no further apart from what they lead to, if that followed straight lines."""
+    if len(places) < 2:
+        return np.asarray(places[-1] + apart[-1])
+    rises, steps = (np.diff(np.stack(part), axis=0).T for part in (apart, places))
+    back = np.linalg.lstsq(rises, apart[-1], rcond=1e-10)[0]
+    return np.asarray(places[-1] + apart[-1] - (steps + rises) @ back)
 
 
 @dataclass(eq=False)

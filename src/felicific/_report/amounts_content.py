@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.result import Audit, Interval, plain
-from felicific._fit.numeric_assessment import AmountAssessment
-from felicific._fit.numeric_tryout import AmountTryout
-from felicific._fit.numeric_verdict import verdict_on_amounts
+from felicific._fit.numeric_assessment import AmountAssessment, AmountTryout, verdict_on_amounts
 from felicific._frontier.numeric import AmountFrontier
 from felicific._policy.numeric_fit import FittedAmounts
 from felicific._policy.words import loss_title

@@ -21,8 +21,7 @@ from felicific._audit.quantity import Quantity, common_step
 from felicific._audit.result import Audit, plain
 from felicific._audit.verdict import Verdict, verdict_of_audit
 from felicific._files import write_whole
-from felicific._fit.numeric_tryout import AmountTryout
-from felicific._fit.numeric_verdict import verdict_on_amounts
+from felicific._fit.numeric_assessment import AmountTryout, verdict_on_amounts
 from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._policy.numeric_fit import FittedAmounts

@@ -50,7 +50,7 @@ from felicific.exceptions import DataError, PolicyWarning
 
 if TYPE_CHECKING:
     from felicific._fit.certificate import Certificate
-    from felicific._fit.numeric_tryout import AmountTryout
+    from felicific._fit.numeric_assessment import AmountTryout
     from felicific._frontier.numeric import AmountFrontier
     from felicific._people.people import People
     from felicific._policy.numeric import AmountPolicy
@@ -626,7 +626,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         cluster: Any,
     ) -> AmountTryout:
         """Other people, with labels and weights, to try policies on."""
-        from felicific._fit.numeric_tryout import AmountTryout
+        from felicific._fit.numeric_assessment import AmountTryout
 
         if not isinstance(unit, str):
             raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")

@@ -151,7 +151,7 @@ class Naive:
         return [
             {z: counted[z] / counted[own].sum() for z in own}
             for name, own in members.items()
-            if size[own].sum() >= least and (one.groups is None or name in one.groups)
+            if size[own].sum() >= least * (1 - 1e-12) and (one.groups is None or name in one.groups)
         ]
 
     def fractions(self, requirements):

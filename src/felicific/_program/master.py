@@ -1,6 +1,6 @@
 r"""The master program: the best mixture of deterministic policies, under the rows of some requirements.
 
-Columns are policies of single tables, whose shares sum to 1, and the free levels of requirements. At the duals y of the
+Columns are policies of single blocks, whose shares sum to 1, and the free levels of requirements. At the duals y of the
 answer every signal and decision has the price
 
 .. math:: \mathrm{cost}_{zsd} - \sum_i y_i \, \mathrm{number}_{izj} \, \mathrm{value}_{zsdj} / \mathrm{counted}_{zj}
@@ -19,7 +19,8 @@ import numpy as np
 
 from felicific._problem.linear import Linear
 from felicific._program.highs import TOLERANCE, new_solver, run
-from felicific._program.program import NONE, Program
+from felicific._program.pool import NONE
+from felicific._program.program import Program
 from felicific._typing import Codes, Floats
 from felicific.exceptions import SolverError
 
@@ -71,16 +72,13 @@ class Answer:
     def means(self) -> Floats:
         """Group means, relative to their origins."""
         program = self.program
-        moved = np.zeros_like(program.constants)
-        for i, share in self.shares:
-            whose = program.pool.table[i] if program.sees_group else slice(None)
-            moved[whose] += share * program.pool.means[i].reshape(moved[whose].shape)
+        moved = program.pool.moved(program, self.shares)
         return np.asarray((program.constants + moved) * program.scales)
 
     @cached_property
     def mixed(self) -> Floats:
         """What signals choose, of shape (tables, signals, choices)."""
-        return self.program.mixed(self.shares)
+        return self.program.pool.mixed(self.program, self.shares)
 
     @cached_property
     def q(self) -> Floats:
@@ -104,9 +102,9 @@ class Master:
     """
 
     def __init__(self, program: Program, rows: Sequence[Linear], *, on_ray: bool = False) -> None:
-        program.start()
+        program.pool.start(program)
         self.program, self.on_ray, self.missed = program, on_ray, 0.0
-        self.n_tables = len(program.occupied)
+        self.n_blocks = len(program.blocks)
         moving = [on_ray and row.width is not None for row in rows]
         self.rows = [_one_sided(row) if moves else row for row, moves in zip(rows, moving, strict=True)]
         lengths = [len(row.lower) for row in self.rows]
@@ -139,8 +137,7 @@ class Master:
             parts["group"],
             parts["measure"],
             parts["number"] * scales[parts["measure"]] / self.size[row],
-            program.constants.shape,
-            program.sees_group,
+            program,
         )
         constants = program.constants * scales
         at = [one.at(constants) for one in rows]
@@ -162,13 +159,13 @@ class Master:
         )
 
     def _write(self, moving: list[bool]) -> None:
-        """Hand rows, levels and the ray to the solver: tables' shares sum to 1, then the rows of requirements."""
+        """Hand rows, levels and the ray to the solver; in the first rows the shares of every block sum to 1."""
         import highspy
 
         lp = highspy.HighsLp()
-        lp.num_row_ = self.n_tables + self.n_rows
-        lp.row_lower_ = np.append(np.ones(self.n_tables), self.lower)
-        lp.row_upper_ = np.append(np.ones(self.n_tables), self.upper)
+        lp.num_row_ = self.n_blocks + self.n_rows
+        lp.row_lower_ = np.append(np.ones(self.n_blocks), self.lower)
+        lp.row_upper_ = np.append(np.ones(self.n_blocks), self.upper)
         self.solver = new_solver()
         self.solver.passModel(lp)
         self.levels: dict[int, tuple[int, float]] = {}
@@ -181,7 +178,7 @@ class Master:
             self.levels[k] = (self.solver.getNumCol(), unit)
             numbers = row.over_level * unit / self.size[own]
             self.solver.addCol(
-                0.0, least, math.inf, len(own), (self.n_tables + own).astype(np.int32), numbers
+                0.0, least, math.inf, len(own), (self.n_blocks + own).astype(np.int32), numbers
             )
         if self.on_ray:
             widths = np.concatenate(
@@ -195,17 +192,17 @@ class Master:
             self.unit = 1.0 / float(np.abs(numbers).max(initial=0.0) or 1.0)
             self.ray = self.solver.getNumCol()
             self.solver.addCol(
-                0.0, 0.0, math.inf, len(own), (self.n_tables + own).astype(np.int32), numbers[own] * self.unit
+                0.0, 0.0, math.inf, len(own), (self.n_blocks + own).astype(np.int32), numbers[own] * self.unit
             )
 
     def _add(self, positions: Sequence[int]) -> None:
-        """Add policies of the pool as columns, those of a table together."""
+        """Add policies of the pool as columns."""
         pool, before = self.program.pool, self.solver.getNumCol()
         if not len(positions):
             return
-        sizes, rows, numbers = self.entries.columns(
-            np.array([pool.table[i] for i in positions]), np.array([pool.means[i] for i in positions])
-        )
+        block, blocks = np.array([pool.block[i] for i in positions]), self.program.blocks
+        means = np.array([pool.means[i] for i in positions])
+        sizes, rows, numbers = self.entries.columns(block, blocks.table[block], means)
         n, starts = len(positions), np.append(0, sizes[:-1].cumsum())
         entries = len(rows), starts.astype(np.int32), rows.astype(np.int32), numbers
         self.solver.addCols(n, np.zeros(n), np.zeros(n), np.full(n, math.inf), *entries)
@@ -233,7 +230,7 @@ class Master:
         solver, n = self.solver, 2 * self.n_rows
         if self.open is None:
             self.open = np.arange(solver.getNumCol(), solver.getNumCol() + n, dtype=np.int32)
-            where = self.n_tables + np.tile(np.arange(self.n_rows), 2)
+            where = self.n_blocks + np.tile(np.arange(self.n_rows), 2)
             signs = np.repeat([1.0, -1.0], self.n_rows)
             starts, most = np.arange(n, dtype=np.int32), np.full(n, math.inf)
             solver.addCols(n, np.zeros(n), np.zeros(n), most, n, starts, where.astype(np.int32), signs)
@@ -257,13 +254,13 @@ class Master:
         return run(solver, sure=False)
 
     def _improve(self, loss: float, change: float) -> None:
-        """Add the cheapest policy of every table at the prices of the answer until none improves on it."""
+        """Add the cheapest policy of every block at the prices of the answer until none improves on it."""
         program = self.program
         for _ in range(ROUNDS):
             duals = np.array(self.solver.getSolution().row_dual)
             chosen, cost = program.cheapest(self._prices(duals, loss, change))
-            better = np.flatnonzero(cost - duals[: self.n_tables] < -TOLERANCE)
-            fresh = program.take(chosen, better.tolist())
+            better = np.flatnonzero(cost - duals[: self.n_blocks] < -TOLERANCE)
+            fresh = program.pool.take(program, chosen, better.tolist())
             if not fresh:
                 return
             self._add(fresh)
@@ -276,14 +273,14 @@ class Master:
 
     def _prices(self, duals: Floats, loss: float, change: float) -> Floats:
         program = self.program
-        worth = np.einsum("zscj,zj->zsc", program.choice_means, self.entries.weighed(duals[self.n_tables :]))
+        worth = np.einsum("zscj,zj->zsc", program.choice_means, self.entries.weighed(duals[self.n_blocks :]))
         charged = loss * program.choice_costs
         charged = charged + change * program.choice_changes if change else charged
         return np.asarray(charged - (worth if program.sees_group else worth.sum(axis=0, keepdims=True)))
 
     def worth(self, unit: float) -> Floats:
         """What one more unit of every group's mean is worth, in ``unit`` times the objective."""
-        duals = np.array(self.solver.getSolution().row_dual)[self.n_tables :]
+        duals = np.array(self.solver.getSolution().row_dual)[self.n_blocks :]
         return np.asarray(self.entries.weighed(duals) * unit / self.program.scales)
 
     def answer(self, *, nearest: bool = True) -> Answer:
@@ -291,7 +288,7 @@ class Master:
         program, solution = self.program, self.solver.getSolution()
         duals = np.array(solution.row_dual)
         values, unit = np.array(solution.col_value), program.cost_scale
-        of_rows = duals[self.n_tables :] * unit / self.size
+        of_rows = duals[self.n_blocks :] * unit / self.size
         worth = self.worth(unit)
         levels = [
             values[self.levels[k][0]] * self.levels[k][1] + self.centre[k] if k in self.levels else 0.0
@@ -303,7 +300,7 @@ class Master:
             values = np.array(self.solver.getSolution().col_value)
         return Answer(
             program=program,
-            shares=program.shares(self.places, values[self.columns]),
+            shares=program.pool.shares(self.places, values[self.columns]),
             duals=[of_rows[self.owner == k] for k in range(len(self.rows))],
             levels=levels,
             worth=worth,
@@ -374,40 +371,41 @@ def _one_sided(row: Linear) -> Linear:
 
 
 class _Entries:
-    """What stands in the rows, table by table: the rows of requirements stand below those in which shares sum to 1."""
+    """What stands in the rows of requirements, table by table."""
 
-    def __init__(
-        self,
-        row: Codes,
-        group: Codes,
-        measure: Codes,
-        number: Floats,
-        shape: tuple[int, ...],
-        sees_group: bool,
-    ) -> None:
-        self.shape, self.where, self.number = shape, (row, group, measure), number
-        n_tables, width = (shape[0], shape[1]) if sees_group else (1, shape[0] * shape[1])
+    def __init__(self, row: Codes, group: Codes, measure: Codes, number: Floats, program: Program) -> None:
+        shape, seen = program.constants.shape, program.sees_group
+        self.shape, self.where, self.number, self.n_blocks = (
+            shape,
+            (row, group, measure),
+            number,
+            len(program.blocks),
+        )
+        n_tables, width = (shape[0], shape[1]) if seen else (1, shape[0] * shape[1])
+        # In front of those of every table a 1 for the row in which the shares of a block sum to 1.
         each = np.arange(n_tables)
-        table = np.append(each, group if sees_group else np.zeros(len(row), dtype=np.intp))
-        rows = np.append(each, row + n_tables)
+        table = np.append(each, group if seen else np.zeros(len(row), dtype=np.intp))
+        rows = np.append(np.full(n_tables, -1), row)
         order = np.lexsort((rows, table))
         self.rows, table = rows[order], table[order]
-        # Of the means of a table with a 1 behind them, which one is multiplied, and by what.
-        column = measure if sees_group else group * shape[1] + measure
+        # Of the means of a policy with a 1 behind them, which one is multiplied, and by what.
+        column = measure if seen else group * shape[1] + measure
         self.column = np.append(np.full(n_tables, width), column)[order]
         self.factor = np.append(np.ones(n_tables), number)[order]
         self.begins = np.searchsorted(table, np.arange(n_tables + 1))
         self.first = np.append(True, (np.diff(self.rows) != 0) | (np.diff(table) != 0))
 
-    def columns(self, table: Codes, means: Floats) -> tuple[Codes, Codes, Floats]:
-        """Columns of policies of some tables, which add ``means``: how many numbers each has, their rows and these."""
+    def columns(self, block: Codes, table: Codes, means: Floats) -> tuple[Codes, Codes, Floats]:
+        """Columns of policies of some blocks, which add ``means``: how many numbers each has, their rows and these."""
         begin, counts = self.begins[table], np.diff(self.begins)[table]
         policy = np.repeat(np.arange(len(table)), counts)
         entry = np.arange(len(policy)) + np.repeat(begin - counts.cumsum() + counts, counts)
         means = np.column_stack([means, np.ones(len(means))])
         starts = np.flatnonzero(self.first[entry])
         numbers = np.add.reduceat(self.factor[entry] * means[policy, self.column[entry]], starts)
-        return np.bincount(policy[starts], minlength=len(table)), self.rows[entry[starts]], numbers
+        rows, policy = self.rows[entry[starts]], policy[starts]
+        rows = np.where(rows < 0, block[policy], self.n_blocks + rows)
+        return np.bincount(policy, minlength=len(table)), rows, numbers
 
     def weighed(self, duals: Floats) -> Floats:
         """What the duals of the rows make of every group's scaled mean."""

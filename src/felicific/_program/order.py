@@ -65,19 +65,20 @@ class Order:
         """The decision of every signal on the cheapest deterministic policy, and what it costs.
 
         ``price`` has the shape (tables, signals, decisions), infinite where a decision is not allowed; the decisions
-        have the shape (tables, signals), what they cost (tables,).
+        have the shape (tables, signals), what they cost (tables, chains), or (tables, signals) where there is no order.
         """
-        n_tables, n_signals, _ = price.shape
-        chosen, cost = np.zeros((n_tables, n_signals), dtype=np.intp), np.zeros(n_tables)
+        if self.is_free:
+            return price.argmin(axis=2), price.min(axis=2)
+        chosen, costs = np.zeros(price.shape[:2], dtype=np.intp), []
         for chain, rank in zip(self.chains, self.ranks, strict=True):
             part = price[:, chain.start : chain.stop]
             own = [np.flatnonzero(rank == r) for r in range(int(rank.max()) + 1)]
             best = np.stack([part[:, :, d].min(axis=2) for d in own])
             which = np.stack([d[part[:, :, d].argmin(axis=2)] for d in own])
             path, least = _rising(best)
-            cost += least
+            costs.append(least)
             chosen[:, chain.start : chain.stop] = np.take_along_axis(which, path[None], axis=0)[0]
-        return chosen, cost
+        return chosen, np.stack(costs, axis=1)
 
     def empty(self, occupied: Truths) -> list[Empty]:
         """Where nobody is, chain by chain."""

@@ -16,8 +16,7 @@ comes back is evaluated again from q in the user's units, and an answer that fai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, reduce
 from typing import Any
@@ -32,6 +31,7 @@ from felicific._program.highs import TOLERANCE
 from felicific._program.hulls import Corners
 from felicific._program.lotteries import Lotteries, lotteries_of
 from felicific._program.order import Empty, Order
+from felicific._program.pool import Blocks, Pool
 from felicific._typing import Codes, Floats, Truths
 
 #: Numbers in memory for each that the program is made of, while it is written and solved; measured.
@@ -39,31 +39,6 @@ SOLVED = 8.0
 
 #: Rounding error of a sum, relative to the sum of its terms' sizes.
 ROUNDING = 1e-13
-
-#: A share of a policy that is none.
-NONE = 1e-12
-
-#: How many policies are summed together.
-BLOCK = 256
-
-
-@dataclass(eq=False)
-class Pool:
-    """Deterministic policies of single tables that were found: their decisions, cost, changes and scaled means."""
-
-    table: list[int] = field(default_factory=list)
-    chosen: list[Codes] = field(default_factory=list)
-    cost: list[float] = field(default_factory=list)
-    change: list[float] = field(default_factory=list)
-    means: list[Floats] = field(default_factory=list)
-    keys: set[tuple[int, bytes | int]] = field(default_factory=set)
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def copy(self) -> Pool:
-        """The same policies, to which others can be added."""
-        return Pool(*(copy(getattr(self, part.name)) for part in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,9 +265,19 @@ class Program:
         """What each choice adds to the scaled means, of shape (groups, signals, choices, measures)."""
         return self.coefficients if self.lotteries is None else self.lotteries.of(self.coefficients)
 
+    @cached_property
+    def blocks(self) -> Blocks:
+        """What chooses for itself."""
+        return Blocks.of(self.choice_order, self.occupied)
+
     def cheapest(self, price: Floats) -> tuple[Codes, Floats]:
-        """The cheapest choices of every table that are allowed, and what they cost."""
-        return self.choice_order.cheapest(price if self.lotteries is None else self.lotteries.allowing(price))
+        """The cheapest choices of every table that are allowed, and what those of every block cost."""
+        allowed = price if self.lotteries is None else self.lotteries.allowing(price)
+        chosen, cost = self.choice_order.cheapest(allowed)
+        blocks = self.blocks
+        if cost.shape[1] > len(blocks.runs):  # a table is one block
+            cost = cost.sum(axis=1, keepdims=True)
+        return chosen, cost[blocks.table, blocks.run]
 
     @cached_property
     def corners(self) -> Corners | None:
@@ -326,85 +311,6 @@ class Program:
         """The same where people keep these chances."""
         lotteries = lotteries_of(chances, self.aggregates, self.order, sees_group=self.sees_group)
         return replace(self, lotteries=lotteries, pool=Pool())
-
-    def take(self, chosen: Codes, tables: Iterable[int]) -> list[int]:
-        """Take deterministic policies of some tables into the pool; the positions of those that are new.
-
-        ``chosen`` has the shape (tables, signals), or (policies, tables, signals) for several of them.
-        """
-        pool, corners = self.pool, self.corners if self.choice_order.is_threshold else None
-        every = chosen.reshape(-1, *chosen.shape[-2:]).astype(np.int16)
-        where = None if corners is None else (every == 0).sum(axis=2)
-        fresh = []
-        for t in tables:
-            for k in range(len(every)):
-                key = (t, every[k, t].tobytes() if where is None else int(where[k, t]))
-                if key not in pool.keys:
-                    pool.keys.add(key)
-                    fresh.append((k, t))
-        if not fresh:
-            return []
-        which, table = np.array(fresh).T
-        policies, first = every[which, table], len(pool)
-        if where is None:
-            parts = [
-                self._sums(policies[i : i + BLOCK], table[i : i + BLOCK]) for i in range(0, len(fresh), BLOCK)
-            ]
-            cost, change, means = (np.concatenate(part) for part in zip(*parts, strict=True))
-        else:
-            corner = where[which, table]
-            cost, change = self.corner_costs[table, corner], self.corner_changes[table, corner]
-            means = (
-                self.corner_means[table, corner]
-                if self.sees_group
-                else self.corner_means[:, corner].swapaxes(0, 1)
-            )
-        pool.cost += cost.tolist()
-        pool.change += change.tolist()
-        pool.means += list(means.reshape(len(fresh), -1))
-        pool.table += table.tolist()
-        pool.chosen += list(policies)
-        return list(range(first, len(pool)))
-
-    def _sums(self, policies: Codes, table: Codes) -> tuple[Floats, Floats, Floats]:
-        """What some policies of tables cost, change, and add to the scaled means."""
-        at = table[:, None], np.arange(policies.shape[1]), policies.astype(np.intp)
-        if self.sees_group:
-            means = self.choice_means[at].sum(axis=1)
-        else:
-            means = self.choice_means[:, at[1], at[2]].sum(axis=2)
-            means = np.moveaxis(means, 1, 0)
-        return self.choice_costs[at].sum(axis=1), self.choice_changes[at].sum(axis=1), means
-
-    def start(self) -> None:
-        """Take in the constant choices, the cheapest policy, and some thresholds, which spare many rounds."""
-        if len(self.pool):
-            return
-        n_tables, n_signals, n_choices = shape = self.choice_costs.shape
-        if self.lotteries is None or self.lotteries.allowed is None:
-            begin = [np.full((n_tables, n_signals), choice) for choice in range(n_choices)]
-        else:  # as far as each is allowed
-            apart = [np.broadcast_to(np.arange(n_choices) != choice, shape) for choice in range(n_choices)]
-            begin = [self.cheapest(1.0 * one)[0] for one in apart]
-        if self.choice_order.is_threshold and self.lotteries is None:
-            even = np.linspace(0, n_signals, 17).astype(np.intp)[1:-1]
-            begin += [np.tile(np.arange(n_signals) >= k, (n_tables, 1)).astype(np.intp) for k in even]
-        self.take(np.stack([*begin, self.cheapest(self.choice_costs)[0]]), range(n_tables))
-
-    def shares(self, places: Sequence[int], values: Floats) -> list[tuple[int, float]]:
-        """How much of each policy in the pool is followed; of every table they sum to 1."""
-        table = np.array(self.pool.table)[places]
-        values = np.where(values > NONE, values, 0.0)
-        values = values / np.bincount(table, values)[table]
-        return [(places[i], float(values[i])) for i in np.flatnonzero(values).tolist()]
-
-    def mixed(self, shares: Sequence[tuple[int, float]]) -> Floats:
-        """What signals choose by so much of each policy in the pool, of shape (tables, signals, choices)."""
-        mixed: Floats = np.zeros(self.choice_costs.shape)
-        signal = np.arange(self.choice_costs.shape[1])
-        for i, share in shares:
-            mixed[self.pool.table[i], signal, self.pool.chosen[i]] += share
-        return np.asarray(mixed / mixed.sum(axis=2, keepdims=True))
 
     def policy(self, mixed: Floats) -> Floats:
         """The policy for all groups and signals, from what signals choose where somebody is."""

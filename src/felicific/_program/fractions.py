@@ -77,12 +77,13 @@ def find_level(
     solve: Callable[[FractionLevel], Answered | None],
     tolerance: float,
     start: float | None = None,
+    most: int = MOST,
 ) -> Level | None:
     """The level of least loss, known to ``tolerance``; None when there is none.
 
     ``solve`` is asked about the row between two levels, and answers None where nothing meets it. A level to ``start``
     with, that of a neighbour, is tried first. Near the least gap there is, intervals become ever smaller before nothing
-    meets them, so the work is bounded.
+    meets them, so the work is bounded, by ``most`` programs where a policy is found.
 
     Raises
     ------
@@ -97,7 +98,7 @@ def find_level(
         loss, _, low, high, ratios = heapq.heappop(search.heap)
         if search.done(loss):
             break
-        if search.programs > (PATIENCE if search.best is None else MOST):
+        if search.programs > (min(PATIENCE, most) if search.best is None else most):
             if search.best is None:
                 raise UndecidedError
             search.left = min(search.left, loss)

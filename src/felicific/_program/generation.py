@@ -78,6 +78,9 @@ PASSES = 300
 
 STAGNATION = 8
 
+#: Levels of fractions that are looked at, each of which adds columns.
+LEVELS = 60
+
 #: Milder versions of a policy, as shares of its weights of happiness.
 STEPS = (0.25, 0.5, 0.75)
 
@@ -368,7 +371,7 @@ class Generator:
             answer = solve_rows(program, linear, nearest=False)
             return None if answer is None else answered(answer, row)
 
-        return find_level(free, solve, tolerance)
+        return find_level(free, solve, tolerance, most=LEVELS)
 
     def solved(self, columns: Columns) -> Solution:
         """The best mixture of the columns there are."""

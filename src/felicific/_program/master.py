@@ -19,13 +19,15 @@ import numpy as np
 
 from felicific._problem.linear import Linear
 from felicific._program.highs import TOLERANCE, new_solver, run
-from felicific._program.pool import NONE
 from felicific._program.program import Program
 from felicific._typing import Codes, Floats
 from felicific.exceptions import SolverError
 
 #: What a change of the baseline's decision costs at most where policies are equally good, in units of the program.
 TIE = 1e-7
+
+#: A part of a policy that is none.
+NONE = 1e-12
 
 #: How often the cheapest policy is looked for.
 ROUNDS = 5_000
@@ -39,29 +41,28 @@ class Answer:
     ----------
     program : Program
         Whose policies are mixed.
-    shares : list of (int, float)
-        How much of each policy in its pool is followed.
+    places, parts : arrays of shape (policies,)
+        Which policies of its pool are followed, and how much of each.
     duals : list of arrays
         Of the rows of each requirement: the loss for one more unit of its side.
     levels : list of float
         The free level of each requirement, 0 without one.
     worth : array of shape (groups, measures)
         What one more unit of every group's mean is worth.
+    objective : float
+        What the policy costs, in units of the program.
     width : float
         How far along its ray the policy is.
     """
 
     program: Program = field(repr=False)
-    shares: list[tuple[int, float]] = field(repr=False)
+    places: Codes = field(repr=False)
+    parts: Floats = field(repr=False)
     duals: list[Floats]
     levels: list[float]
     worth: Floats
+    objective: float
     width: float = 0.0
-
-    @property
-    def objective(self) -> float:
-        """What the policy costs, in units of the program."""
-        return sum(share * self.program.pool.cost[i] for i, share in self.shares)
 
     @property
     def value(self) -> float:
@@ -72,13 +73,13 @@ class Answer:
     def means(self) -> Floats:
         """Group means, relative to their origins."""
         program = self.program
-        moved = program.pool.moved(program, self.shares)
+        moved = program.pool.moved(program, self.places, self.parts)
         return np.asarray((program.constants + moved) * program.scales)
 
     @cached_property
     def mixed(self) -> Floats:
         """What signals choose, of shape (tables, signals, choices)."""
-        return self.program.pool.mixed(self.program, self.shares)
+        return self.program.pool.mixed(self.program, self.places, self.parts)
 
     @cached_property
     def q(self) -> Floats:
@@ -114,8 +115,9 @@ class Master:
         self.ray: int | None = None
         self.unit = 1.0
         self._write(moving)
-        self.columns: list[int] = []  # of policies in the pool, and their places in it
-        self.places: list[int] = []
+        # Of policies in the pool the column, the place in it, the block, the cost and the changes.
+        self.columns, self.places, self.block = (np.zeros(0, dtype=np.intp) for _ in range(3))
+        self.cost, self.change = np.zeros(0), np.zeros(0)
         self._add(list(range(len(program.pool))))
         self.open: Codes | None = None
 
@@ -196,7 +198,7 @@ class Master:
             )
 
     def _add(self, positions: Sequence[int]) -> None:
-        """Add policies of the pool as columns."""
+        """Add policies of the pool, which follow each other, as columns."""
         pool, before = self.program.pool, self.solver.getNumCol()
         if not len(positions):
             return
@@ -206,14 +208,18 @@ class Master:
         n, starts = len(positions), np.append(0, sizes[:-1].cumsum())
         entries = len(rows), starts.astype(np.int32), rows.astype(np.int32), numbers
         self.solver.addCols(n, np.zeros(n), np.zeros(n), np.full(n, math.inf), *entries)
-        self.columns += range(before, before + n)
-        self.places += positions
+        new = slice(positions[0], positions[-1] + 1)
+        self.columns = np.append(self.columns, np.arange(before, before + n))
+        self.places, self.block = np.append(self.places, positions), np.append(self.block, block)
+        self.cost, self.change = (
+            np.append(self.cost, pool.cost[new]),
+            np.append(self.change, pool.change[new]),
+        )
 
     def _charge(self, loss: float, change: float) -> None:
         """Charge policies so much for their loss, and for their changes."""
-        pool, places = self.program.pool, self.places
-        cost = loss * np.array(pool.cost)[places] + change * np.array(pool.change)[places]
-        self.solver.changeColsCost(len(cost), np.array(self.columns, dtype=np.int32), cost)
+        cost = loss * self.cost + change * self.change
+        self.solver.changeColsCost(len(cost), self.columns.astype(np.int32), cost)
 
     def run(self, loss: float = 1.0, change: float = 0.0, ray: float = 0.0) -> bool:
         """Find the mixture that costs least; False where nothing meets the rows, ``missed`` then says by how much."""
@@ -298,12 +304,18 @@ class Master:
         if nearest and program.choice_changes.any():
             self.run(1.0, TIE)
             values = np.array(self.solver.getSolution().col_value)
+        parts = values[self.columns]
+        parts = np.where(parts > NONE, parts, 0.0)
+        parts = parts / np.bincount(self.block, parts, self.n_blocks)[self.block]
+        used = np.flatnonzero(parts)
         return Answer(
             program=program,
-            shares=program.pool.shares(self.places, values[self.columns]),
+            places=self.places[used],
+            parts=parts[used],
             duals=[of_rows[self.owner == k] for k in range(len(self.rows))],
             levels=levels,
             worth=worth,
+            objective=float(parts[used] @ self.cost[used]),
             width=width,
         )
 

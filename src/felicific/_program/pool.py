@@ -7,7 +7,7 @@ under, so one pool serves many programs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
@@ -25,9 +25,6 @@ SINGLE = 20_000
 
 #: How many policies are summed together.
 TOGETHER = 256
-
-#: A share of a policy that is none.
-NONE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,29 +137,24 @@ class Pool:
         means = means if program.sees_group else means.swapaxes(0, 1)
         self.means += list(means.reshape(len(block), -1))
 
-    def shares(self, places: Sequence[int], values: Floats) -> list[tuple[int, float]]:
-        """How much of each policy at these places is followed; of every block they sum to 1."""
-        block = np.array(self.block)[places]
-        values = np.where(values > NONE, values, 0.0)
-        values = values / np.bincount(block, values)[block]
-        return [(places[i], float(values[i])) for i in np.flatnonzero(values).tolist()]
-
-    def mixed(self, program: Program, shares: Sequence[tuple[int, float]]) -> Floats:
-        """What signals choose by so much of each policy, of shape (tables, signals, choices); 0 where nobody is."""
+    def mixed(self, program: Program, places: Codes, parts: Floats) -> Floats:
+        """What signals choose by parts of some policies, of shape (tables, signals, choices); 0 where nobody is."""
         mixed: Floats = np.zeros(program.choice_costs.shape)
         blocks = program.blocks
-        for i, share in shares:
+        for i, part in zip(places.tolist(), parts.tolist(), strict=True):
             block = self.block[i]
-            mixed[blocks.table[block], blocks.runs[blocks.run[block]], self.chosen[i]] += share
+            mixed[blocks.table[block], blocks.runs[blocks.run[block]], self.chosen[i]] += part
         total = mixed.sum(axis=2, keepdims=True)
         return np.asarray(mixed / np.where(total > 0, total, 1.0))
 
-    def moved(self, program: Program, shares: Sequence[tuple[int, float]]) -> Floats:
-        """What so much of each policy adds to the scaled means, of shape (groups, measures)."""
-        moved = np.zeros_like(program.constants)
-        places, parts = [i for i, _ in shares], np.array([share for _, share in shares])[:, None]
-        means = parts * np.array([self.means[i] for i in places])
+    def moved(self, program: Program, places: Codes, parts: Floats) -> Floats:
+        """What such parts of some policies add to the scaled means, of shape (groups, measures)."""
+        means = parts[:, None] * np.array([self.means[i] for i in places.tolist()])
         if not program.sees_group:
-            return np.asarray(means.sum(axis=0).reshape(moved.shape))
-        np.add.at(moved, program.blocks.table[np.array(self.block)[places]], means)
+            return np.asarray(means.sum(axis=0).reshape(program.constants.shape))
+        table = program.blocks.table[[self.block[i] for i in places.tolist()]]
+        order = np.argsort(table, kind="stable")
+        starts = np.flatnonzero(np.diff(table[order], prepend=-1))
+        moved = np.zeros_like(program.constants)
+        moved[table[order][starts]] = np.add.reduceat(means[order], starts)
         return moved

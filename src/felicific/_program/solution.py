@@ -265,14 +265,26 @@ def search_level(
     program: Program, rows: Sequence[Rows], free: FractionLevel, tolerance: float, start: float | None = None
 ) -> Level | None:
     """Branch and bound over the level of one of the rows; None when no level meets all of them."""
+    low, high = _span(program, free)
+    free_within = free.between(max(free.low, low), min(free.high, high))
 
     def solve(row: FractionLevel) -> Answered | None:
         # Of equally good answers that which changes least may be all it takes.
-        nearest = math.isinf(row.high - row.low)
+        nearest = row.high - row.low == free_within.high - free_within.low
         answer = solve_rows(program, linear_rows(exchanged(rows, free, row)), nearest=nearest)
         return None if answer is None else answered(answer, row)
 
-    return find_level(free, solve, tolerance, start)
+    return find_level(free_within, solve, tolerance, start)
+
+
+def _span(program: Program, free: FractionLevel) -> tuple[float, float]:
+    """The least and the largest fraction that a signal and a decision can have."""
+    sums, (top, bottom) = program.aggregates, free.fraction.origin
+    j, over = free.goal.j, free.fraction.over
+    counted = sums.value[..., over] + bottom * sums.among[:, :, None, over]
+    some = counted > program.rounding[over]
+    fractions = (sums.value[..., j] + top * sums.among[:, :, None, j])[some] / counted[some]
+    return float(fractions.min(initial=0.0)), float(fractions.max(initial=0.0))
 
 
 def answered(answer: Answer, free: FractionLevel) -> Answered:

@@ -85,9 +85,11 @@ class Pool:
             return
         costs, order = program.choice_costs, program.choice_order
         n_tables, n_signals, n_choices = costs.shape
-        apart = np.arange(n_choices) != np.arange(n_choices)[:, None]
-        # As far as each is allowed.
-        begin = [program.cheapest(np.broadcast_to(1.0 * one, costs.shape))[0] for one in apart]
+        if program.lotteries is None or program.lotteries.allowed is None:
+            begin = [np.full((n_tables, n_signals), choice) for choice in range(n_choices)]
+        else:  # as far as each is allowed
+            apart = np.arange(n_choices) != np.arange(n_choices)[:, None]
+            begin = [program.cheapest(np.broadcast_to(1.0 * one, costs.shape))[0] for one in apart]
         if order.is_threshold and program.lotteries is None:
             even = np.linspace(0, n_signals, 17).astype(np.intp)[1:-1]
             begin += [np.tile(np.arange(n_signals) >= k, (n_tables, 1)).astype(np.intp) for k in even]

@@ -108,18 +108,22 @@ class LineSearch:
 
     @cached_property
     def _ends(self) -> Aggregates:
+        """What the least and the largest amount are worth, by bin."""
         return self.aggregates(np.array(self.problem.allowed.ends), self.bins)
 
     @cached_property
     def _levels(self) -> Aggregates:
+        """What the levels that are tried cost and are worth."""
         return self.aggregates(self.grid, self.fine_bins)
 
     @cached_property
     def _program(self) -> Program:
+        """The program of these levels."""
         return Program.of(self._levels, sees_group=self.problem.sees_group)
 
     @cached_property
     def _even(self) -> Aggregates:
+        """What even levels cost and are worth, between which distributions are compared."""
         return self.aggregates(self.problem.allowed.grid, self.bins)
 
     def solve(self, problem: NumericProblem) -> SolvedLines:
@@ -247,6 +251,7 @@ class LineSearch:
         return best
 
     def _shares(self, problem: NumericProblem) -> SolvedLines:
+        """The lines of one distance, from shares above thresholds."""
         sums, aggregates = self.predicted, self._even
         mass, costs = sums.mass, None
         predicted = np.zeros_like(mass)
@@ -305,6 +310,7 @@ def _tightened(row: Linear, by: float) -> Linear:
 def _prices(
     rows: Sequence[Linear], duals: Sequence[Floats], levels: Sequence[float], means: Floats
 ) -> list[float]:
+    """The price of every requirement."""
     return [row.price(y, level, means) for row, y, level in zip(rows, duals, levels, strict=True)]
 
 

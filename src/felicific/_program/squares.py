@@ -102,6 +102,7 @@ class AmountWorth:
         return sums
 
     def _summed(self, codes: Codes, weight: Floats, n_groups: int, numbers: Floats) -> Floats:
+        """Sums of some numbers, of shape (groups, measures)."""
         if numbers.shape[1] > 1:
             return np.asarray(np.einsum("i,izj->zj", weight, numbers))
         sums = np.zeros((n_groups, numbers.shape[2]))

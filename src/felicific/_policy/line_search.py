@@ -23,6 +23,7 @@ from felicific._program.parity import Parted, Thresholds, solve_parity
 from felicific._program.predicted import Predicted
 from felicific._program.program import Program
 from felicific._program.solution import can_meet, conflict_error, irreducible
+from felicific._program.squares import Squared
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, DataError, InfeasibleError
 
@@ -145,12 +146,13 @@ class LineSearch:
     def _moved(self, problem: NumericProblem) -> SolvedLines:
         """Of squared error, where happiness is a straight line."""
         squares = squares_of(self._ends, self.people, self.bins, self.calibrated)
-        rows = _linear(problem, self._ends)
+        rows, near = _linear(problem, self._ends), list[Squared]()
 
         def found(rows: Sequence[Linear]) -> tuple[tuple[Line, ...], Floats, list[float]] | None:
-            answer = squares.solve(rows)
+            answer = squares.solve(rows, near[-1] if near else None)
             if answer is None:
                 return None
+            near.append(answer)
             prices = _prices(rows, answer.duals, answer.levels, answer.means)
             return self._lines(self.bins, answer.aims), answer.means, prices
 

@@ -133,6 +133,7 @@ class AmountAssessment:
 
     @staticmethod
     def _persons(audit: Audit) -> EachPerson:
+        """The people of an audit."""
         persons = audit.persons
         assert isinstance(persons, EachPerson), "people are in memory"
         return persons
@@ -175,6 +176,7 @@ class AmountAssessment:
         return self._cost(self.free)
 
     def _cost(self, beside: Audit) -> Interval | None:
+        """Mean loss against that of another audit."""
         return change_of_loss(self._persons(beside), self._persons(self.after), 1.0 - self.confidence)
 
     @cached_property
@@ -319,6 +321,7 @@ class AmountAssessment:
         return bool(tests) and not self.requirements and all(shown)
 
     def _shift(self, j: int) -> Shift:
+        """What becomes of one measure."""
         measure, before, after = self.measures[j], self.before.measures[j], self.after.measures[j]
         assert before.gap is not None, "it has a gap"
         assert after.gap is not None, "it has a gap"
@@ -354,16 +357,19 @@ class AmountAssessment:
 
 
 def _means(part: MeasureAudit) -> Floats:
+    """The means of a measure."""
     return np.array([mean.estimate for mean in part.means.values()])
 
 
 def _of_amount(part: Happiness) -> Measure | None:
+    """The measure of a happiness that is the amount itself."""
     return part.measure if is_plain_amount(part) else None
 
 
 def _quantity_of(
     unit: str, changes: Sequence[Interval | None], others: Sequence[Interval | None]
 ) -> Quantity:
+    """How numbers are written that changes are known of."""
     known = [one for one in changes if one is not None] or [one for one in others if one is not None]
     halves = [(one.high - one.low) / 2.0 for one in known]
     return Quantity.of(unit, halves, [one.estimate for one in known])

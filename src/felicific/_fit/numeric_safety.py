@@ -99,6 +99,7 @@ def _tried(
     trial: Trial,
     weight_kind: WeightKind,
 ) -> _Test:
+    """Test a candidate on people held out."""
     persons = _persons(problem, held, candidate.policy, weight_kind)
     shown = trial.shows(persons, candidate.policy.salt)
     if problem.distance is None:
@@ -119,6 +120,7 @@ def _persons(
 
 
 def _certificate(problem: NumericProblem, test: _Test, trial: Trial, held: People) -> Certificate:
+    """What was shown of the one that was chosen."""
     loss, roughly = trial.loss_bound(test.persons, len(AIMS))
     measures = (*([parity_measure(problem.parity)] if problem.parity else []), *problem.measures)
     rough = tuple(problem.measures[part.claim.j].name for part in test.shown if not part.surely) + (

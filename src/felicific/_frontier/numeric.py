@@ -82,6 +82,7 @@ class AmountFrontier(Displayed):
         return {place: policies[place] for place in different.values()}
 
     def _policy(self, place: float) -> AmountPolicy:
+        """The policy at a place, solved once."""
         if place not in self._known:
             gap = {name: place * width for name, width in self.widest.items()}
             self._known[place] = self.fitted.moved(gap).policy

@@ -23,6 +23,7 @@ from felicific._program.parity import Parted, Thresholds, solve_parity
 from felicific._program.predicted import Predicted
 from felicific._program.program import Program
 from felicific._program.solution import can_meet, conflict_error, irreducible
+from felicific._program.squares import Squared
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, DataError, InfeasibleError
 
@@ -108,18 +109,22 @@ class LineSearch:
 
     @cached_property
     def _ends(self) -> Aggregates:
+        """What the least and the largest amount are worth, by bin."""
         return self.aggregates(np.array(self.problem.allowed.ends), self.bins)
 
     @cached_property
     def _levels(self) -> Aggregates:
+        """What the levels that are tried cost and are worth."""
         return self.aggregates(self.grid, self.fine_bins)
 
     @cached_property
     def _program(self) -> Program:
+        """The program of these levels."""
         return Program.of(self._levels, sees_group=self.problem.sees_group)
 
     @cached_property
     def _even(self) -> Aggregates:
+        """What even levels cost and are worth, between which distributions are compared."""
         return self.aggregates(self.problem.allowed.grid, self.bins)
 
     def solve(self, problem: NumericProblem) -> SolvedLines:
@@ -141,12 +146,13 @@ class LineSearch:
     def _moved(self, problem: NumericProblem) -> SolvedLines:
         """Of squared error, where happiness is a straight line."""
         squares = squares_of(self._ends, self.people, self.bins, self.calibrated)
-        rows = _linear(problem, self._ends)
+        rows, near = _linear(problem, self._ends), list[Squared]()
 
         def found(rows: Sequence[Linear]) -> tuple[tuple[Line, ...], Floats, list[float]] | None:
-            answer = squares.solve(rows)
+            answer = squares.solve(rows, near[-1] if near else None)
             if answer is None:
                 return None
+            near.append(answer)
             prices = _prices(rows, answer.duals, answer.levels, answer.means)
             return self._lines(self.bins, answer.aims), answer.means, prices
 
@@ -247,6 +253,7 @@ class LineSearch:
         return best
 
     def _shares(self, problem: NumericProblem) -> SolvedLines:
+        """The lines of one distance, from shares above thresholds."""
         sums, aggregates = self.predicted, self._even
         mass, costs = sums.mass, None
         predicted = np.zeros_like(mass)
@@ -305,6 +312,7 @@ def _tightened(row: Linear, by: float) -> Linear:
 def _prices(
     rows: Sequence[Linear], duals: Sequence[Floats], levels: Sequence[float], means: Floats
 ) -> list[float]:
+    """The price of every requirement."""
     return [row.price(y, level, means) for row, y, level in zip(rows, duals, levels, strict=True)]
 
 

@@ -41,7 +41,7 @@ from felicific._shown.parts import GROUPS, Displayed, Lines, Part, Picture, extr
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_entries
-from felicific._typing import Codes, Floats, Table
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 
 
@@ -265,6 +265,7 @@ class AmountPolicy(SaltedPolicy, Displayed):
         raise not_among_classes("steer(...)")
 
     def _codes(self, group: Any, n: int) -> Codes:
+        """The line of everybody, by the groups as the user gives them."""
         if not self.sees_group:
             return np.zeros(n, dtype=np.intp)
         if group is None:
@@ -291,7 +292,7 @@ class AmountPolicy(SaltedPolicy, Displayed):
                     amounts[lucky] = atom.drawn(uniforms(self.salt, self._texts(keys, lucky)))
         return amounts
 
-    def given_to(self, people: People, keys: Any = None) -> Floats:
+    def given_to(self, people: People, keys: Array | None = None) -> Floats:
         """Amounts of people; where the lottery draws, by their keys, else by the numbers of their rows."""
         return self.given(people.prediction, self.codes_of(people), people.rows if keys is None else keys)
 

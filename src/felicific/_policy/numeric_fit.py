@@ -194,6 +194,7 @@ def fit_sums(
 def _fitted(
     problem: NumericProblem, sums: Predicted, people: People | None, calibration: Method, **how: Any
 ) -> FittedAmounts:
+    """Calibrate, find the bounds of the amounts, and solve."""
     lines = calibrate(sums, calibration, sees_group=problem.sees_group)
     ends = [lines.at(z, sums.ends[z]) for z in range(len(sums.groups))]
     problem = replace(problem, allowed=problem.allowed.within((float(np.min(ends)), float(np.max(ends)))))
@@ -283,6 +284,7 @@ class _Fit:
         return _measured_on(self.known, self.sums)[1] + (self.residual or 0.0)
 
     def _stated(self, outcome: AmountOutcome) -> AmountOutcome:
+        """An outcome, with what labels vary that nobody sees."""
         return replace(outcome, loss=outcome.loss + self.within)
 
     def policy(self, *, individual: bool = False, randomize: bool = True, **how: Any) -> AmountPolicy:

@@ -24,7 +24,7 @@ from felicific._program.calibration import Calibration
 from felicific._program.squares import AmountWorth, worth_of_people
 from felicific._tables.groups import names_at
 from felicific._tables.memory import count_rows
-from felicific._typing import Codes, Floats, Table
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
 
 
@@ -126,7 +126,7 @@ class IndividualAmountPolicy(AmountPolicy):
         worth = worth_of_people(self.happiness, batch, self.bounds, self.groups, chances)
         return self.given_worth(self.calibration.of(prediction, codes), codes, worth)
 
-    def given_to(self, people: People, keys: Any = None) -> Floats:
+    def given_to(self, people: People, keys: Array | None = None) -> Floats:
         """Amounts of people; nobody draws."""
         return self.decided(
             people.prediction, people.codes, people.x, people.group_proba, people.decided_baseline
@@ -178,6 +178,7 @@ class IndividualAmountPolicy(AmountPolicy):
         return sentences
 
     def _line(self, z: int, digits: int) -> str:
+        """What predictions stand for in a group."""
         x, y = self.calibration.lines[z]
         pairs = [(x[0], y[0]), (x[-1], y[-1])] if len(x) > 1 else [(x[0], y[0])]
         said = " and ".join(
@@ -186,6 +187,7 @@ class IndividualAmountPolicy(AmountPolicy):
         return f"a prediction of {said}"
 
     def _moved(self, z: int, digits: int, most: int | None) -> str:
+        """How far people are moved, in words."""
         parts = []
         for y in [z] if self.sees_group else range(len(self.groups[:most])):
             whose = "" if self.sees_group else f", times how likely the person is of group {self.groups[y]!r}"

@@ -131,6 +131,7 @@ class Allowed:
 
 
 def _number(value: Any) -> float:
+    """A finite number among decisions=."""
     wrong = isinstance(value, bool | np.bool_ | str | bytes | Sequence)
     try:
         number = math.nan if wrong else float(value)
@@ -323,6 +324,7 @@ def _refuse_fractions(own: tuple[Happiness, ...]) -> None:
 
 
 def _parity_of(one: Requirement) -> float:
+    """How far distributions may be apart by a constraint."""
     if isinstance(one, Gap) and one.is_plain_gap:
         return float(one.at_most)
     raise ConstraintError(
@@ -388,6 +390,7 @@ def amount_loss(loss: Any = None) -> Loss:
 
 
 def _quantile(loss: str) -> float:
+    """The quantile that a loss names."""
     try:
         q = float(loss.removeprefix(_QUANTILE))
     except ValueError:

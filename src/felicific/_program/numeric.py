@@ -110,6 +110,7 @@ class AskedOfAmounts:
 
 
 def _written(part: Happiness) -> dict[str, Any]:
+    """A happiness as data."""
     texts = {}
     for name in ("function", "among"):
         value = getattr(part, name)
@@ -127,6 +128,7 @@ def _written(part: Happiness) -> dict[str, Any]:
 
 
 def _read(content: Any) -> Happiness:
+    """A happiness that a document holds."""
     if not isinstance(content, dict) or set(content) != {"function", "among", "name", "unit", "bounds"}:
         raise refused("a happiness lacks a part, or has one too many")
     texts = [content[name] for name in ("function", "name", "unit")]

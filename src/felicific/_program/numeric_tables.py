@@ -79,6 +79,7 @@ def _summed(
 
 
 def _check_columns(engine: Engine, columns: Roles) -> None:
+    """Refuse columns that are not there, or hold no numbers where these are needed."""
     for name, purpose in columns.named.items():
         engine.index(name, "the amounts")
         check_kind(engine, name, purpose)
@@ -102,6 +103,7 @@ def _added(both: Callable[[Any, Any], Any], *parts: Any) -> Any:
 
 
 def _look(columns: Roles, table: Table, place: BatchPlace | None) -> _Seen | None:
+    """Look at some rows for the first time."""
     people = people_in(columns, table, None, place)
     if people is None:
         return None
@@ -112,17 +114,20 @@ def _look(columns: Roles, table: Table, place: BatchPlace | None) -> _Seen | Non
 
 
 def _both(one: _Seen, other: _Seen) -> _Seen:
+    """What both parts tell."""
     ends = min(one.low, other.low), max(one.high, other.high)
     return _Seen(one.groups | other.groups, *ends, one.rows + other.rows, one.weight + other.weight)
 
 
 def _plus(one: Predicted, other: Predicted) -> Predicted:
+    """The sum of two parts."""
     return one + other
 
 
 def _sum(
     columns: Roles, groups: tuple[Any, ...], scale: Scale, table: Table, place: BatchPlace | None
 ) -> Predicted | None:
+    """Add up some rows."""
     people = people_in(columns, table, groups, place)
     return None if people is None else sum_predicted(people, scale)
 

@@ -74,6 +74,7 @@ class Thresholds:
 
     @property
     def _slopes(self) -> Floats:
+        """What one more unit of the amount is worth, where that is a straight line."""
         return np.asarray((self.values[:, :, -1] - self.values[:, :, 0]) / (self.levels[-1] - self.levels[0]))
 
     @cached_property

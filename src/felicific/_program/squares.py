@@ -102,6 +102,7 @@ class AmountWorth:
         return sums
 
     def _summed(self, codes: Codes, weight: Floats, n_groups: int, numbers: Floats) -> Floats:
+        """Sums of some numbers, of shape (groups, measures)."""
         if numbers.shape[1] > 1:
             return np.asarray(np.einsum("i,izj->zj", weight, numbers))
         sums = np.zeros((n_groups, numbers.shape[2]))
@@ -222,9 +223,12 @@ class Squares:
         """Whether some amounts meet all rows."""
         return self.solve(rows) is not None
 
-    def solve(self, rows: Sequence[Linear]) -> Squared | None:
-        """The amounts of least squared error that meet all rows; None where none do."""
-        return _Climb(self, rows).answer()
+    def solve(self, rows: Sequence[Linear], near: Squared | None = None) -> Squared | None:
+        """The amounts of least squared error that meet all rows; None where none do.
+
+        The search begins where an answer for rows that are nearly the same was found, if there is one ``near``.
+        """
+        return _Climb(self, rows).answer(near)
 
 
 def _rising(aim: Floats, mass: Floats, first: int) -> tuple[Floats, Codes]:
@@ -251,6 +255,8 @@ class Squared:
         Of the rows of each requirement: the loss for one more unit of its side.
     levels : list of float
         The free level of each requirement, 0 without one.
+    top : pair of arrays
+        Where it was found: duals and levels, scaled.
     """
 
     aims: Floats
@@ -258,6 +264,7 @@ class Squared:
     means: Floats
     duals: list[Floats]
     levels: list[float]
+    top: tuple[Floats, Floats] = field(repr=False)
 
     def prices(self, rows: Sequence[Linear]) -> dict[str, float]:
         """Loss per unit by which each requirement is tightened, by its name."""
@@ -319,8 +326,10 @@ def solve_really(expected: Squares, real: Squares, rows: Sequence[Linear]) -> Sq
     off, best, least = np.zeros(shape), None, (np.inf, np.inf)
     places: list[Floats] = []
     apart: list[Floats] = []
+    last: Squared | None = None
     for _ in range(ROUNDS):
-        answer = expected.solve([row.shifted(off) for row in rows])
+        answer = expected.solve([row.shifted(off) for row in rows], last)
+        last = last if answer is None else answer
         if answer is None:  # too far: half of the way
             if not places:
                 break
@@ -461,7 +470,7 @@ class _Climb:
         pull = np.abs(v @ self.over_levels) * (np.abs(self.levels) + FAR)
         return bool(v @ (at - sides) - pull.sum() > saved + MISSED)
 
-    def answer(self) -> Squared | None:
+    def answer(self, near: Squared | None = None) -> Squared | None:
         """The amounts that meet all rows; None where none do."""
         squares = self.squares
         n = len(self.owner)
@@ -471,6 +480,9 @@ class _Climb:
             own = (self.owner == k) & (self.over_levels[:, k] != 0)
             if own.any():
                 self.levels[k] = max(float(np.mean(-at[own] / self.over_levels[own, k])), self.least[k])
+        if near is not None:
+            self.v, self.levels = near.top
+            at = self.over_means @ near.means.ravel()
         self.sides = np.clip(at + self.over_levels @ self.levels, self.low, self.high)
         before = np.inf
         for _ in range(ROUNDS):
@@ -496,4 +508,5 @@ class _Climb:
             squares.means(np.clip(aims, *squares.bounds)),
             [duals[self.owner == k] for k in range(len(self.rows))],
             (self.levels * self.level_unit).tolist(),
+            (self.v, self.levels),
         )

@@ -79,7 +79,7 @@ PASSES = 300
 STAGNATION = 8
 
 #: Levels of fractions that are looked at, each of which adds columns.
-LEVELS = 60
+LEVELS = 300
 
 #: Milder versions of a policy, as shares of its weights of happiness.
 STEPS = (0.25, 0.5, 0.75)

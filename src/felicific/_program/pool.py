@@ -123,7 +123,7 @@ class Pool:
     def _add(self, program: Program, signals: range, block: Codes, chosen: Codes) -> None:
         """Add policies of one run of signals, and what they come to."""
         table, policies = program.blocks.table[block], chosen[:, signals.start : signals.stop]
-        if program.choice_order.is_threshold:
+        if program.choice_order.is_threshold and program.corners is not None:
             corner = (policies == 0).sum(axis=1)
             cost, change = program.corner_costs[table, corner], program.corner_changes[table, corner]
             means = program.corner_means[table if program.sees_group else slice(None), corner]

@@ -193,7 +193,7 @@ def _prices_of(
     """Loss per unit of each requirement; requirements that read alike share a price."""
     prices = _prices(linear, answer)
     if level is not None:
-        prices = _prices_at(program, rows, prices, level.level)
+        prices = _prices_at(program, rows, answer, prices, level.level)
     if program.lotteries is not None:
         prices |= program.lotteries.prices(program, answer)
     return prices
@@ -207,7 +207,7 @@ def _prices(linear: Sequence[Linear], answer: Answer) -> dict[str, float]:
 
 
 def _prices_at(
-    program: Program, rows: Sequence[Rows], prices: dict[str, float], level: float
+    program: Program, rows: Sequence[Rows], answer: Answer, prices: dict[str, float], level: float
 ) -> dict[str, float]:
     r"""Prices at the best level t of the fractions that rows compare, from those where the level stays.
 
@@ -218,7 +218,7 @@ def _prices_at(
     place = next(i for i, row in enumerate(rows) if isinstance(row, FractionLevel))
     free = rows[place]
     assert isinstance(free, FractionLevel), "fractions are compared"
-    if not prices[free.name]:
+    if not answer.duals[place].any():
         return prices
     eased = free.between(level, level).eased(BESIDE[1])
     for step in BESIDE:
@@ -227,11 +227,11 @@ def _prices_at(
             t = level + side * step * (abs(level) or 1.0)
             there = eased.between(t, t)
             linear = linear_rows(exchanged(rows, free, there))
-            answer = solve_rows(program, linear, nearest=False)
-            if answer is None:
+            other = solve_rows(program, linear, nearest=False)
+            if other is None:
                 return prices
-            slope = there.rows_by_level.slope(answer.duals[place], 0.0, answer.means)
-            each.append((slope, _prices(linear, answer)))
+            slope = there.rows_by_level.slope(other.duals[place], 0.0, other.means)
+            each.append((slope, _prices(linear, other)))
         (left, before), (right, after) = each
         if left <= 0.0 <= right and left < right:
             return {name: (right * before[name] - left * after[name]) / (right - left) for name in prices}
@@ -265,16 +265,14 @@ def search_level(
     program: Program, rows: Sequence[Rows], free: FractionLevel, tolerance: float, start: float | None = None
 ) -> Level | None:
     """Branch and bound over the level of one of the rows; None when no level meets all of them."""
-    low, high = _span(program, free)
-    free_within = free.between(max(free.low, low), min(free.high, high))
 
     def solve(row: FractionLevel) -> Answered | None:
         # Of equally good answers that which changes least may be all it takes.
-        nearest = row.high - row.low == free_within.high - free_within.low
+        nearest = math.isinf(row.high - row.low)
         answer = solve_rows(program, linear_rows(exchanged(rows, free, row)), nearest=nearest)
         return None if answer is None else answered(answer, row)
 
-    return find_level(free_within, solve, tolerance, start)
+    return find_level(free, solve, tolerance, start, _span(program, free))
 
 
 def _span(program: Program, free: FractionLevel) -> tuple[float, float]:
@@ -412,6 +410,11 @@ def _least_fraction(program: Program, row: FractionLevel) -> InfeasibleError:
     fractions = answered(answer, row).ratios
     most = float(fractions.max() - fractions.min()) * (1.0 + 1e-9)
     least, proven = least_eased(lambda width: can_meet(program, [row.at_width(width)]), most)
+    eased = row.at_width(least)
+    level = search_level(program, [eased], eased, math.inf)
+    there = None if level is None else solve_rows(program, linear_rows([eased], level), nearest=False)
+    if there is not None:  # of few people a fraction moves by more than what is met but for rounding
+        least = max(least, float(np.ptp(row.fractions(there.means))))
     return gap_error(row, program.aggregates.measures[row.goal.j], least, proven=proven)
 
 

@@ -117,17 +117,6 @@ def test_a_site_without_a_group_adds_once_the_groups_are_named():
     assert policy.loss == pytest.approx(solve(aggregate(frame, **asked), gap=0.1).loss, rel=1e-9)
 
 
-def test_weights_are_rows():
-    """Weight 2 is the row twice, weight 0 the row absent."""
-    table = eighths(care(weights=True))
-    frame = as_pandas(table)
-    asked = ASKED | BOUNDS
-    weighted = aggregate(frame, sample_weight="w", **asked).sums
-    repeated = aggregate(frame.loc[frame.index.repeat(frame["w"])], **asked).sums
-    for name in ("mass", "predicted", "labels", "squares", "least", "most"):
-        assert np.array_equal(getattr(weighted, name), getattr(repeated, name)), name
-
-
 @pytest.mark.parametrize(
     "happiness",
     [

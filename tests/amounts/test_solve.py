@@ -391,23 +391,6 @@ def test_monotone():
             assert (np.diff(line.prediction) >= 0).all()
 
 
-def test_means_replace_lotteries_exactly():
-    """An amount in the middle of a lottery is worth as much to people whose happiness is a straight line of it."""
-    people = people_of(*leaves(2_000))
-    fit = fitted(people, "distributional_parity", 0.0)
-    for z, line in enumerate(fit.policy.lines):
-        for atom in line.atoms:
-            rows = np.flatnonzero(
-                (people.codes == z) & (people.prediction > atom.low) & (people.prediction <= atom.high)
-            )
-            draws = (np.arange(len(rows)) + 0.5) / len(rows)
-            mean = np.trapezoid(atom.amounts, atom.draws)
-            assert 3.0 * mean + 2.0 == pytest.approx(
-                np.trapezoid(3.0 * atom.amounts + 2.0, atom.draws), rel=1e-12
-            )
-            assert atom.drawn(draws).mean() == pytest.approx(mean, abs=np.ptp(atom.amounts) / len(rows))
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Recalibration, the frontier, sums
 
@@ -447,22 +430,6 @@ def test_frontier():
     assert at.gap == pytest.approx(0.123, abs=1e-9)
     slopes = np.diff(line.loss) / np.diff(gaps)
     assert (np.diff(slopes) >= -1e-6).all()
-
-
-def test_sums_add():
-    """Sums of parts add to those of all, and sums of other things do not add."""
-    from felicific._program.predicted import Scale, sum_predicted
-    from felicific.exceptions import AggregatesError
-
-    people = people_of(*world(900))
-    scale = Scale(-5.0, 6.0)
-    halves = [people.take(np.arange(start, 900, 2)) for start in (0, 1)]
-    whole = sum_predicted(people, scale)
-    both = sum_predicted(halves[0], scale) + sum_predicted(halves[1], scale)
-    for name in ("mass", "predicted", "labels", "squares", "least", "most", "rows"):
-        assert getattr(both, name) == pytest.approx(getattr(whole, name), rel=1e-12, abs=1e-12), name
-    with pytest.raises(AggregatesError, match="scales"):
-        whole + sum_predicted(people, Scale(-5.0, 7.0))
 
 
 def test_unit_of_weights():

@@ -1,4 +1,4 @@
-"""Exploration: a chance that everybody keeps, against the naive program; its price, conflicts and files."""
+"""Exploration: a chance that everybody keeps; its price, conflicts and files."""
 
 import json
 import math
@@ -10,12 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from helpers import fair_classifier, solved, traced
-from hypothesis import given
-from hypothesis import strategies as st
-from naive_program import Naive
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from strategies import examples
 
 from felicific import Budget, Exploration, Gap, Policy, Score, WorseOff, aggregate, audit, solve
 from felicific._program.aggregates import Aggregates
@@ -68,40 +64,6 @@ def explored(policy):
 
 # ---------------------------------------------------------------------------------------------------------
 # What it does
-
-
-@examples
-@given(
-    st.integers(0, 10_000),
-    st.sampled_from([2, 3]),
-    st.booleans(),
-    st.sampled_from([0.0, 0.4, 2.0]),
-    st.lists(
-        st.builds(
-            Exploration,
-            st.sampled_from([0.02, 0.1, 0.3]),
-            decision=st.sampled_from([None, 0, 1]),
-            groups=st.sampled_from([None, ["f"]]),
-        ),
-        min_size=1,
-        max_size=3,
-    ),
-)
-def test_the_loss_is_that_of_the_naive_program(seed, classes, monotone, gap, explore):
-    """With every chance as a bound of a variable, another solver finds the same loss."""
-    table = people(60, seed, classes)
-    policy = Score(monotone=monotone) if classes == 2 else "label"
-    found = solved(table, **roles(table, policy=policy, gap=gap, constraints=explore))
-    columns = {name: part for name, part in roles(table).items() if name != "random_state"}
-    naive = Naive(aggregate(table, **columns, policy=policy).joined())
-    expected = naive.least([Gap("got", gap, min_people=0), *explore])
-    assert found.loss == pytest.approx(expected, abs=1e-9)
-    probabilities = probabilities_of(found, table)
-    for one in explore:
-        kept = np.ones(len(table), bool) if one.groups is None else table["g"].isin(one.groups).to_numpy()
-        d = classes - 1 if one.decision is None else one.decision
-        assert (probabilities[kept, d] >= one.at_least).all()
-    assert Policy.from_json(found.to_json()).to_json() == found.to_json()
 
 
 KINDS = {

@@ -9,7 +9,7 @@ from conftest import make_people, refused
 from scipy import stats
 
 from felicific import Happiness, audit, compare
-from felicific._statistics.gaps import change_interval, pair_limits
+from felicific._statistics.gaps import LargeSamples, change_interval
 from felicific._statistics.intervals import summarise
 from felicific.exceptions import DataError
 
@@ -149,6 +149,12 @@ def test_outputs(two):
     assert "<table" in found._repr_html_()
 
 
+def large(values, codes, groups):
+    """Some groups by large samples."""
+    sample = summarise(values[:, None], codes, groups).take(0)
+    return LargeSamples(sample.mean, sample)
+
+
 @pytest.mark.parametrize("truth", [(0.0, 0.0, 0.0), (0.0, 0.0, 0.6), (0.0, 0.3, 0.6)])
 def test_the_change_of_a_gap_is_covered(truth):
     """The interval of a gap's change covers it, whether the gap closes, opens or stays, with ties or without."""
@@ -162,9 +168,7 @@ def test_the_change_of_a_gap_is_covered(truth):
         common = rng.normal(size=3 * n)
         before = start[codes] + common + 0.3 * rng.normal(size=3 * n)
         after = end[codes] + common + 0.3 * rng.normal(size=3 * n)
-        low, high = change_interval(
-            *(summarise(v[:, None], codes, 3).take(0) for v in (before, after, after - before)), 0.05
-        )
+        low, high = change_interval(*(large(v, codes, 3) for v in (before, after, after - before)), 0.05)
         covered += low <= expected <= high
     assert covered / runs >= 0.95 - 0.02
 
@@ -184,8 +188,8 @@ def test_the_change_of_two_groups_gap_is_as_narrow_as_the_limits_allow():
         before, after = (
             np.array(means)[codes] + common + 0.2 * rng.normal(size=160) for means in (start[:2], start[2:])
         )
-        samples = [summarise(v[:, None], codes, 2).take(0) for v in (before, after, after - before)]
-        b, a, d = (np.array(pair_limits(s, 0.05 / 3, corrected=True))[:, 1] for s in samples)
+        samples = [large(v, codes, 2) for v in (before, after, after - before)]
+        b, a, d = (np.array(s.pair_limits(0.05 / 3))[:, 1] for s in samples)
         x, y = np.meshgrid(np.linspace(*b, 801), np.linspace(*a, 801))
         open_ = (np.abs(y) - np.abs(x))[(y - x >= d[0]) & (y - x <= d[1])]
         low, high = change_interval(*samples, 0.05)
@@ -202,7 +206,7 @@ def test_rare_and_skewed_changes_of_a_gap_are_covered():
     for _ in range(runs):
         before = 1.0 * codes + 0.1 * rng.normal(size=300)
         gain = (rng.random(300) < 0.05) * rng.lognormal(size=300) * codes + 1e-3 * rng.normal(size=300)
-        samples = (summarise(v[:, None], codes, 2).take(0) for v in (before, before + gain, gain))
+        samples = (large(v, codes, 2) for v in (before, before + gain, gain))
         low, high = change_interval(*samples, 0.05)
         covered += low <= truth <= high
     assert covered / runs >= 0.95 - 0.02

@@ -156,7 +156,7 @@ def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked,
     weighted = scores.assign(times=np.arange(len(scores)) % 3, branch=np.arange(len(scores)) // 7 % 40)
     weighted.to_parquet("s.parquet", row_group_size=100)
     line = f"audit s.parquet {decided} --group sex {asked}"
-    monkeypatch.setattr("felicific._audit.methods._best", lambda *about: "t")  # bets go person by person
+    monkeypatch.setattr("felicific._audit.methods._best", lambda *about: "large")
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["felicific.cli.audit"], "_needs_rows", lambda *rest: True)
         expected = works(line)

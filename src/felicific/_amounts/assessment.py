@@ -154,7 +154,7 @@ class AmountAssessment:
         """Changes of every group's mean, all groups together; none of distributional parity, which has no means."""
         alpha = (1.0 - self.confidence) / (self.together * len(self.before.groups))
         return [
-            [] if self.is_parity(j) else change_of_means(self._paired, measure, j, alpha)
+            [] if self.is_parity(j) else change_of_means(self._paired, j, alpha)
             for j, measure in enumerate(self.measures)
         ]
 

@@ -367,7 +367,7 @@ def _one_by_one(audit: Audit) -> EachPerson:
 def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:
     one, other = (_one_by_one(audit) for audit in audits)
     measure, (before, after) = other.measures[j], (audit.measures[j] for audit in audits)
-    means = change_of_means(paired, measure, j, alpha)
+    means = change_of_means(paired, j, alpha)
     gap = None
     if before.gap is not None and after.gap is not None:
         bounds = _apart([part.bounds for part in (before.gap, after.gap) if part.bounds is not None])

@@ -16,19 +16,29 @@ weight and the weighted sum of every cluster and group are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, SummedPersons, check_persons, persons_of, rates_of
+from felicific._audit.persons import (
+    EachPerson,
+    SummedPersons,
+    check_persons,
+    persons_of,
+    rates_of,
+    regrouped_bins,
+)
 from felicific._people.checks import are_sampling, distinct_clusters
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
+from felicific._people.roles import Columns
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
+from felicific._statistics.bets import Keyed, added_up
 from felicific._statistics.distributions import Distributions, effective
 from felicific._statistics.intervals import Powers, Sample, Spread, clustered, linearised, side_by_side
 from felicific._tables.groups import find_groups, refuse_identifiers
@@ -131,6 +141,7 @@ class _Part:
     idle: frozenset[str]
     clusters: _Entries | None = None
     amounts: _Entries | None = None
+    bins: Mapping[int, Keyed] = field(default_factory=dict)
 
     @_quiet
     def __add__(self, other: _Part) -> _Part:
@@ -165,6 +176,10 @@ class _Part:
             amounts=None
             if a.amounts is None or b.amounts is None
             else (a.amounts + b.amounts).not_too_many(),
+            bins={
+                j: added_up(np.append(keys, b.bins[j][0]), np.append(people, b.bins[j][1]))
+                for j, (keys, people) in a.bins.items()
+            },
         )
 
     def _aligned(self, groups: tuple[Any, ...], origin: Floats) -> _Part:
@@ -182,6 +197,7 @@ class _Part:
         amounts = None if self.amounts is None else self.amounts.moved(place, np.zeros(1))
         wide: dict[str, Any] = {name: spread(getattr(self, name)) for name in BY_GROUP}
         wide |= {"mean": spread(self.mean + shift), "largest": largest}
+        wide["bins"] = {j: keyed if j < 0 else regrouped_bins(keyed, place) for j, keyed in self.bins.items()}
         return replace(self, groups=groups, origin=origin, clusters=clusters, amounts=amounts, **wide)
 
 
@@ -193,11 +209,13 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
     """
     problem = people.problem
     x = problem.looks_at_x or (policy is not None and policy.sees_x) or callable(people.columns.group)
-    parts: list[_Part] = people.fold(partial(_parts_of, problem, policy, alike=not x), _added)
+    drawn = policy is not None and policy.is_randomized
+    betting = _betting(problem, people.columns, drawn=drawn)
+    parts: list[_Part] = people.fold(partial(_parts_of, problem, policy, betting, alike=not x), _added)
     sums = parts[0]
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
-    j, columns, drawn = len(problem.happiness), people.columns, policy is not None and policy.is_randomized
+    j, columns = len(problem.happiness), people.columns
     rows, total = int(sums.rows.sum()), float(sums.total.sum())
     refuse_identifiers(sums.groups, rows, total)
     sampling = columns.weight is not None and are_sampling(columns.weight_kind, sums.whole, total, rows)
@@ -226,6 +244,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         counted=sums.weight[:, :j],
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
         join=join,
+        bins=sums.bins,
         idle=tuple(str(one.name) for one in problem.happiness if str(one.name) in sums.idle),
         attributes=tuple(columns.group_names),
         least=sums.least,
@@ -237,6 +256,21 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         np.where(part.weight[:, :j] > 0, part.mean[:, :j] + part.origin[:j], np.nan) for part in parts[1:]
     ]
     return persons, without[0] if without else None
+
+
+def _betting(problem: Problem, columns: Columns, *, drawn: bool) -> tuple[int, ...]:
+    """Measures of which people are counted by bins, for bets, and -1 for the loss."""
+    if columns.cluster is not None or columns.weight_kind == "sampling":
+        return ()
+    exact = rates_of(problem, drawn=drawn)
+    some = [
+        c
+        for c, one in enumerate(problem.measures)
+        if one.bounds is not None and not exact[c] and not (drawn and one.over)
+    ]
+    bounds, loss = problem.loss.bounds, columns.y is not None or not problem.loss.looks_at_y
+    bets_on_loss = loss and bounds is not None and np.ptp(bounds) > 0 and (drawn or not problem.loss.is_rate)
+    return (*some, *([-1] if bets_on_loss else []))
 
 
 def _distributions(sums: _Part, sampling: bool, j: int) -> Distributions | None:
@@ -301,7 +335,7 @@ def _joined(part: _Part, place: Codes, count: int) -> _Part:
     for z, union in enumerate(place.tolist()):
         one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in BY_GROUP}
         clusters = None if part.clusters is None else part.clusters.of_group(z)
-        here = replace(part, groups=(union,), clusters=clusters, amounts=None, **one)
+        here = replace(part, groups=(union,), clusters=clusters, amounts=None, bins={}, **one)
         found[union] = found[union] + here if union in found else here
     return reduce(add, (found[union] for union in range(count)))
 
@@ -327,7 +361,14 @@ def _sample_of_unions(
 # Some rows
 
 
-def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike: bool = False) -> list[_Part]:
+def _parts_of(
+    problem: Problem,
+    policy: Policy | None,
+    betting: tuple[int, ...],
+    people: People,
+    *,
+    alike: bool = False,
+) -> list[_Part]:
     """Sum up some people: what is decided, and what the baseline does where it is known.
 
     Where nobody looks at x, many are ``alike``, and one of them stands for all.
@@ -345,7 +386,9 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
     elif people.knows_baseline and (policy is not None or people.baseline is not None):
         certain = np.eye(len(problem.decisions))[people.decisions_baseline()]
         ways.append(replace(people, probabilities=np.asarray(certain)))
-    sums = [_summed(way, persons_of(way, problem, part=True), powers, rows) for way in ways]
+    found = [persons_of(way, problem, part=True) for way in ways]
+    sums = [_summed(way, one, powers, rows) for way, one in zip(ways, found, strict=True)]
+    sums[0] = replace(sums[0], bins={j: found[0].in_bins(j) for j in betting})
     if getattr(problem, "parity", ""):
         assert people.amounts is not None, "amounts are decided"
         weight = people.weights[:, None]

@@ -24,14 +24,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure, written
 from felicific._problem.requirements import Gap
 from felicific._problem.unions import whom_left_out
-from felicific._statistics.gaps import (
-    chance_gap,
-    limits_name,
-    limits_p_values,
-    range_interval,
-    range_name,
-    spread_of,
-)
+from felicific._statistics.gaps import chance_gap, spread_of
 from felicific._statistics.intervals import Limits
 from felicific._typing import Codes, Floats, Truths
 
@@ -116,7 +109,7 @@ def _set_aside(part: MeasureAudit) -> MeasureAudit:
     """Of what only requirements speak of, group means alone, unless they ask for its gap."""
     if not part.measure.aside or part.test is not None:
         return part
-    return replace(part, gap=None, bias=math.nan, corrected_gap=None)
+    return replace(part, gap=None, bias=math.nan)
 
 
 def _audit_measure(
@@ -163,7 +156,7 @@ def _without_some(
     # Without some groups a gap can be shown to be more, and never to be at most so much.
     test = part.test
     if test is not None:
-        test = replace(test, p_exceeds=1.0, verdict=verdict_of(test.p_value, 1.0, together))
+        test = replace(test, p_exceeds=1.0, verdict=verdict_of(test.p_value, 1.0, together, proof=part.proof))
     spread = part.gap
     note = "not of groups in which nobody is counted"
     return replace(part, gap=spread and replace(spread, note=spread.note or note), test=test)
@@ -179,49 +172,25 @@ def _measured(
     allowed: float,
 ) -> MeasureAudit:
     found = everyone if len(known) == len(groups) else everyone.only(known)
-    sample, n_groups = found.sample, len(known)
-    # The studentised range, where it may be trusted.
-    by_range = found.ends is None and (found.method == "t" or found.normal)
-    span = (
-        range_interval(found.pairs, together)
-        if by_range
-        else spread_of(found.limits(together / (2.0 * n_groups)))
-    )
+    sample = found.sample
+    low, high = found.means.gap(together)
     widest = math.inf if found.bounds is None else found.bounds[1] - found.bounds[0]
     gap = Interval(
         float(sample.mean.max() - sample.mean.min()),
-        min(float(span[0]), widest),
-        min(float(span[1]), widest),
+        min(low, widest),
+        min(high, widest),
         float(sample.n.min()),
-        range_name(n_groups, rate=found.rate) if by_range else limits_name(found.words),
+        found.means.words,
         bounds=None if found.ends is None or found.open is None else _pair(spread_of(found.open), widest),
     )
     test = None
     if math.isfinite(allowed):
-        p = (
-            found.p_values(allowed)
-            if by_range
-            else limits_p_values(found.limits, n_groups, allowed, together)
-        )
-        test = GapTest(allowed, *p, verdict_of(*p, together))
+        p = found.means.p_values(allowed, together)
+        test = GapTest(allowed, *p, verdict_of(*p, together, proof=found.proof))
     means = dict(zip(groups, _with_others(everyone.intervals(apart), known), strict=True))
     bias = chance_gap(found.pairs)
     bias = min(bias, widest) if math.isfinite(bias) else bias
-    part = MeasureAudit(measure, means, gap, bias, test)
-    if found.method != "t" or not everyone.skewed.any():
-        return part
-    better = everyone.by("hall").intervals(apart)
-    part = replace(part, corrected={groups[z]: better[z] for z in np.flatnonzero(everyone.skewed)})
-    if not found.skewed.any():
-        return part
-    low, high = (
-        range_interval(sample, together, corrected=True)
-        if found.ends is None
-        else spread_of(found.by("hall").limits(together / (2.0 * n_groups)))
-    )
-    words = f"{gap.method}, widened for skewness"
-    corrected = replace(gap, low=float(low), high=min(float(high), widest), method=words)
-    return replace(part, corrected_gap=corrected)
+    return MeasureAudit(measure, means, gap, bias, test, proof=found.proof)
 
 
 def _pair(limits: Limits, widest: float) -> tuple[float, float]:
@@ -258,12 +227,6 @@ def _notes(persons: Persons, measures: tuple[MeasureAudit, ...], unlabelled: int
     if persons.clusters is not None:
         notes.append(
             f"The rows come in {persons.clusters:,} clusters, and intervals go by how much these vary; {_EFFECTIVE}."
-        )
-    doubtful = [found.measure.name for found in measures if found.corrected]
-    if doubtful:
-        notes.append(
-            f"The values of {', '.join(map(repr, doubtful))} are so skewed that t intervals hold the truth less often "
-            "than stated; corrected ones are given beside them, and tests rest on Chebyshev's inequality."
         )
     likely = [c.name for c, looks in zip(persons.measures, _look_like_rates(persons), strict=True) if looks]
     if likely and persons.countable:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, bounds_of
 from felicific._audit.result import Interval, make_intervals
-from felicific._statistics.betting import Betting
-from felicific._statistics.gaps import range_p_values
-from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, with_added
+from felicific._statistics.bets import Counted, by_group
+from felicific._statistics.gaps import Bets, Ends, LargeSamples, Means, Rates
+from felicific._statistics.intervals import METHODS, Limits, Sample, with_added
 from felicific._typing import Codes, Floats, Truths
 
 #: What is said of a fraction of which a lottery decides who is counted.
@@ -22,8 +22,6 @@ DELTA = ", delta method of a ratio of means"
 #: What is said of means that missing labels are part of.
 DEBIASED = ", missing labels debiased"
 
-#: Above this many people in a group a betting interval takes a noticeable time and is chosen no longer.
-BETTING_ROWS = 100_000
 
 #: With fewer successes or failures than this in some group, a rate is not treated as normal.
 FEWEST = 5
@@ -39,51 +37,63 @@ class Sampled:
         Of shape (groups,), relative to the origin.
     origin : float
         What to add to means and limits.
-    method : str
-        One of ``METHODS``.
+    method : {"exact", "bets", "large"}
+        Of rates, of values within known bounds, of anything else.
     bounds : (low, high) or None
         Known range, relative to the origin.
-    values : callable
-        The values of a group, relative to the origin, as often as there are people.
+    counted : callable
+        How many people of each group lie in which bin of the bounds.
     rate : bool
         Whether all values are 0 or 1, by declaration; the origin is then 0.
     words_after : str
         What is said after the words of the method.
     ends : (Sampled, Sampled), or None
         Of what hidden reasons leave open: its least and its most.
+    added : Sample, or None
+        Of changes by large samples: with people added who changed, since those who do may not have been seen.
     """
 
     sample: Sample
     origin: float
     method: str
     bounds: tuple[float, float] | None
-    values: Callable[[int], Floats]
+    counted: Callable[[], Counted]
     rate: bool = False
     words_after: str = ""
     ends: tuple[Sampled, Sampled] | None = None
+    added: Sample | None = None
 
     @cached_property
+    def means(self) -> Means:
+        """The groups, to be compared two by two."""
+        if self.ends is not None:
+            least, most = (end._large for end in self.ends)
+            return Ends(self.sample.mean, least, most)
+        if self.method == "exact":
+            return Rates(self.sample.mean, self.sample.n)
+        if self.method == "bets":
+            assert self.bounds is not None, "bets need bounds"
+            return Bets(self.sample.mean, self.counted(), self.bounds)
+        return self._large
+
+    @property
+    def _large(self) -> LargeSamples:
+        sample = self.added or self.sample
+        return LargeSamples(sample.mean, sample, self.bounds, self.rate)
+
+    @property
+    def proof(self) -> bool:
+        """Whether it can be proved that a gap is at most so much: of rates, and within declared bounds by bets."""
+        return self.means.proof or self.rate
+
+    @property
     def pairs(self) -> Sample:
         """The sample to compare groups by: of rates, with a success and a failure added to each."""
         return with_added(self.sample, 1.0) if self.rate else self.sample
 
     def limits(self, tail: float) -> Limits:
         """Limits of every group's mean, relative to the origin."""
-        if self.ends is not None:
-            least, most = self.ends
-            return least.limits(tail)[0], most.limits(tail)[1]
-        return mean_limits(self.method, self.sample, tail, self.bounds, self._bets_on)
-
-    def _bets_on(self, z: int) -> Betting:
-        """Bets on the values of a group, which are put into order once."""
-        assert self.bounds is not None, "bets need bounds"
-        if z not in self._bets:
-            self._bets[z] = Betting(self.values(z), *self.bounds)
-        return self._bets[z]
-
-    @cached_property
-    def _bets(self) -> dict[int, Betting]:
-        return {}
+        return self.means.limits(tail)
 
     @property
     def open(self) -> Limits | None:
@@ -93,42 +103,20 @@ class Sampled:
         least, most = (end.sample.mean for end in self.ends)
         return np.minimum(least, self.sample.mean), np.maximum(most, self.sample.mean)
 
-    def cautious(self, tail: float) -> Limits:
-        """The same; of a large sample with the correction for skewness."""
-        return (self.by("hall") if self.method == "t" else self).limits(tail)
-
     def only(self, groups: Codes) -> Sampled:
         """Some of the groups."""
-        values, places = self.values, groups.tolist()
+        counted, places = self.counted, groups.tolist()
         ends = None if self.ends is None else (self.ends[0].only(groups), self.ends[1].only(groups))
-        return replace(self, sample=self.sample.only(groups), values=lambda z: values(places[z]), ends=ends)
-
-    def by(self, method: str) -> Sampled:
-        """The same people by another method."""
-        ends = None if self.ends is None else (self.ends[0].by(method), self.ends[1].by(method))
-        return replace(self, method=method, ends=ends)
+        few = partial(_some_of, counted, places)
+        added = self.added and self.added.only(groups)
+        return replace(self, sample=self.sample.only(groups), counted=few, ends=ends, added=added)
 
     @property
     def words(self) -> str:
         """The method in words."""
-        return METHODS[self.method] + self.words_after
-
-    @cached_property
-    def _silent(self) -> Truths:
-        """Groups whose values say nothing of their spread."""
-        return self.sample.silent
-
-    @cached_property
-    def skewed(self) -> Truths:
-        """Groups whose t interval covers too rarely because of skewness, by Cochran's rule."""
-        skewed = self.sample.skewed
-        for end in self.ends or ():
-            skewed = skewed | end.skewed
-        return skewed
-
-    def p_values(self, at_most: float) -> tuple[float, float]:
-        """By the studentised range, that the gap is at most this, and that it is more."""
-        return range_p_values(self.pairs, at_most, trusted=self.rate)
+        if self.added is not None:
+            return METHODS["changed"]
+        return METHODS["added" if self.rate and self.method == "large" else self.method] + self.words_after
 
     @property
     def hits(self) -> Floats:
@@ -136,11 +124,19 @@ class Sampled:
         return self.sample.n * np.minimum(self.sample.mean, 1.0 - self.sample.mean)
 
     @property
+    def skewed(self) -> Truths:
+        """Groups that are too skewed for a large sample, by Cochran's rule."""
+        skewed = self.sample.skewed
+        for end in self.ends or ():
+            skewed = skewed | end.skewed
+        return skewed
+
+    @property
     def normal(self) -> bool:
         """Whether differences of the means may be treated as normal."""
         if self.rate:
             return bool((self.hits >= FEWEST).all())
-        return not bool(self._silent.any() or self.skewed.any())
+        return not bool(self.sample.silent.any() or self.skewed.any())
 
     def intervals(self, alpha: float) -> list[Interval]:
         """The interval of every group's mean."""
@@ -154,21 +150,30 @@ class Sampled:
 
     def notes(self) -> list[str]:
         """What to beware of in every group's mean; empty if nothing."""
-        sample, notes = self.sample, []
+        sample, notes = self.added or self.sample, []
         for z in range(len(sample.n)):
             note = ""
-            if self.method not in ("exact", "added") and sample.freedom[z] < 1:
+            if self.method == "large" and not self.rate and sample.freedom[z] < 1:
                 note = "one person says nothing of the others"
                 note += "" if sample.df is None else ", nor do few of very unequal weight, or few clusters"
-            elif self.method in ("t", "hall") and self._silent[z]:
+            elif self.method == "large" and not self.rate and sample.silent[z]:
                 note = "all values are equal, so nothing is known of their spread"
                 note += "; bounds would help" if self.bounds is None and sample.df is None else ""
-            elif self.method == "added" and sample.df is not None and self.hits[z] < FEWEST:
+            elif self.method == "large" and self.rate and sample.df is not None and self.hits[z] < FEWEST:
                 note = "too few successes or failures, counted as independent people, to rely on it"
-            elif self.method == "t" and self.skewed[z]:
-                note = f"skewness {sample.skewness[z]:.1f}: holds the truth less often than stated"
+            elif self.method == "large" and not self.rate and sample.skewed[z]:
+                note = f"skewness {sample.skewness[z]:.1f}: may hold the truth less often than stated"
             notes.append(note)
         return notes
+
+
+def _in_bins(persons: Persons, j: int, n_groups: int) -> Counted:
+    return by_group(persons.in_bins(j), n_groups)
+
+
+def _some_of(counted: Callable[[], Counted], places: list[int]) -> Counted:
+    every = counted()
+    return [every[z] for z in places]
 
 
 def sample_of(persons: Persons, j: int, *, large: bool = False) -> Sampled:
@@ -178,31 +183,24 @@ def sample_of(persons: Persons, j: int, *, large: bool = False) -> Sampled:
 
 def _measured(persons: Persons, j: int, sample: Sample, *, large: bool = False) -> Sampled:
     """One measure, of which the sample is given."""
-    kept: dict[int, Floats] = {}
-
-    def values(z: int) -> Floats:
-        if z not in kept:
-            assert isinstance(persons, EachPerson), "sums hold no single values, and nobody bets on them"
-            kept[z] = persons.values_of(z, j)
-        return kept[z]
-
-    origin = float(persons.origin[j])
-    chosen, rate = "t" if large else _choose(persons, j, sample.n), bool(persons.rates[j])
+    origin, rate, bounds = float(persons.origin[j]), bool(persons.rates[j]), bounds_of(persons, j)
+    method, counted = (
+        "large" if large else _choose(persons, j),
+        partial(_in_bins, persons, j, len(persons.groups)),
+    )
     if is_debiased(persons, j):
-        bounds = bounds_of(persons, j)
-        found = Sampled(_within(sample, bounds), origin, chosen, bounds, values, words_after=DEBIASED)
+        found = Sampled(_within(sample, bounds), origin, method, bounds, counted, words_after=DEBIASED)
         ends = persons.ends
         return replace(
             found, ends=ends and (sample_of(ends[0], j, large=True), sample_of(ends[1], j, large=True))
         )
     if persons.randomized and persons.measures[j].over:
-        return Sampled(sample, origin, chosen, bounds_of(persons, j), values, words_after=DELTA)
+        return Sampled(sample, origin, method, bounds, counted, words_after=DELTA)
     if not rate:
-        return Sampled(sample, origin, chosen, bounds_of(persons, j), values)
+        return Sampled(sample, origin, method, bounds, counted)
     # Of a rate the origin is 0, 1 or one half, so nothing is lost by adding it.
     sample = replace(sample, mean=sample.mean + origin)
-    chosen = "added" if chosen == "t" else chosen
-    return Sampled(sample, 0.0, chosen, (0.0, 1.0), lambda z: values(z) + origin, rate)
+    return Sampled(sample, 0.0, method, (0.0, 1.0), counted, rate)
 
 
 def is_debiased(persons: Persons, j: int) -> bool:
@@ -222,19 +220,15 @@ def measure_loss(persons: Persons) -> Sampled | None:
 
 
 def _measured_loss(persons: Persons, sample: Sample) -> Sampled:
-    def values(_: int) -> Floats:
-        assert isinstance(persons, EachPerson), "sums hold no single values, and nobody bets on them"
-        return persons.loss_values()
-
+    counted = partial(_in_bins, persons, -1, 1)
     bounds = persons.loss_bounds if persons.loss_bounds is None or np.ptp(persons.loss_bounds) else None
     if is_debiased(persons, -1):
-        found = Sampled(_within(sample, bounds), 0.0, "t", bounds, values, words_after=DEBIASED)
+        found = Sampled(_within(sample, bounds), 0.0, "large", bounds, counted, words_after=DEBIASED)
         ends = persons.ends
         return replace(found, ends=ends and (_loss_at(ends[0]), _loss_at(ends[1])))
-    method = _best(persons, persons.loss_rate, bounds, sample.n)
-    if persons.loss_rate and not persons.countable:
-        method = "added" if method == "t" else method
-    return Sampled(sample, 0.0, method, bounds, values)
+    method = _best(persons, persons.loss_rate, bounds)
+    rate = persons.loss_rate and not persons.countable
+    return Sampled(sample, 0.0, method, bounds, counted, rate)
 
 
 def _loss_at(end: EachPerson) -> Sampled:
@@ -243,13 +237,11 @@ def _loss_at(end: EachPerson) -> Sampled:
     return _measured_loss(end, end.loss_sample)
 
 
-def _best(persons: Persons, rate: bool, bounds: tuple[float, float] | None, n: Floats) -> str:
+def _best(persons: Persons, rate: bool, bounds: tuple[float, float] | None) -> str:
     """The most that can be said: exactly of rates, of any distribution within bounds, else by large samples."""
-    if persons.countable and rate:
-        return "exact"
-    if bounds is None or not persons.countable:
-        return "t"
-    return "betting" if n.max() <= BETTING_ROWS and isinstance(persons, EachPerson) else "bernstein"
+    if not persons.countable:
+        return "large"
+    return "exact" if rate else "large" if bounds is None else "bets"
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -271,7 +263,7 @@ class Known(NamedTuple):
 
 
 def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
-    """What :meth:`Sampled.cautious` says of every measure and of the loss, for each way of deciding."""
+    """Limits of every measure and of the loss, for each way of deciding."""
     if ways[0].ends is None:
         return _cautious(ways, tail)
     ends = [[way.ends[side] for way in ways if way.ends is not None] for side in (0, 1)]
@@ -295,7 +287,7 @@ def _cautious(ways: Sequence[EachPerson], tail: float) -> Known:
         for part in _alike(ways, j):
             columns = part * n_measures + j
             measured = _measured(ways[part[0]], j, sample.take(columns))
-            least, most = (limits.reshape(groups, -1) + measured.origin for limits in measured.cautious(tail))
+            least, most = (limits.reshape(groups, -1) + measured.origin for limits in measured.limits(tail))
             low[:, columns], high[:, columns] = least, most
     shape = (groups, n_ways, n_measures)
     means = sample.mean + np.tile(one.origin, n_ways)
@@ -328,13 +320,13 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
     rate = np.array([way.loss_rate for way in ways])
     for part in _together(rate, one.loss_bounds):
         measured = _measured_loss(ways[part[0]], sample.take(part))
-        low[part], high[part] = (limits[0] for limits in measured.cautious(tail))
+        low[part], high[part] = (limits[0] for limits in measured.limits(tail))
     return sample.mean[0], low, high
 
 
-def _choose(persons: Persons, j: int, n: Floats) -> str:
+def _choose(persons: Persons, j: int) -> str:
     """By large samples where labels are missing or who is counted is random; else the best there is."""
     measure = persons.measures[j]
     if is_debiased(persons, j) or (persons.randomized and measure.over):
-        return "t"
-    return _best(persons, bool(persons.rates[j]), measure.bounds, n)
+        return "large"
+    return _best(persons, bool(persons.rates[j]), measure.bounds)

@@ -10,22 +10,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from felicific._audit.methods import BETTING_ROWS, DEBIASED, Sampled, measure_loss, sample_of
+from felicific._audit.methods import Sampled, measure_loss, sample_of
 from felicific._audit.persons import EachPerson, revalued
 from felicific._audit.result import NOBODY, Interval
-from felicific._problem.happiness import SAME, Measure
+from felicific._problem.happiness import SAME
 from felicific._statistics.gaps import change_interval, spread_of
 from felicific._statistics.intervals import with_changed
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError
 
 #: Methods of mean changes, and of the change of a gap, in words.
-ADDED = "t with two changed people added, widened for skewness (large sample)"
 KNOWN_ZERO = "known: no decision changes anything for these people"
 #: The square of a change that nobody would notice, and that is not known to be none.
 LEAST = 1e-100
 
 PAIRS = "all pairs of groups together, widened for skewness (large sample)"
+BETS = "all pairs of groups together, by bets (distribution-free)"
 
 
 def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = None) -> EachPerson:
@@ -48,10 +48,11 @@ def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = Non
     if kept is not None and kept.any():
         reach = reach.copy()
         reach[:-1][kept] = 0.0
-    # Changes may leave the bounds of what changes; those of debiased values would be cut at them.
+    # Changes lie between minus and plus what is widest, except of values that are debiased or linearised.
+    loose = other.debiased_at.tolist()
     measures = tuple(
-        replace(part, bounds=None) if debiased else part
-        for part, debiased in zip(other.measures, other.debiased_at.tolist()[:-1], strict=True)
+        replace(part, bounds=None if part.over or loose[j] else _changes(part.bounds))
+        for j, part in enumerate(other.measures)
     )
     paired = replace(
         other,
@@ -67,52 +68,70 @@ def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = Non
     return _bounded(paired, one, other, shift)
 
 
-def change_of_means(
-    paired: EachPerson, measure: Measure, j: int, alpha: float, *, bets: bool = True
-) -> list[Interval]:
-    """Intervals of every group's mean change; without ``bets``, which take their time, by large samples."""
-    found, reach = sample_of(paired, j, large=True), paired.reach[:-1, j]
-    span = None if measure.over or not bets else _width(measure.bounds)
-    return _intervals(found, reach, span, paired.countable, alpha)
+def change_of_means(paired: EachPerson, j: int, alpha: float, *, large: bool = False) -> list[Interval]:
+    """Intervals of every group's mean change."""
+    return _intervals(_change(paired, j, large=large), paired.reach[:-1, j], alpha)
+
+
+def _change(paired: EachPerson, j: int, *, large: bool) -> Sampled:
+    """One measure's changes: by bets within bounds, else with two changed people added, at both ends too."""
+    found = sample_of(paired, j, large=large)
+    return found if found.method == "bets" else _with_added(found, paired.reach[:-1, j])
 
 
 def change_of_gap(
-    one: EachPerson, other: EachPerson, paired: EachPerson, j: int, known: Codes, alpha: float
+    one: EachPerson,
+    other: EachPerson,
+    paired: EachPerson,
+    j: int,
+    known: Codes,
+    alpha: float,
+    *,
+    large: bool = False,
 ) -> Interval:
     """The gap afterwards minus the gap before; ``known`` are the groups that are compared."""
-    found, measure = sample_of(paired, j, large=True), other.measures[j]
-    was, is_ = (sample_of(persons, j, large=True).only(known) for persons in (one, other))
-    changed = with_changed(found.sample, paired.reach[:-1, j]).only(known)
-    widest = measure.widest
+    changed = _change(paired, j, large=large).only(known)
+    was, is_ = (sample_of(persons, j, large=large).only(known) for persons in (one, other))
+    widest = other.measures[j].widest
     low, high = -widest, widest
-    if len(known) > 1 and found.ends is None:
-        low, high = map(float, change_interval(was.pairs, is_.pairs, changed, alpha))
+    if len(known) > 1 and changed.ends is None:
+        low, high = change_interval(was.means, is_.means, changed.means, alpha)
     elif len(known) > 1:  # what hidden reasons leave open of each of the gaps
         tail = alpha / (4.0 * len(known))
-        (least, most), (lower, upper) = (spread_of(part.by("hall").limits(tail)) for part in (was, is_))
+        (least, most), (lower, upper) = (spread_of(part.limits(tail)) for part in (was, is_))
         low, high = float(lower - most), float(upper - least)
+    n = sample_of(paired, j, large=True).sample.n
     return Interval(
         float(np.ptp(is_.sample.mean) - np.ptp(was.sample.mean)),
         max(low, -widest),
         min(high, widest),
-        float(found.sample.n[known].min()),
-        "none" if len(known) < 2 else PAIRS,
+        float(n[known].min()),
+        "none" if len(known) < 2 else PAIRS if changed.method == "large" else BETS,
     )
 
 
-def change_of_loss(one: EachPerson, other: EachPerson, alpha: float, *, bets: bool = True) -> Interval | None:
+def change_of_loss(
+    one: EachPerson, other: EachPerson, alpha: float, *, large: bool = False
+) -> Interval | None:
     """The mean loss afterwards minus that before; None where it is not known."""
     if one.losses is None or other.losses is None:
         return None
-    paired = replace(other, losses=other.losses - one.losses, loss_rate=False, loss_bounds=None, ends=None)
+    bounds = None if large or other.debiased_at[-1] else _changes(other.loss_bounds)
+    paired = replace(other, losses=other.losses - one.losses, loss_rate=False, loss_bounds=bounds, ends=None)
     change = measure_loss(_bounded(paired, one, other, other.origin - one.origin))
     assert change is not None, "the losses are known"
-    span = _width(other.loss_bounds) if bets else None
     reach = one.reach[-1:, -1]
     if one.amounts is not None:
         square = float(np.average((other.losses - one.losses) ** 2, weights=one.weight))
         reach = np.maximum(np.maximum(reach, other.reach[-1:, -1]), max(square, LEAST))
-    return _intervals(change, reach, span, one.countable, alpha)[0]
+    return _intervals(change if change.method == "bets" else _with_added(change, reach), reach, alpha)[0]
+
+
+def _changes(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Between which numbers changes lie of what lies within bounds."""
+    if bounds is None or bounds[0] == bounds[1]:
+        return None
+    return bounds[0] - bounds[1], bounds[1] - bounds[0]
 
 
 def _reach(one: EachPerson, other: EachPerson, change: Floats) -> Floats:
@@ -157,41 +176,17 @@ def _fraction_change(one: EachPerson, other: EachPerson, j: int) -> tuple[Floats
     return is_ - was + shift, one.reach[:-1, j] / np.minimum(before, after) ** 2
 
 
-def _intervals(
-    found: Sampled, reach: Floats, span: float | None, countable: bool, alpha: float
-) -> list[Interval]:
-    """Intervals of mean changes, which lie between minus and plus the span of what changes, if that is known."""
-    if found.words_after == DEBIASED:
-        span = None
-    if span and countable:
-        method = "betting" if found.sample.n.max() <= BETTING_ROWS else "bernstein"
-        made = replace(found, method=method, bounds=(-span, span)).intervals(alpha)
-    else:
-        added = _with_added(found, reach)
-        columns = (
-            added.intervals(alpha),
-            added.by("t").notes(),
-            found.sample.mean.tolist(),
-            found.sample.n.tolist(),
-            [None] * len(reach) if found.ends is None else [one.bounds for one in found.intervals(alpha)],
-        )
-        made = [
-            replace(interval, estimate=estimate, n=n, method=ADDED, note=note, bounds=bounds)
-            for interval, note, estimate, n, bounds in zip(*columns, strict=True)
-        ]
+def _intervals(found: Sampled, reach: Floats, alpha: float) -> list[Interval]:
+    """Intervals of mean changes; where no decision changes anything for anybody, that is known."""
+    made = found.intervals(alpha)
     sure = [
         Interval(0.0, 0.0, 0.0, interval.n, KNOWN_ZERO) if far == 0.0 else interval
         for interval, far in zip(made, reach.tolist(), strict=True)
     ]
-    return [NOBODY if n == 0 else one for one, n in zip(sure, found.sample.n.tolist(), strict=True)]
+    return [NOBODY if interval.n == 0 else one for one, interval in zip(sure, made, strict=True)]
 
 
 def _with_added(found: Sampled, reach: Floats) -> Sampled:
-    """With two changed people added, at both ends too."""
+    """With two changed people added, at both ends too; estimates and numbers are those without them."""
     ends = found.ends and (_with_added(found.ends[0], reach), _with_added(found.ends[1], reach))
-    sample = with_changed(found.sample, reach)
-    return replace(found, sample=sample, method="hall", bounds=None, ends=ends)
-
-
-def _width(bounds: tuple[float, float] | None) -> float | None:
-    return None if bounds is None else bounds[1] - bounds[0]
+    return replace(found, added=with_changed(found.sample, reach), bounds=None, ends=ends)

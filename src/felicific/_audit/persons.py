@@ -9,7 +9,7 @@ draw.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -24,6 +24,7 @@ from felicific._problem.happiness import ARGUMENTS, Happiness, Measure, argument
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute, LeftOut, LeftOutBy, Union, Whom, compared, compared_groups
 from felicific._program.aggregates import NOBODY
+from felicific._statistics.bets import BINS, Keyed, added_up, count_bins
 from felicific._statistics.distributions import Distributions
 from felicific._statistics.intervals import Sample, of_few, sample_of, side_by_side
 from felicific._typing import Array, Codes, Floats, Truths
@@ -305,13 +306,20 @@ class EachPerson(_Audited):
         rows = self.codes == z
         if self.inside is not None:
             rows &= self.inside[:, j]
-        values = self.values[rows, j]
+        values = self.values[rows, j] + self.origin[j]
         return values if self.weight is None else np.repeat(values, self.weight[rows].astype(np.intp))
 
-    def loss_values(self) -> Floats:
-        """Losses of everybody."""
-        assert self.losses is not None, "the loss is known"
-        return self.losses if self.weight is None else np.repeat(self.losses, self.weight.astype(np.intp))
+    def in_bins(self, j: int) -> Keyed:
+        """How many people there are by group and bin of a measure's bounds; of -1, the loss, of everybody."""
+        if j < 0:
+            assert self.losses is not None, "the loss is known"
+            assert self.loss_bounds is not None, "its range is"
+            everyone = np.zeros(len(self.losses), dtype=np.intp)
+            return count_bins(self.losses, everyone, self.loss_bounds, self.weight)
+        bounds, rows = bounds_of(self, j), slice(None) if self.inside is None else self.inside[:, j]
+        assert bounds is not None, "the range is known"
+        weight = None if self.weight is None else self.weight[rows]
+        return count_bins(self.values[rows, j], self.codes[rows], bounds, weight)
 
     @property
     def largest(self) -> tuple[Floats, float]:
@@ -365,6 +373,8 @@ class SummedPersons(_Audited):
         Sizes of the largest values and loss.
     join : callable
         From the union that every group belongs to, and their number, to the sample of unions.
+    bins : dict of int to arrays
+        Of measures within known bounds, and of the loss, -1: how many people there are by group and bin.
     distributions : Distributions, or None
         The amounts of every group, where their distributions are compared.
     """
@@ -379,7 +389,12 @@ class SummedPersons(_Audited):
     counted: Floats
     largest: tuple[Floats, float]
     join: Callable[[Codes, int], Sample]
+    bins: Mapping[int, Keyed]
     distributions: Distributions | None = None
+
+    def in_bins(self, j: int) -> Keyed:
+        """How many people there are by group and bin of a measure's bounds; of -1, the loss, of everybody."""
+        return self.bins[j]
 
     @property
     def numbers(self) -> Floats:
@@ -408,6 +423,7 @@ class SummedPersons(_Audited):
             sizes=inside @ self.sizes,
             seen=inside @ self.seen,
             counted=inside @ self.counted,
+            bins={j: keyed if j < 0 else regrouped_bins(keyed, place) for j, keyed in self.bins.items()},
         )
 
     @property
@@ -418,6 +434,12 @@ class SummedPersons(_Audited):
 
 #: People of positive weight with what decisions do to them: each of them, or sums over them.
 Persons: TypeAlias = EachPerson | SummedPersons
+
+
+def regrouped_bins(keyed: Keyed, place: Codes) -> Keyed:
+    """The same people by other groups; ``place`` is the one that every group becomes."""
+    keys, people = keyed
+    return added_up(place[keys // BINS] * BINS + keys % BINS, people)
 
 
 def regrouped(persons: Persons, unions: Sequence[Union]) -> EachPerson:

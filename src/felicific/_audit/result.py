@@ -97,11 +97,11 @@ class GapTest:
     verdict: str
 
 
-def verdict_of(p_value: float, p_exceeds: float, alpha: float) -> str:
-    """What two p-values show."""
+def verdict_of(p_value: float, p_exceeds: float, alpha: float, *, proof: bool = True) -> str:
+    """What two p-values show; without proof no gap is shown to be at most anything."""
     if p_value <= alpha:
         return "more"
-    return "at most" if p_exceeds <= alpha else "undecided"
+    return "at most" if proof and p_exceeds <= alpha else "undecided"
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,15 +122,13 @@ class MeasureAudit(Displayed):
         overestimated by at most this on average; by less the further the groups are apart.
     test : GapTest or None
         Whether the gap is at most what was allowed, if something was.
-    corrected : dict of group to Interval
-        For groups whose values are so skewed that the t interval covers too rarely: a corrected one.
-    corrected_gap : Interval or None
-        Likewise for the gap, if there are such groups.
     remark : str
         What a reader has to know of it; empty if nothing.
     at : float or None
         Of distributional parity of amounts, the amount at which the distributions are furthest apart: means are the
         shares of the groups that get more.
+    proof : bool
+        Whether it can be proved that the gap is at most so much: of rates, and within declared bounds.
     """
 
     measure: Measure
@@ -138,20 +136,14 @@ class MeasureAudit(Displayed):
     gap: Interval | None
     bias: float
     test: GapTest | None = None
-    corrected: dict[Any, Interval] = field(default_factory=dict)
-    corrected_gap: Interval | None = None
     remark: str = ""
     at: float | None = None
+    proof: bool = True
 
     _whole: ClassVar[str] = "the audit's to_frame() has all of it."
 
     def _parts(self) -> list[Part]:
-        found = {**self.means, **{f"{group}, corrected": one for group, one in self.corrected.items()}}
-        return [table_of_means(self.measure, found, self._gaps, _remarks(self))]
-
-    @property
-    def _gaps(self) -> dict[str, Interval | None]:
-        return {"gap": self.gap, "gap, corrected": self.corrected_gap}
+        return [table_of_means(self.measure, self.means, {"gap": self.gap}, _remarks(self))]
 
 
 @dataclass(frozen=True)
@@ -374,13 +366,11 @@ class Audit(Displayed):
         return page
 
     def _lines(self) -> list[dict[str, Any]]:
-        """One line per mean, corrected mean, gap, requirement and the loss."""
+        """One line per mean, gap, requirement and the loss."""
         lines = []
         for found in self.measures:
             name, unit = found.measure.name, found.measure.unit
-            for what, entries in (("mean", found.means), ("corrected mean", found.corrected)):
-                for group, interval in entries.items():
-                    lines.append(line_of(name, unit, what, str(group), interval))
+            lines += [line_of(name, unit, "mean", str(group), mean) for group, mean in found.means.items()]
             test = found.test
             if found.gap is None:
                 continue
@@ -394,8 +384,6 @@ class Audit(Displayed):
                     | {"verdict": test.verdict}
                 )
             )
-            if found.corrected_gap is not None:
-                lines.append(line_of(name, unit, "corrected gap", "", found.corrected_gap))
         for ratios in self.shown_ratios:
             lines += ratios.lines()
         for row in self.requirements:
@@ -509,9 +497,8 @@ def _measure_to_dict(found: MeasureAudit) -> dict[str, Any]:
         "unit": found.measure.unit,
         "bounds": None if found.measure.bounds is None else list(found.measure.bounds),
         "means": means_to_dict(found.means),
-        "corrected": means_to_dict(found.corrected),
         "gap": None if found.gap is None else interval_to_dict(found.gap) | {"bias": plain(found.bias)},
-        "corrected_gap": None if found.corrected_gap is None else interval_to_dict(found.corrected_gap),
+        "proof": found.proof,
         "test": None
         if test is None
         else {
@@ -574,9 +561,7 @@ FRAME = "to_frame() has all; shown are the least and the largest."
 
 def _rows_of(found: MeasureAudit) -> list[tuple[str, ...]]:
     named = [(str(group), interval) for group, interval in found.means.items()]
-    named += [(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
     named += [] if found.gap is None else [("gap", found.gap)]
-    named += [] if found.corrected_gap is None else [("gap, corrected", found.corrected_gap)]
     return [row_of(name, interval, found.measure) for name, interval in named]
 
 
@@ -601,11 +586,16 @@ def _remarks(found: MeasureAudit) -> list[str]:
             "more": "shown not to hold",
             "undecided": "neither shown nor refuted",
         }
+        says = says if found.proof else says | {"undecided": NOT_MORE[found.measure.bounds is None]}
         remarks.append(
             f"Gap at most {found.measure.quantity(test.at_most)}: {says[test.verdict]} "
             f"(p-value of at most this {p_text(test.p_value)}, of more {p_text(test.p_exceeds)})."
         )
     return remarks
+
+
+#: What is said of a gap that large samples do not show to be more; without declared bounds what would help.
+NOT_MORE = ("not shown to be more", "not shown to be more; declare bounds= to show at most")
 
 
 def p_text(p_value: float) -> str:

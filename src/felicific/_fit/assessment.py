@@ -7,22 +7,18 @@ together. Others are chosen after looking: their limits hold at all of them toge
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from felicific._audit.along import Along, Many, changes_along, costs_along, is_plain
 from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import FEW
 from felicific._audit.measured import judged, measure_people
 from felicific._audit.methods import sample_of
 from felicific._audit.names import isolated, labels
 from felicific._audit.paired import (
-    ADDED,
-    PAIRS,
     change_of_gap,
     change_of_loss,
     change_of_means,
@@ -38,11 +34,10 @@ from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.loss import is_accuracy
 from felicific._problem.unions import compared_by
-from felicific._statistics.gaps import range_interval, spread_of
 from felicific._typing import Codes, Floats, Truths
 
 #: How the interval of a gap is made that was chosen after looking.
-CHOSEN = "studentised range, widened for skewness, at all positions together (large sample)"
+CHOSEN = "t, widened for skewness, at all positions together (large sample)"
 
 
 class Every(NamedTuple):
@@ -181,16 +176,13 @@ class Assessment:
         one, other = self.baseline.persons, self.proposed.persons
         alpha = (1.0 - self.confidence) / self.chosen
         paired = paired_persons(one, other, self.proposed.kept)
-        measures, groups = one.measures, len(one.groups)
+        groups = len(one.groups)
         after = self.after if self.chosen == 1 else self._chosen(other, alpha / self.together)
         return Known(
             [part.gap for part in after.measures],
             [[*part.means.values()] for part in after.measures],
             self._gap_changes(other, paired, alpha / self.together),
-            [
-                change_of_means(paired, measures[j], j, alpha / (self.together * groups))
-                for j in range(len(measures))
-            ],
+            [change_of_means(paired, j, alpha / (self.together * groups)) for j in range(len(one.measures))],
             change_of_loss(one, other, alpha),
             None if self.at_best is None else change_of_loss(self.at_best, other, alpha),
             self._every(other, paired),
@@ -205,48 +197,8 @@ class Assessment:
             measures=tuple(part if part.gap is None else replace(part, gap=gap) for part, gap in parts),
         )
 
-    def known_along(self, effects: Sequence[Effect]) -> list[Known]:
-        """What is known of other policies, of which any may be chosen after looking."""
-        one = self.baseline.persons
-        if not effects or not is_plain(one):
-            return [self.known_of(effect) for effect in effects]
-        alpha, others = (1.0 - self.confidence) / self.places, [effect.persons for effect in effects]
-        together, kept = alpha / self.together, [effect.kept for effect in effects]
-        found = changes_along(one, others, kept, self.compared, together, together / len(one.groups))
-        costs = costs_along(one, others, alpha)
-        best = None if self.at_best is None else costs_along(self.at_best, others, alpha)
-        return [
-            self._known_at(i, found, cost, beside)
-            for i, (cost, beside) in enumerate(
-                zip(_each(costs, len(others)), _each(best, len(others)), strict=True)
-            )
-        ]
-
-    def _known_at(self, i: int, found: Along, cost: Interval | None, cost_best: Interval | None) -> Known:
-        """What is known of one of several policies."""
-        parts = self.before.measures
-        fewest = np.where(self.compared.T, found.people[i], np.inf).min(axis=1)
-        gaps = make_intervals(*found.gaps.at(i), fewest, CHOSEN, [""] * len(parts))
-        grown = make_intervals(*found.gap_changes.at(i), fewest, PAIRS, [""] * len(parts))
-        held = [part.gap is not None for part in parts]
-        changes = [gap if own else None for gap, own in zip(grown, held, strict=True)]
-        silent = [""] * found.people.shape[2]
-        bounds = [
-            gap.high if own and math.isfinite(gap.high) else None for gap, own in zip(gaps, held, strict=True)
-        ]
-        means, mean_changes = (
-            [
-                make_intervals(*numbers.at((i, j)), found.people[i, j], words, silent)
-                for j in range(len(parts))
-            ]
-            for numbers, words in ((found.means, CHOSEN), (found.mean_changes, ADDED))
-        )
-        own_gaps = [gap if own else None for gap, own in zip(gaps, held, strict=True)]
-        every = Every(changes, cost, bounds)
-        return Known(own_gaps, means, changes, mean_changes, cost, cost_best, every)
-
     def known_of(self, effect: Effect) -> Known:
-        """The same of one policy, where labels are missing, people come in clusters or fractions are measured."""
+        """What is known of another policy, of which any may be chosen after looking; by large samples."""
         one, other = self.baseline.persons, effect.persons
         alpha = (1.0 - self.confidence) / self.places
         together, groups = alpha / self.together, len(one.groups)
@@ -260,9 +212,9 @@ class Assessment:
             ],
             [self._means(other, j, together / groups) for j in measures],
             every.gaps,
-            [change_of_means(paired, one.measures[j], j, together / groups, bets=False) for j in measures],
+            [change_of_means(paired, j, together / groups, large=True) for j in measures],
             every.cost,
-            None if self.at_best is None else change_of_loss(self.at_best, other, alpha, bets=False),
+            None if self.at_best is None else change_of_loss(self.at_best, other, alpha, large=True),
             every,
         )
 
@@ -274,36 +226,34 @@ class Assessment:
             None if part.gap is None else self._gap(other, j, together).high for j, part in enumerate(parts)
         ]
         return Every(
-            self._gap_changes(other, paired, together),
-            change_of_loss(self.baseline.persons, other, alpha, bets=False),
+            self._gap_changes(other, paired, together, large=True),
+            change_of_loss(self.baseline.persons, other, alpha, large=True),
             [None if bound is None or math.isinf(bound) else bound for bound in bounds],
         )
 
-    def _gap_changes(self, other: EachPerson, paired: EachPerson, alpha: float) -> list[Interval | None]:
+    def _gap_changes(
+        self, other: EachPerson, paired: EachPerson, alpha: float, *, large: bool = False
+    ) -> list[Interval | None]:
         one = self.baseline.persons
         return [
-            None if part.gap is None else change_of_gap(one, other, paired, j, self._compared(j), alpha)
+            None
+            if part.gap is None
+            else change_of_gap(one, other, paired, j, self._compared(j), alpha, large=large)
             for j, part in enumerate(self.before.measures)
         ]
 
     def _gap(self, persons: EachPerson, j: int, alpha: float) -> Interval:
         """The gap, by large samples."""
-        compared = self._compared(j)
-        found = sample_of(persons, j, large=True).only(compared)
-        widest = persons.measures[j].widest
-        low, high = (
-            range_interval(found.pairs, alpha, corrected=True)
-            if found.ends is None
-            else spread_of(found.by("hall").limits(alpha / (2.0 * len(compared))))
-        )
+        found = sample_of(persons, j, large=True).only(self._compared(j))
+        (low, high), widest = found.means.gap(alpha), persons.measures[j].widest
         size, n = float(np.ptp(found.sample.mean)), float(found.sample.n.min())
-        return Interval(size, min(float(low), widest), min(float(high), widest), n, CHOSEN)
+        return Interval(size, min(low, widest), min(high, widest), n, CHOSEN)
 
     @staticmethod
     def _means(persons: EachPerson, j: int, alpha: float) -> list[Interval]:
         """Means of every group, by large samples."""
         found = sample_of(persons, j, large=True)
-        low, high = found.cautious(alpha / 2.0)
+        low, high = found.limits(alpha / 2.0)
         sample, origin = found.sample, found.origin
         estimates = np.where(sample.n > 0, sample.mean + origin, np.nan)
         return make_intervals(estimates, low + origin, high + origin, sample.n, CHOSEN, [""] * len(low))
@@ -456,11 +406,3 @@ class Assessment:
         if not looks or self.baseline.persons.debiased is not None:
             return ""
         return self.labels
-
-
-def _each(costs: Many | None, count: int) -> Iterator[Interval | None]:
-    """A cost of each of some policies."""
-    if costs is None:
-        return iter([None] * count)
-    people = np.full(count, math.inf)
-    return iter(make_intervals(*costs, people, ADDED, [""] * count))

@@ -36,14 +36,7 @@ from felicific._problem.problem import Problem
 from felicific._problem.requirement import ComparedMeans, Share
 from felicific._problem.unions import Union, compared, whom_left_out
 from felicific._problem.worse_off import WorseOff
-from felicific._statistics.gaps import (
-    PAIRS,
-    limits_name,
-    range_name,
-    range_quantile,
-    ratio_shown,
-    shown_by_pairs,
-)
+from felicific._statistics.gaps import PAIRS, ratio_shown, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import CertificateError, ConstraintError
 
@@ -55,9 +48,6 @@ CANDIDATES = STEPS + 1
 
 #: Share of the error probability that is spent on the statement about the loss.
 LOSS_SHARE = 0.1
-
-#: Above so many people nobody is paired: limits of the means are nearly as narrow, and need sums only.
-PAIRED = 5_000_000
 
 #: In the place of a method.
 TOO_SKEWED = "too skewed"
@@ -298,7 +288,7 @@ class Trial:
             everyone = [Union("everyone", tuple(range(len(persons.groups))))]
             people = persons if share.z is not None else regrouped(persons, everyone)
             sampled = sample_of(people, share.j)
-            z, limits = share.z or 0, sampled.cautious(self.level)
+            z, limits = share.z or 0, sampled.limits(self.level)
             mean, high = (float(part[z] + sampled.origin) for part in (sampled.sample.mean, limits[1]))
             surely = persons.countable and sampled.words_after != DEBIASED
             found.append(Kept(share, mean, high, sampled.words, surely))
@@ -313,32 +303,28 @@ class Trial:
         part = found.pairs
         means = part.mean + found.origin
         size = 1.0 if claim.ratio == 1.0 else float(means.max()) or 1.0
-        test = self._bets if betting else self._by_large_samples
-        passed, method = test(found, claim, fitted, salt)
+        passed, method = (
+            self._bets(persons, claim, fitted, salt)
+            if betting
+            else self._by_large_samples(found, claim, fitted)
+        )
         smallest = int((persons.sample.n if persons.countable else persons.counted)[:, j].min())
         error = _widest(part.error, claim) / size
         return Shown(claim, passed, claim.reached(means), error, method, betting, smallest)
 
-    def _bets(self, found: Sampled, claim: ComparedMeans, fitted: EachPerson, salt: str) -> tuple[bool, str]:
-        assert found.bounds is not None, "bets need bounds"
-        shift = 0.0 if claim.ratio == 1.0 else found.origin  # of a difference it does not matter
-        if found.sample.n.sum() > PAIRED:
-            limits = found.by("bernstein")
-            low, high = (side + shift for side in limits.limits(self.level / 2.0))
-            short = claim.ratio * high[:, None] - low
-            np.fill_diagonal(short, -math.inf)
-            return bool(short.max() <= claim.at_most), limits_name(limits.words)
+    def _bets(
+        self, persons: EachPerson, claim: ComparedMeans, fitted: EachPerson, salt: str
+    ) -> tuple[bool, str]:
         # Rows may stand in an order that has to do with their values, so people are paired at random: the same for
         # every measure, since some say the same twice (who is decided 1, who is decided 0).
         draw = np.random.default_rng([int(salt[-32:], 16), 0])
-        groups = [draw.permutation(found.values(z)) + shift for z in range(len(found.sample.n))]
-        bounds = found.bounds[0] + shift, found.bounds[1] + shift
+        bounds = persons.measures[claim.j].bounds
+        assert bounds is not None, "bets need bounds"
+        groups = [draw.permutation(persons.values_of(z, claim.j)) for z in range(len(persons.groups))]
         spread = fitted.sample.sd[:, claim.j]
         return shown_by_pairs(groups, spread, bounds, claim.at_most, self.level, claim.ratio), PAIRS
 
-    def _by_large_samples(
-        self, found: Sampled, claim: ComparedMeans, fitted: EachPerson, salt: str
-    ) -> tuple[bool, str]:
+    def _by_large_samples(self, found: Sampled, claim: ComparedMeans, fitted: EachPerson) -> tuple[bool, str]:
         # What is rare may be missing among those held out: those fitted on are looked at too.
         before = sample_of(fitted, claim.j)
         if not found.normal or (before.skewed.any() and not before.rate):
@@ -347,9 +333,9 @@ class Trial:
             low, high = (side + found.origin for side in found.limits(self.level / 2.0))
             short = claim.ratio * high[:, None] - low
             np.fill_diagonal(short, -math.inf)
-            return bool(short.max() <= claim.at_most), limits_name(found.words)
+            return bool(short.max() <= claim.at_most), found.means.words
         if claim.ratio == 1.0:
-            return found.p_values(claim.at_most)[1] <= self.level, range_name(2, rate=found.rate)
+            return found.means.most(self.level) <= claim.at_most, found.means.words
         return ratio_shown(found.pairs, found.origin, claim.ratio, self.level), LARGE_RATIO
 
     def loss_bound(self, persons: Persons, candidates: int) -> tuple[float | None, bool]:
@@ -360,8 +346,8 @@ class Trial:
         tail = LOSS_SHARE * self.gamma / candidates
         # Of debiased losses the end of a two-sided interval: one-sided ones hold a little too rarely.
         tail = tail / 2.0 if loss.words_after == DEBIASED else tail
-        high = float(loss.cautious(tail)[1][0])
-        return (high, loss.method in ("t", "added")) if math.isfinite(high) else (None, False)
+        high = float(loss.limits(tail)[1][0])
+        return (high, loss.method == "large") if math.isfinite(high) else (None, False)
 
 
 def margin(share: float, people: float, confidence: float) -> float:
@@ -484,7 +470,7 @@ def _sequence(line: Frontier, trial: Trial) -> list[float]:
 
 def _quantile(trial: Trial) -> float:
     """How many standard errors below the gap allowed a test passes in half of all cases; of bets a little more."""
-    return range_quantile(2.0 * trial.gamma, 2, math.inf) / math.sqrt(2.0)
+    return NormalDist().inv_cdf(1.0 - trial.gamma)
 
 
 def _more_people(persons: Persons, measure: Measure) -> str:

@@ -136,7 +136,7 @@ def test_without_bounds_nothing_is_shown_to_be_at_most():
         found = audit(decided, {"loan": loan}, happiness=Happiness(funding, bounds=bounds, name="h"), **asked)
         assert (found["h"].test.verdict, found.verdict.kind) == (verdict, kind)
         assert found["h"].gap.high < 0.1
-        assert ("not shown to be more; declare bounds= to show at most" in str(found)) == (bounds is None)
+        assert ("not shown to be more; declare bounds to show at most" in str(found)) == (bounds is None)
     far = audit(decided, {"loan": loan + (group == "a")}, happiness={"h": funding}, **asked)
     assert far["h"].test.verdict == "more"
 

@@ -1072,7 +1072,10 @@ def test_a_reader_that_leaves(folder):
 
 def test_require(folder, works, felicific):
     """--require ends with 4 unless the gap is shown to be small enough."""
-    works(f"{AUDIT} --gap 100000 --require")
+    rates = AUDIT.replace("'decision * loan' --unit $", "statistical_parity")
+    works(f"{rates} --gap 0.95 --require")
+    for line in (f"{AUDIT} --gap 100000 --require", f"{rates} --gap 0.001 --require"):
+        assert felicific(line)[0] == 4  # of loans nobody knows how large they are
     code, out, err = felicific(f"{AUDIT} --gap 1 --require")
     assert (code, err) == (4, "")
     assert "Gap at most $1" in out

@@ -335,6 +335,7 @@ class AmountAssessment:
             bound=None if self._promise is None else self._promise.gaps.get(measure.name),
             without=self._without_few(was, then, self.compared(j)),
             compared=tuple(self.compared(j).tolist()),
+            proof=self.after.measures[j].proof,
         )
 
     def _without_few(

@@ -260,7 +260,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
 
 def _betting(problem: Problem, columns: Columns, *, drawn: bool) -> tuple[int, ...]:
     """Measures of which people are counted by bins, for bets, and -1 for the loss."""
-    if columns.cluster is not None or columns.weight_kind == "sampling":
+    if columns.cluster is not None or (columns.weight is not None and columns.weight_kind == "sampling"):
         return ()
     exact = rates_of(problem, drawn=drawn)
     some = [

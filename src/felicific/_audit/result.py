@@ -595,7 +595,7 @@ def _remarks(found: MeasureAudit) -> list[str]:
 
 
 #: What is said of a gap that large samples do not show to be more; without declared bounds what would help.
-NOT_MORE = ("not shown to be more", "not shown to be more; declare bounds= to show at most")
+NOT_MORE = ("not shown to be more", "not shown to be more; declare bounds to show at most")
 
 
 def p_text(p_value: float) -> str:

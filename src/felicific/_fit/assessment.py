@@ -380,6 +380,7 @@ class Assessment:
             asked_otherwise=otherwise,
             without=self._without_few(was, then, compared),
             compared=tuple(compared.tolist()),
+            proof=self.after.measures[j].proof,
         )
 
     def _without_few(self, was: Floats, then: Floats, compared: Codes) -> tuple[float, float] | None:

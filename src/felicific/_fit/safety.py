@@ -36,6 +36,7 @@ from felicific._problem.problem import Problem
 from felicific._problem.requirement import ComparedMeans, Share
 from felicific._problem.unions import Union, compared, whom_left_out
 from felicific._problem.worse_off import WorseOff
+from felicific._statistics.bets import MOST
 from felicific._statistics.gaps import PAIRS, ratio_shown, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import CertificateError, ConstraintError
@@ -320,7 +321,11 @@ class Trial:
         draw = np.random.default_rng([int(salt[-32:], 16), 0])
         bounds = persons.measures[claim.j].bounds
         assert bounds is not None, "bets need bounds"
-        groups = [draw.permutation(persons.values_of(z, claim.j)) for z in range(len(persons.groups))]
+        values = (persons.values_of(z, claim.j) for z in range(len(persons.groups)))
+        groups = [
+            draw.permutation(part) if len(part) <= MOST else draw.choice(part, MOST, replace=False)
+            for part in values
+        ]
         spread = fitted.sample.sd[:, claim.j]
         return shown_by_pairs(groups, spread, bounds, claim.at_most, self.level, claim.ratio), PAIRS
 

@@ -289,8 +289,8 @@ def _differences(sample: Sample, one: Codes, other: Codes) -> tuple[Floats, Floa
     third = sample.skewness * sample.sd**3 / np.maximum(sample.n, 1.0) ** 2
     apart = third[one] - third[other]
     with np.errstate(invalid="ignore", divide="ignore"):
-        parts = variance**2 / np.maximum(freedom, 1e-300)
-        df = np.where(np.isfinite(sums), sums**2 / (parts[one] + parts[other]), 1.0)
+        parts = [(variance[z] / sums) ** 2 / np.maximum(freedom[z], 1e-300) for z in (one, other)]
+        df = np.where(np.isfinite(sums), 1.0 / (parts[0] + parts[1]), 1.0)
         if sample.ties is not None:
             tie = sample.ties.correlation[one, other]
             tied = sums - 2.0 * tie * np.sqrt(variance[one] * variance[other])

@@ -277,3 +277,46 @@ def test_bad_input(people, decided):
     without = audit(decided, table, None, **asked)
     assert without.loss is None
     assert "needs labels" in without.notes[0]
+
+
+def test_pairs_of_groups():
+    """All pairs, the higher first, with intervals that hold together; the gap names its two groups and their people."""
+    group, d = np.repeat(["a", "b", "c"], [40, 60, 100]), np.tile([1, 0, 1, 1, 0, 0, 1, 0], 25)
+    d[:30] = 0
+    found = audit(d, happiness=["statistical_parity", "error rate"], y=1 - d, sensitive_features=group)
+    part, pairs = found.measures[0], found.pairs()
+    assert pairs["measure"].tolist()[:3] == [part.measure.name] * 3
+    means = found.means[part.measure.name]
+    for one, other, size, low, high in zip(
+        *(pairs[name].tolist()[:3] for name in ("higher", "lower", "difference", "low", "high")), strict=True
+    ):
+        assert size == pytest.approx(means[one] - means[other])
+        assert low < size < high
+    top, bottom = max(means, key=means.get), min(means, key=means.get)
+    assert part.between == (top, bottom)
+    assert f"The gap is between {top} ({means[top]:.5g} of" in str(found)
+    assert f"{bottom} ({means[bottom]:.5g} of 40 people)" in str(found)
+    assert "Selection rate: higher is better." in str(found)
+
+
+def test_which_direction_is_good_is_said():
+    """Of a criterion's measures: fewer false positives and errors are better, more of the best decision is."""
+    y, d, group = np.tile([0, 0, 1, 1], 30), np.tile([0, 1, 0, 1, 1], 24), np.repeat(["a", "b"], 60)
+    text = str(audit(d, None, y, happiness=["equalized_odds", "accuracy"], sensitive_features=group))
+    for words in ("True positive rate: higher", "False positive rate: lower", "ccuracy: higher"):
+        assert f"{words} is better." in text
+
+
+def test_an_audit_does_not_fail_because_of_who_was_sampled():
+    """Where nobody has a positive value, or nobody of a group is counted, it says so; bounds still give intervals."""
+    group, d, y = np.repeat(["a", "b"], 50), np.tile([0, 1], 50), np.tile([0, 1, 1, 0], 25)
+    zero = {"win": np.zeros(100)}
+    asked = {"sensitive_features": group, "gap": 0.5}
+    found = audit(d, zero, y, happiness=Happiness("decision * win", bounds=(0, 1), name="h"), **asked)
+    assert found["h"].test.verdict == "at most"
+    assert 0.0 < found["h"].means["a"].high < 0.3
+    assert any("changes 'h' of anybody in these rows" in note for note in found.notes)
+    alone = audit(d, zero, np.where(group == "a", 1, y), happiness="fpr", **asked).measures[0]
+    assert math.isnan(alone.means["a"].estimate)
+    assert alone.gap.note == "fewer than two groups have somebody counted"
+    assert alone.test.verdict == "undecided"

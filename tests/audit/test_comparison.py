@@ -144,7 +144,7 @@ def test_outputs(two):
     found = compare(*audits(people, before, after))
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert again["measures"][0]["gap"]["estimate"] == found["funding"].gap.estimate
-    assert len(found.to_frame()) == 4
+    assert len(found.to_frame()) == 8  # two means, the gap, the loss; who gets less, and more, of both groups
     assert "Change for the same 600 rows" in str(found)
     assert "<table" in found._repr_html_()
 
@@ -242,3 +242,17 @@ def test_skewed_changes_are_noted():
     asked = {"happiness": "decision * loan", "sensitive_features": group}
     found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).measures[0]
     assert "less often than stated" in found.means["f"].note
+
+
+def test_who_gains_and_who_loses_is_said(two):
+    """Of every group the share that gets more, and less, than before, by hand, with exact intervals; and in words."""
+    people, before, after = two
+    found = compare(*audits(people, before, after))["funding"]
+    change = (after - before) * people["loan"]
+    for shares, hits in ((found.gains, change > 0), (found.loses, change < 0)):
+        for z in (0, 1):
+            own = hits[people["group"] == z]
+            exact = stats.binomtest(int(own.sum()), len(own)).proportion_ci(0.95, "exact")
+            assert shares[z].estimate == pytest.approx(own.mean())
+            assert (shares[z].low, shares[z].high) == pytest.approx((exact.low, exact.high), rel=1e-9)
+    assert "Share that gets more than before: 0 " in "\n".join(found.remarks)

@@ -597,6 +597,7 @@ MISTAKES = {
         line.replace(f"'{FUNDING}'", f"'{text}'"): (1, words)
         for line in (AUDIT, FIT + " --gap 0", FRONTIER, REPORT + " --gap 0")
         for text, words in IDLE.items()
+        if line != AUDIT or "No decision" not in words  # that is a note of an audit
     },
     **{
         line.replace("--group sex", "--group id"): (1, "that is no group, but who somebody is")

@@ -5,7 +5,6 @@ import json
 import math
 import pickle
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd

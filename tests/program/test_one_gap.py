@@ -6,12 +6,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from felicific._program.model import build
 from plain import distances, plain, solve_plainly, world
 
 from felicific import Floor, Gap, Score, aggregate, frontier, solve
 from felicific._problem.constraints import requirements_of
 from felicific._problem.requirement import rows_of
-from felicific._program.model import build
 from felicific._program.one_gap import one_gap
 from felicific._program.solution import solve_program
 from felicific.exceptions import InfeasibleError

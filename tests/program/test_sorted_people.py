@@ -6,8 +6,8 @@ import pytest
 from felicific import Floor
 from felicific._policy.individual import search_of
 from felicific._problem.constraints import requirements_of
-from felicific._problem.happiness import Measure
 from felicific._problem.exploration import Chance
+from felicific._problem.happiness import Measure
 from felicific._program import crowd as crowd_module
 from felicific._program import sorted_people as sorted_module
 from felicific._program.crowd import CHOOSES, LIKELY, Crowd, Ledger, Ledgers

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from felicific._program.model import build
+from felicific._program.staircases import Staircases
 from helpers import solved
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +17,7 @@ from felicific import Budget, Floor, Ratio, Score, aggregate, frontier, solve
 from felicific._problem.requirement import rows_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.highs import run_model
-from felicific._program.model import build
 from felicific._program.solution import solve_program
-from felicific._program.staircases import Staircases
 from felicific.exceptions import InfeasibleError
 
 CELLS, GROUPS = 12, 2

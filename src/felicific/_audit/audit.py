@@ -44,7 +44,6 @@ from felicific._audit.persons import Persons, only_comparing, persons_of
 from felicific._audit.result import Audit
 from felicific._audit.words_of_verdicts import one_look
 from felicific._people.checks import WeightKind, check_length, check_weights, level_outside, warn_repeated
-from felicific._people.evaluate import idle
 from felicific._people.lazy import (
     LazyPeople,
     Missing,
@@ -77,7 +76,7 @@ from felicific._tables.memory import (
     take_rows,
 )
 from felicific._typing import Array, Floats, GapLike, LossLike, Table
-from felicific.exceptions import DataError, GroupWarning, HappinessError
+from felicific.exceptions import DataError, GroupWarning
 
 #: What is said of probabilities that are audited as they are.
 LOTTERY = (
@@ -273,19 +272,19 @@ def audit(
 def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], list[str]]:
     """Gaps to test, and what is said of happiness that never asks for the decision, of which none is tested.
 
-    One that asks for it, and is the same whatever is decided, is refused: the class was mistyped, or it means nothing.
+    One that asks for it may be the same whatever is decided because of who was sampled: that is said too.
     """
     widths, notes = list(problem.widths), []
     for j, happiness in enumerate(problem.happiness):
         if str(happiness.name) not in idle_ones:
             continue
-        if "decision" in happiness.asks and problem.of_amounts:
-            raise HappinessError(
-                f"No amount changes the happiness {happiness.name!r} of anybody.",
-                "Make it depend on the decision, as decision * months does.",
-            )
         if "decision" in happiness.asks:
-            raise idle(str(happiness.name), problem.decisions.tolist())
+            decided = "amount" if problem.of_amounts else f"decision of {problem.decisions.tolist()}"
+            notes.append(
+                f"No {decided} changes {happiness.name!r} of anybody in these rows. If that is no chance, a name in it "
+                "is mistyped."
+            )
+            continue
         widths[j] = math.inf
         notes.append(
             f"{happiness.name!r} does not ask for the decision, so no decision changes it: it is measured, and not "

@@ -52,7 +52,8 @@ class Change(Displayed):
     before, after : dict
         Group means before and after. Of distributional parity, of which there are none, nothing.
     loses, gains : dict of group to Interval
-        Of amounts, the share of every group that gets less than before, and more: of those who are counted.
+        The share of every group that gets less than before, and more, of those who are counted; of lotteries, that
+        may expect so. Of fractions, and where labels are missing, nothing.
     """
 
     measure: Measure
@@ -384,9 +385,9 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
 
 
 def _share(paired: EachPerson, other: EachPerson, j: int, sign: float, alpha: float) -> dict[Any, Interval]:
-    """Of amounts, which share of every group gets less (``sign`` -1) or more; nothing of decisions that are classes."""
+    """Which share of every group gets less (``sign`` -1) or more."""
     measure = other.measures[j]
-    if other.amounts is None or measure.over or measure.name in other.idle:
+    if measure.over or measure.name in other.idle or other.debiased_at[j]:
         return {}
     size = np.abs(other.values[:, j] + other.origin[j])
     changed = sign * paired.values[:, j] > SAME * size
@@ -398,8 +399,10 @@ def _share(paired: EachPerson, other: EachPerson, j: int, sign: float, alpha: fl
         origin=np.zeros(1),
         rates=np.ones(1, dtype=bool),
         reach=paired.reach[:, [j, -1]],
+        debiased=None,
     )
-    return dict(zip(paired.groups, sample_of(rated, 0).intervals(alpha), strict=True))
+    shares = zip(paired.groups, sample_of(rated, 0).intervals(alpha), strict=True)
+    return {group: share for group, share in shares if share.n > 0}
 
 
 def _change_of_distributions(before: Audit, after: Audit, known: int, alpha: float) -> tuple[Change, ...]:

@@ -24,7 +24,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure, written
 from felicific._problem.requirements import Gap
 from felicific._problem.unions import whom_left_out
-from felicific._statistics.gaps import chance_gap, spread_of
+from felicific._statistics.gaps import chance_gap, ordered_pairs, spread_of
 from felicific._statistics.intervals import Limits
 from felicific._typing import Codes, Floats, Truths
 
@@ -109,7 +109,7 @@ def _set_aside(part: MeasureAudit) -> MeasureAudit:
     """Of what only requirements speak of, group means alone, unless they ask for its gap."""
     if not part.measure.aside or part.test is not None:
         return part
-    return replace(part, gap=None, bias=math.nan)
+    return replace(part, gap=None, bias=math.nan, between=None)
 
 
 def _audit_measure(
@@ -190,7 +190,31 @@ def _measured(
     means = dict(zip(groups, _with_others(everyone.intervals(apart), known), strict=True))
     bias = chance_gap(found.pairs)
     bias = min(bias, widest) if math.isfinite(bias) else bias
-    return MeasureAudit(measure, means, gap, bias, test, proof=found.proof)
+    top, bottom = (groups[known[z]] for z in (sample.mean.argmax(), sample.mean.argmin()))
+    between = (top, bottom) if gap.estimate > 0.0 else None
+    return MeasureAudit(measure, means, gap, bias, test, proof=found.proof, between=between)
+
+
+def pairs_of(found: Audit) -> list[dict[str, Any]]:
+    """Differences of all pairs of groups that are compared, one line each."""
+    persons, lines = found.persons, []
+    for j, measure in enumerate(persons.measures):
+        everyone = sample_of(persons, j)
+        own = np.array([z for z in groups_compared(persons, j) if everyone.sample.n[z] > 0], dtype=np.intp)
+        if len(own) < 2 or found.measures[j].gap is None:
+            continue
+        some = everyone.only(own)
+        mean, (low, high) = some.sample.mean, some.means.pair_limits(1.0 - found.confidence)
+        for p, (a, b) in enumerate(zip(*map(np.ndarray.tolist, ordered_pairs(len(own))), strict=True)):
+            if (mean[a], -a) > (mean[b], -b):
+                one = {"measure": measure.name, "higher": str(persons.groups[own[a]])}
+                one |= {"lower": str(persons.groups[own[b]]), "difference": float(mean[a] - mean[b])}
+                one |= {
+                    "low": max(float(low[p]), -measure.widest),
+                    "high": min(float(high[p]), measure.widest),
+                }
+                lines.append(one | {"n": float(some.sample.n[[a, b]].min()), "method": some.means.words})
+    return lines
 
 
 def _pair(limits: Limits, widest: float) -> tuple[float, float]:

@@ -6,6 +6,7 @@ the difference of two audits' intervals would be.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -90,6 +91,8 @@ def change_of_gap(
     large: bool = False,
 ) -> Interval:
     """The gap afterwards minus the gap before; ``known`` are the groups that are compared."""
+    counted = sample_of(paired, j, large=True).sample.n
+    known = known[counted[known] > 0]
     changed = _change(paired, j, large=large).only(known)
     was, is_ = (sample_of(persons, j, large=large).only(known) for persons in (one, other))
     widest = other.measures[j].widest
@@ -100,12 +103,11 @@ def change_of_gap(
         tail = alpha / (4.0 * len(known))
         (least, most), (lower, upper) = (spread_of(part.limits(tail)) for part in (was, is_))
         low, high = float(lower - most), float(upper - least)
-    n = sample_of(paired, j, large=True).sample.n
     return Interval(
-        float(np.ptp(is_.sample.mean) - np.ptp(was.sample.mean)),
+        float(np.ptp(is_.sample.mean) - np.ptp(was.sample.mean)) if len(known) else math.nan,
         max(low, -widest),
         min(high, widest),
-        float(n[known].min()),
+        float(counted[known].min()) if len(known) else 0.0,
         "none" if len(known) < 2 else PAIRS if changed.method == "large" else BETS,
     )
 

@@ -67,11 +67,6 @@ def check_persons(persons: Persons) -> None:
                 f"{measure.name!r}: a few people stand for so many others that the share is not above 0.",
                 "Get more labels of people who rarely have one, by Exploration, or say missing_labels='unknown'.",
             )
-        if len(empty) and not measure.over:  # of a fraction it is what was decided, and is said
-            raise HappinessError(
-                f"Nobody of the group {persons.groups[empty[0]]!r} is counted by {measure.name!r}.",
-                "Add such rows, widen `among`, or merge the group with another.",
-            )
     values, loss = persons.largest
     names = [f"happiness {measure.name!r}" for measure in persons.measures] + ["loss"]
     for name, size in zip(names, [*values.tolist(), loss], strict=True):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from felicific._audit.persons import Persons
+from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Measure, measured, position, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
@@ -129,6 +130,8 @@ class MeasureAudit(Displayed):
         shares of the groups that get more.
     proof : bool
         Whether it can be proved that the gap is at most so much: of rates, and within declared bounds.
+    between : (group, group), or None
+        Who has the largest mean, and who the smallest.
     """
 
     measure: Measure
@@ -139,6 +142,7 @@ class MeasureAudit(Displayed):
     remark: str = ""
     at: float | None = None
     proof: bool = True
+    between: tuple[Any, Any] | None = None
 
     _whole: ClassVar[str] = "the audit's to_frame() has all of it."
 
@@ -353,6 +357,22 @@ class Audit(Displayed):
             "notes": [*self.notes, *([self.one_look] if self.one_look else [])],
         } | (others | shown | ({"requirements": asked} if asked else {}) | labels)
 
+    def pairs(self) -> Any:
+        """Differences of all pairs of groups as a dataframe: the higher mean minus the lower, by measure.
+
+        The intervals of a measure hold for all of its pairs together.
+
+        Examples
+        --------
+        >>> from felicific import audit
+        >>> people = {"sex": ["f", "m"] * 50, "approved": [0, 1, 1, 1] * 25}
+        >>> found = audit("approved", people, happiness="statistical_parity", sensitive_features="sex").pairs()
+        >>> found["higher"][0], found["lower"][0], found["difference"][0]
+        ('m', 'f', 0.5)
+        """
+        lines: list[dict[str, Any]] = import_module("felicific._audit.measured").pairs_of(self)
+        return table_maker("auto")({name: np.array([line[name] for line in lines]) for name in PAIR_COLUMNS})
+
     def plot(self, after: Audit | None = None, **options: Any) -> Any:
         """Group means with their intervals as an Altair chart, and those of another audit beside them.
 
@@ -429,6 +449,8 @@ def _ratios_module() -> Any:
     return import_module("felicific._audit.ratios")
 
 
+PAIR_COLUMNS = ("measure", "higher", "lower", "difference", "low", "high", "n", "method")
+
 COLUMNS = (
     "measure", "unit", "what", "group", "n", "estimate", "low", "high", "bias", "at_most", "p_value", "p_exceeds",
     "verdict", "method", "note",
@@ -499,6 +521,7 @@ def _measure_to_dict(found: MeasureAudit) -> dict[str, Any]:
         "means": means_to_dict(found.means),
         "gap": None if found.gap is None else interval_to_dict(found.gap) | {"bias": plain(found.bias)},
         "proof": found.proof,
+        "between": None if found.between is None else plain_all(found.between),
         "test": None
         if test is None
         else {
@@ -574,6 +597,14 @@ ASKED, ASKED_HEADER = (
 
 def _remarks(found: MeasureAudit) -> list[str]:
     remarks = [found.remark] if found.remark else []
+    if found.between is not None:
+        measure = found.measure
+        ends = [
+            f"{short(str(group))} ({measure.cell(mean.estimate)} of {written(mean.n, 6)} people)"
+            for group, mean in ((group, found.means[group]) for group in found.between)
+        ]
+        remarks.append(f"The gap is between {ends[0]} and {ends[1]}.")
+    remarks += _better(found.measure)
     if math.isfinite(found.bias):
         remarks.append(
             "Between equal groups, chance alone would show a gap of "
@@ -592,6 +623,14 @@ def _remarks(found: MeasureAudit) -> list[str]:
             f"(p-value of at most this {p_text(test.p_value)}, of more {p_text(test.p_exceeds)})."
         )
     return remarks
+
+
+def _better(measure: Measure) -> list[str]:
+    """Which direction is good for people, of what a criterion counts; of happiness everybody knows."""
+    if not {measure.name, measure.family} & set(CRITERIA) and measure.wanted:
+        return []
+    lower = not measure.wanted or not (measure.fall_harms or "accuracy" in measure.name)
+    return [f"{measure.name[:1].upper()}{measure.name[1:]}: {'lower' if lower else 'higher'} is better."]
 
 
 #: What is said of a gap that large samples do not show to be more; without declared bounds what would help.

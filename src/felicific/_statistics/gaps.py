@@ -276,7 +276,9 @@ class LargeSamples(Means):
 
         difference, error, df, skewness = _differences(self.pairs, one, other)
         t = stdtrit(np.maximum(df, 1.0), 1.0 - tail)
-        return np.asarray(difference + error * np.maximum(t, -hall_inverse(-t, skewness)))
+        known = np.isfinite(error)
+        reach = np.where(known, error, 0.0) * np.maximum(t, -hall_inverse(-t, skewness))
+        return np.where(known, difference + reach, math.inf)
 
 
 def _differences(sample: Sample, one: Codes, other: Codes) -> tuple[Floats, Floats, Floats, Floats]:

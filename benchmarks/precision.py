@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from felicific._program.model import build
 from shared import EVIDENCE, fill, machine, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import OrdinalEncoder
@@ -20,7 +21,6 @@ from felicific._problem.constraints import requirements_of
 from felicific._program.aggregates import Aggregates
 from felicific._program.fractions import TOLERANCE, free_row
 from felicific._program.highs import run_model
-from felicific._program.model import build
 from felicific._program.solution import solve_program
 from felicific.datasets import adult
 from felicific.exceptions import InfeasibleError

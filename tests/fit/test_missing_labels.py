@@ -10,8 +10,8 @@ from helpers import solved, traced
 
 from felicific import Happiness, MissingLabels, aggregate, solve
 from felicific._audit.band import band_of
+from felicific._audit.measure_people import measured_of
 from felicific._audit.methods import measure_loss, sample_of
-from felicific._audit.persons import persons_of
 from felicific._fit.certificate import a_priori
 from felicific._fit.fitted import achieved, outcome_of
 from felicific._fit.safety import LOSS_SHARE, Trial, certify
@@ -71,7 +71,7 @@ def test_a_trial_has_the_values_of_an_audit(max_odds_ratio, weighted):
     people = people_of(table, problem, max_odds_ratio, weight)
     asked = {"score": "score", "y": "full", "sensitive_features": "g", "gap": {"hired": 0.05}}
     policy = solved(table_of(seed=1), happiness=HAPPINESS, random_state=0, **asked)
-    tried, exact = Tryout(problem, people), persons_of(policy.decided(people), problem)
+    tried, exact = Tryout(problem, people), measured_of(policy.decided(people), problem)
     found = tried.persons(policy)
     ways = [(found, exact), *(zip(found.ends, exact.ends, strict=True) if max_odds_ratio > 1 else ())]
     assert (found.ends is None) == (max_odds_ratio == 1.0)

@@ -306,6 +306,8 @@ def test_fitted_classifiers_still_answer():
     rows, y, _ = rows_of(columns, asked)
     fair = asked.fair().fit(rows, y)
     still = fitted_doors(columns | {"amount": np.zeros(90)}, asked, fair)
-    for name in ("frontier_on", "report", "scorer"):
+    for name in ("frontier_on", "report"):
         still[name]()
+    with pytest.raises(HappinessError, match="No decision changes"):
+        still["scorer"]()
     assert any("of anybody in these rows" in note for note in still["audit"]().notes)

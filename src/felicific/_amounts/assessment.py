@@ -14,10 +14,11 @@ from felicific._amounts.problem import LinesProblem
 from felicific._audit.amounts import change_of_parity, with_parity
 from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import FEW
-from felicific._audit.measured import measure_people
+from felicific._audit.measure_people import measured_of
+from felicific._audit.measured import Measured
+from felicific._audit.methods import audit_of
 from felicific._audit.names import isolated, labels
 from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
-from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._fit.certificate import Certificate
@@ -40,8 +41,8 @@ def measured_problem(problem: LinesProblem, unit: str = "") -> LinesProblem:
 
 def audit_amounts(problem: LinesProblem, people: People, confidence: float, together: int = 1) -> Audit:
     """An audit of what is decided on people; so many gaps hold together with this confidence."""
-    found = measure_people(
-        persons_of(people, problem),
+    found = audit_of(
+        measured_of(people, problem),
         problem.widths,
         confidence=confidence,
         loss_name=problem.loss.name,
@@ -126,13 +127,11 @@ class AmountAssessment:
     # What changes for the same people
 
     @staticmethod
-    def _persons(audit: Audit) -> EachPerson:
-        persons = audit.persons
-        assert isinstance(persons, EachPerson), "people are in memory"
-        return persons
+    def _persons(audit: Audit) -> Measured:
+        return audit.persons
 
     @cached_property
-    def _paired(self) -> EachPerson:
+    def _paired(self) -> Measured:
         return paired_persons(self._persons(self.before), self._persons(self.after))
 
     @cached_property

@@ -17,7 +17,8 @@ from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.outcome import amounts_given
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
-from felicific._audit.persons import EachPerson, persons_of
+from felicific._audit.measure_people import measured_of
+from felicific._audit.measured import Measured
 from felicific._fit.certificate import Certificate, tested
 from felicific._fit.safety import Shown, Trial
 from felicific._people.checks import WeightKind
@@ -61,7 +62,7 @@ class _Test:
     """What people held out say of one candidate."""
 
     fitted: FittedAmounts
-    persons: EachPerson
+    persons: Measured
     shown: list[Shown]
     distance: float
     p_value: float
@@ -115,7 +116,7 @@ def _tried(
 
 def _persons(
     problem: LinesProblem, people: AmountPeople, policy: AmountPolicy, weight_kind: WeightKind
-) -> EachPerson:
+) -> Measured:
     """What a policy does to everybody."""
     decided = People.of(
         people.x if people.x is not None else np.empty((len(people), 0)),
@@ -130,7 +131,7 @@ def _persons(
         groups=people.groups,
         attributes=people.attributes,
     )
-    return persons_of(replace(decided, left_out=policy.left_out), problem)
+    return measured_of(replace(decided, left_out=policy.left_out), problem)
 
 
 def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeople) -> Certificate:

@@ -10,7 +10,7 @@ from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.outcome import amounts_given, codes_seen, outcome_of_amounts
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
-from felicific._audit.measured import judged
+from felicific._audit.requirements import judged
 from felicific._audit.result import Audit
 from felicific._fit.certificate import Certificate
 from felicific._people.checks import WeightKind

@@ -37,10 +37,11 @@ from felicific._audit.decided import (
     scored_by,
     without_policy,
 )
-from felicific._audit.engine import sum_persons
-from felicific._audit.measured import judged, measure_people
+from felicific._audit.measure_people import measured_of, summed_of
+from felicific._audit.measured import Measured, only_comparing
+from felicific._audit.methods import audit_of
 from felicific._audit.missing import Scored, notes_of, with_beliefs
-from felicific._audit.persons import Persons, only_comparing, persons_of
+from felicific._audit.requirements import judged
 from felicific._audit.result import Audit
 from felicific._audit.words_of_verdicts import one_look
 from felicific._people.checks import WeightKind, check_length, check_weights, level_outside, warn_repeated
@@ -224,7 +225,7 @@ def audit(
                 people, problem, scored = by_policy(policy, X, columns, asked)
             if people.missing is not None:
                 people, labels = with_beliefs(people, problem, scored or Scored())
-            persons = persons_of(people, problem)
+            persons = measured_of(people, problem)
             classes_baseline = people.knows_baseline and (policy is not None or people.baseline is not None)
             compared = people.amounts_baseline is not None or classes_baseline
             means = means_without(people, problem) if compared else None
@@ -238,7 +239,7 @@ def audit(
     if means is not None:
         beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
         beside = replace(beside, baseline=columns.baseline is not None)
-    found = measure_people(
+    found = audit_of(
         persons,
         widths,
         confidence=confidence,
@@ -300,7 +301,7 @@ def _one_look(found: Audit, *, of_amounts: bool) -> str:
     return one_look(allowed, by_default=usual, of_amounts=of_amounts)
 
 
-def _alone(persons: Persons) -> str:
+def _alone(persons: Measured) -> str:
     """What is said where there is one group only."""
     if len(persons.groups) > 1:
         return ""
@@ -446,7 +447,7 @@ class Asked:
 
 def _on_engine(
     engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: Asked
-) -> tuple[Persons, Problem, Floats | None]:
+) -> tuple[Measured, Problem, Floats | None]:
     """The people of a table that is not in memory, by the names of their columns.
 
     Also group means of the baseline, where that is said, or by the model itself, if a policy is audited.
@@ -469,8 +470,8 @@ def _on_engine(
     known = decided_classes(engine, policy, columns, asked)
     problem = asked.problem(known, labelled=columns.y is not None, policy=policy)
 
-    def summed(columns: Columns, problem: Problem) -> tuple[Persons, Floats | None]:
-        return sum_persons(LazyPeople.of(engine, columns, problem, policy=policy), policy)
+    def summed(columns: Columns, problem: Problem) -> tuple[Measured, Floats | None]:
+        return summed_of(LazyPeople.of(engine, columns, problem, policy=policy), policy)
 
     try:
         persons, means = summed(columns, problem)
@@ -511,13 +512,13 @@ def _amounts_on(engine: Engine, columns: Columns, asked: Asked) -> bool:
 
 def _amounts_on_engine(
     engine: Engine, columns: Columns, asked: Asked
-) -> tuple[Persons, Problem, Floats | None]:
+) -> tuple[Measured, Problem, Floats | None]:
     """The people of a table that is not in memory, about whom amounts are decided."""
     problem = asked.problem_of_amounts(columns, labelled=columns.y is not None)
     if columns.y is not None and not asked.needs_labels(problem, columns):
         asked.unlabelled = _gone(engine, columns)
         columns = replace(columns, y=None) if asked.unlabelled else columns
-    persons, means = sum_persons(LazyPeople.of(engine, columns, problem))
+    persons, means = summed_of(LazyPeople.of(engine, columns, problem))
     return persons, problem, means
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._audit.persons import Persons, groups_compared, persons_of
+from felicific._audit.measure_people import measured_of
+from felicific._audit.measured import Measured, groups_compared
 from felicific._people.people import People
 from felicific._policy.policy import Policy
 from felicific._problem.change import baseline_words, every_group_loses, nothing_to_repair
@@ -43,7 +44,7 @@ class Beside:
     baseline: bool = False
     policy: Policy | None = None
 
-    def notes(self, persons: Persons, widths: list[float], shown: bool) -> list[str]:
+    def notes(self, persons: Measured, widths: list[float], shown: bool) -> list[str]:
         """What is to be said; whether every gap asked about is ``shown`` to be small enough says the audit."""
         found = fitted_notes(self.fitted, self.recalibrated, self.out_of_fold)
         groups = [repr(group) for group in persons.groups]
@@ -76,7 +77,7 @@ def _these(share: float) -> str:
     return "These are" if share > 0.99 else f"About {share:.0%} of these rows are"
 
 
-def beside_policy(policy: Policy, persons: Persons, means: Floats) -> Beside:
+def beside_policy(policy: Policy, persons: Measured, means: Floats) -> Beside:
     """Beside an audit of a policy; the same means, also without it, are those of the rows that it was fitted on."""
     baseline, names = policy.basis.baseline, [measure.name for measure in policy.measures]
     same = (
@@ -100,7 +101,7 @@ def _same(one: Floats, other: Floats) -> bool:
 def means_without(people: People, problem: Problem) -> Floats:
     """Group means of the baseline."""
     if people.amounts is not None:
-        return persons_of(people.as_baseline, problem).means
+        return measured_of(people.as_baseline, problem).means
     probabilities = np.eye(len(problem.decisions))[people.decisions_baseline()]
-    persons = persons_of(replace(people, probabilities=np.asarray(probabilities)), problem)
+    persons = measured_of(replace(people, probabilities=np.asarray(probabilities)), problem)
     return persons.means

@@ -10,10 +10,9 @@ import numpy as np
 
 from felicific._audit.amounts import change_of_parity
 from felicific._audit.debiased import Debiased
-from felicific._audit.measured import measure_people
-from felicific._audit.methods import sample_of
+from felicific._audit.measured import Measured, revalued
+from felicific._audit.methods import audit_of, sample_of
 from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
-from felicific._audit.persons import EachPerson, revalued
 from felicific._audit.result import (
     Audit,
     Interval,
@@ -292,7 +291,7 @@ def _believing(audit: Audit, told: Debiased) -> Audit:
     own = replace(persons.debiased, chances=told.chances, standing=told.standing)
     widths = [math.inf if part.test is None else part.test.at_most for part in audit.measures]
     people = revalued(replace(persons, debiased=own))
-    return measure_people(people, widths, confidence=audit.confidence, loss_name=audit.loss_name)
+    return audit_of(people, widths, confidence=audit.confidence, loss_name=audit.loss_name)
 
 
 def _remarks(before: Audit, after: Audit, measures: tuple[Change, ...], level: float) -> list[str]:
@@ -353,11 +352,11 @@ def _check_same(before: Audit, after: Audit) -> None:
 
 
 def _of_amounts(audit: Audit) -> bool:
-    return isinstance(audit.persons, EachPerson) and audit.persons.amounts is not None
+    return audit.persons.amounts is not None
 
 
-def _one_by_one(audit: Audit) -> EachPerson:
-    if not isinstance(audit.persons, EachPerson):
+def _one_by_one(audit: Audit) -> Measured:
+    if not audit.persons.one_by_one:
         raise DataError(
             "A comparison is person by person, and a table is not in memory.",
             "Collect the table and audit it again.",
@@ -365,7 +364,7 @@ def _one_by_one(audit: Audit) -> EachPerson:
     return audit.persons
 
 
-def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:
+def _change(paired: Measured, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:
     one, other = (_one_by_one(audit) for audit in audits)
     measure, (before, after) = other.measures[j], (audit.measures[j] for audit in audits)
     means = change_of_means(paired, j, alpha)
@@ -384,7 +383,7 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
     )
 
 
-def _share(paired: EachPerson, other: EachPerson, j: int, sign: float, alpha: float) -> dict[Any, Interval]:
+def _share(paired: Measured, other: Measured, j: int, sign: float, alpha: float) -> dict[Any, Interval]:
     """Which share of every group gets less (``sign`` -1) or more."""
     measure = other.measures[j]
     if measure.over or measure.name in other.idle or other.debiased_at[j]:

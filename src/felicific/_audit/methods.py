@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, Persons, bounds_of
-from felicific._audit.result import Interval, make_intervals
+from felicific._audit.measured import Measured, bounds_of, groups_compared
+from felicific._audit.result import (
+    NOBODY,
+    PAIR_COLUMNS,
+    Audit,
+    GapTest,
+    Interval,
+    MeasureAudit,
+    make_intervals,
+    verdict_of,
+)
+from felicific._problem.happiness import Measure, written
+from felicific._problem.requirements import Gap
+from felicific._problem.unions import whom_left_out
 from felicific._statistics.bets import Counted, by_group
-from felicific._statistics.gaps import Bets, Ends, LargeSamples, Means, Rates
+from felicific._statistics.gaps import (
+    Bets,
+    Ends,
+    LargeSamples,
+    Means,
+    Rates,
+    chance_gap,
+    ordered_pairs,
+    spread_of,
+)
 from felicific._statistics.intervals import METHODS, Limits, Sample, with_added
 from felicific._typing import Codes, Floats, Truths
 
@@ -167,7 +189,7 @@ class Sampled:
         return notes
 
 
-def _in_bins(persons: Persons, j: int, n_groups: int) -> Counted:
+def _in_bins(persons: Measured, j: int, n_groups: int) -> Counted:
     return by_group(persons.in_bins(j), n_groups)
 
 
@@ -176,12 +198,12 @@ def _some_of(counted: Callable[[], Counted], places: list[int]) -> Counted:
     return [every[z] for z in places]
 
 
-def sample_of(persons: Persons, j: int, *, large: bool = False) -> Sampled:
+def sample_of(persons: Measured, j: int, *, large: bool = False) -> Sampled:
     """One measure by the best method there is, or as a ``large`` sample."""
     return _measured(persons, j, persons.sample.take(j), large=large)
 
 
-def _measured(persons: Persons, j: int, sample: Sample, *, large: bool = False) -> Sampled:
+def _measured(persons: Measured, j: int, sample: Sample, *, large: bool = False) -> Sampled:
     """One measure, of which the sample is given."""
     origin, rate, bounds = float(persons.origin[j]), bool(persons.rates[j]), bounds_of(persons, j)
     method, counted = (
@@ -203,7 +225,7 @@ def _measured(persons: Persons, j: int, sample: Sample, *, large: bool = False) 
     return Sampled(sample, 0.0, method, (0.0, 1.0), counted, rate)
 
 
-def is_debiased(persons: Persons, j: int) -> bool:
+def is_debiased(persons: Measured, j: int) -> bool:
     """Whether missing labels are part of the values of a measure; of -1, of the loss."""
     return bool(persons.debiased_at[j])
 
@@ -213,13 +235,13 @@ def _within(sample: Sample, bounds: tuple[float, float] | None) -> Sample:
     return sample if bounds is None else replace(sample, mean=np.clip(sample.mean, *bounds))
 
 
-def measure_loss(persons: Persons) -> Sampled | None:
+def measure_loss(persons: Measured) -> Sampled | None:
     """The loss of all people together, by the best method there is; None when it is not known."""
     sample = persons.loss_sample
     return None if sample is None else _measured_loss(persons, sample)
 
 
-def _measured_loss(persons: Persons, sample: Sample) -> Sampled:
+def _measured_loss(persons: Measured, sample: Sample) -> Sampled:
     counted = partial(_in_bins, persons, -1, 1)
     bounds = persons.loss_bounds if persons.loss_bounds is None or np.ptp(persons.loss_bounds) else None
     if is_debiased(persons, -1):
@@ -231,13 +253,13 @@ def _measured_loss(persons: Persons, sample: Sample) -> Sampled:
     return Sampled(sample, 0.0, method, bounds, counted, rate)
 
 
-def _loss_at(end: EachPerson) -> Sampled:
+def _loss_at(end: Measured) -> Sampled:
     """One end of the loss."""
     assert end.loss_sample is not None, "the loss is known"
     return _measured_loss(end, end.loss_sample)
 
 
-def _best(persons: Persons, rate: bool, bounds: tuple[float, float] | None) -> str:
+def _best(persons: Measured, rate: bool, bounds: tuple[float, float] | None) -> str:
     """The most that can be said: exactly of rates, of any distribution within bounds, else by large samples."""
     if not persons.countable:
         return "large"
@@ -262,7 +284,7 @@ class Known(NamedTuple):
     loss_high: Floats
 
 
-def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
+def cautious_limits(ways: Sequence[Measured], tail: float) -> Known:
     """Limits of every measure and of the loss, for each way of deciding."""
     if ways[0].ends is None:
         return _cautious(ways, tail)
@@ -273,7 +295,7 @@ def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
     return found._replace(low=least.low, high=most.high, loss_low=least.loss_low, loss_high=most.loss_high)
 
 
-def _cautious(ways: Sequence[EachPerson], tail: float) -> Known:
+def _cautious(ways: Sequence[Measured], tail: float) -> Known:
     """The same where nothing is hidden, or of one end."""
     one, n_ways, n_measures = ways[0], len(ways), len(ways[0].measures)
     # Measure by measure in memory: that is how they are summed up.
@@ -295,7 +317,7 @@ def _cautious(ways: Sequence[EachPerson], tail: float) -> Known:
     return Known(means, low, high, *_loss_limits(ways, tail))
 
 
-def _alike(ways: Sequence[EachPerson], j: int) -> list[Codes]:
+def _alike(ways: Sequence[Measured], j: int) -> list[Codes]:
     """Ways of deciding whose limits of a measure can be found together: rates, and others; with bets each alone."""
     return _together(np.array([way.rates[j] for way in ways]), ways[0].measures[j].bounds)
 
@@ -307,7 +329,7 @@ def _together(rate: Truths, bounds: tuple[float, float] | None) -> list[Codes]:
     return [part for part in parts if len(part)]
 
 
-def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Floats, Floats]:
+def _loss_limits(ways: Sequence[Measured], tail: float) -> tuple[Floats, Floats, Floats]:
     """Mean loss of each way of deciding, and its cautious limits."""
     one, losses = ways[0], [way.losses for way in ways if way.losses is not None]
     low, high = np.full(len(ways), -np.inf), np.full(len(ways), np.inf)
@@ -324,9 +346,236 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
     return sample.mean[0], low, high
 
 
-def _choose(persons: Persons, j: int) -> str:
+def _choose(persons: Measured, j: int) -> str:
     """By large samples where labels are missing or who is counted is random; else the best there is."""
     measure = persons.measures[j]
     if is_debiased(persons, j) or (persons.randomized and measure.over):
         return "large"
     return _best(persons, bool(persons.rates[j]), measure.bounds)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Audits
+
+
+#: What is said of groups that are not compared, and of those in which a measure counts few people.
+LEFT_OUT, FEW = "not compared", "few people"
+
+#: What n is where people do not count alike.
+_EFFECTIVE = "n is as many independent people as would tell as much"
+
+
+def fewest() -> float:
+    """Of how many people a group is that gap= compares."""
+    return Gap.min_people
+
+
+def audit_of(
+    persons: Measured,
+    allowed: list[float],
+    *,
+    confidence: float = 0.95,
+    loss_name: str = "",
+    unlabelled: int = 0,
+    gaps_together: int = 1,
+) -> Audit:
+    """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none).
+
+    ``unlabelled`` are the rows whose labels are missing, where the loss is left out for that. So many
+    ``gaps_together`` hold with this confidence.
+    """
+    alpha = 1.0 - confidence
+    found = (
+        audit_measure(persons, j, groups_compared(persons, j), alpha, alpha / gaps_together, allowed[j])
+        for j in range(len(persons.measures))
+    )
+    measures = tuple(_marked(_set_aside(part), persons.numbers[:, j]) for j, part in enumerate(found))
+    loss = measure_loss(persons)
+    return Audit(
+        measures=measures,
+        loss=None if loss is None else loss.intervals(alpha)[0],
+        groups=persons.groups,
+        rows=persons.rows,
+        confidence=confidence,
+        notes=tuple(_notes(persons, measures, unlabelled)),
+        persons=persons,
+        loss_name=loss_name,
+    )
+
+
+def _marked(part: MeasureAudit, numbers: Floats) -> MeasureAudit:
+    """With a mark at the groups of which it counts few people."""
+    few = {group for group, number in zip(part.means, numbers, strict=True) if 0 < number < fewest()}
+    means = {
+        group: replace(mean, note="; ".join([*([mean.note] if mean.note else []), FEW]))
+        if group in few
+        else mean
+        for group, mean in part.means.items()
+    }
+    return replace(part, means=means)
+
+
+def _set_aside(part: MeasureAudit) -> MeasureAudit:
+    """Of what only requirements speak of, group means alone, unless they ask for its gap."""
+    if not part.measure.aside or part.test is not None:
+        return part
+    return replace(part, gap=None, bias=math.nan, between=None)
+
+
+def audit_measure(
+    persons: Measured,
+    j: int,
+    known: Codes,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> MeasureAudit:
+    everyone, measure = sample_of(persons, j), persons.measures[j]
+    how = (apart, together, allowed)
+    held = np.flatnonzero(everyone.sample.n > 0)
+    if len(held) == len(persons.groups) and len(known) > 1:
+        return _audit_groups(measure, persons.groups, everyone, known, *how)
+    return _without_some(measure, persons.groups, everyone.only(held), held, known, *how)
+
+
+def _without_some(
+    measure: Measure,
+    groups: tuple[Any, ...],
+    found: Sampled,
+    held: Codes,
+    known: Codes,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> MeasureAudit:
+    """One measure, a fraction, in some groups of which nobody is counted: of these there is no number."""
+    low, high = measure.bounds or (-math.inf, math.inf)
+    none = replace(NOBODY, low=low, high=high)
+    some, compared = tuple(groups[z] for z in held), np.flatnonzero(np.isin(held, known))
+    if len(compared) > 1:
+        part = _audit_groups(measure, some, found, compared, apart, together, allowed)
+    else:
+        means = dict(zip(some, _with_others(found.intervals(apart), compared), strict=True))
+        note = "one group only" if len(known) < 2 else "fewer than two groups have somebody counted"
+        gap = replace(none, low=0.0, high=measure.widest, note=note)
+        test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
+        part = MeasureAudit(measure, means if some else {}, gap, math.nan, test)
+    part = replace(part, means={group: part.means.get(group, none) for group in groups})
+    if len(compared) == len(known):
+        return part
+    # Without some groups a gap can be shown to be more, and never to be at most so much.
+    test = part.test
+    if test is not None:
+        test = replace(test, p_exceeds=1.0, verdict=verdict_of(test.p_value, 1.0, together, proof=part.proof))
+    spread = part.gap
+    note = "not of groups in which nobody is counted"
+    return replace(part, gap=spread and replace(spread, note=spread.note or note), test=test)
+
+
+def _audit_groups(
+    measure: Measure,
+    groups: tuple[Any, ...],
+    everyone: Sampled,
+    known: Codes,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> MeasureAudit:
+    found = everyone if len(known) == len(groups) else everyone.only(known)
+    sample = found.sample
+    low, high = found.means.gap(together)
+    widest = math.inf if found.bounds is None else found.bounds[1] - found.bounds[0]
+    gap = Interval(
+        float(sample.mean.max() - sample.mean.min()),
+        min(low, widest),
+        min(high, widest),
+        float(sample.n.min()),
+        found.means.words,
+        bounds=None if found.ends is None or found.open is None else _pair(spread_of(found.open), widest),
+    )
+    test = None
+    if math.isfinite(allowed):
+        p = found.means.p_values(allowed, together)
+        test = GapTest(allowed, *p, verdict_of(*p, together, proof=found.proof))
+    means = dict(zip(groups, _with_others(everyone.intervals(apart), known), strict=True))
+    bias = chance_gap(found.pairs)
+    bias = min(bias, widest) if math.isfinite(bias) else bias
+    top, bottom = (groups[known[z]] for z in (sample.mean.argmax(), sample.mean.argmin()))
+    between = (top, bottom) if gap.estimate > 0.0 else None
+    return MeasureAudit(measure, means, gap, bias, test, proof=found.proof, between=between)
+
+
+def pairs_of(found: Audit) -> list[dict[str, Any]]:
+    """Differences of all pairs of groups that are compared, one line each."""
+    persons = found.persons
+    lines: list[dict[str, Any]] = []
+    for j, measure in enumerate(persons.measures):
+        everyone = sample_of(persons, j)
+        own = np.array([z for z in groups_compared(persons, j) if everyone.sample.n[z] > 0], dtype=np.intp)
+        if len(own) < 2 or found.measures[j].gap is None:
+            continue
+        some = everyone.only(own)
+        mean, (low, high) = some.sample.mean, some.means.pair_limits(1.0 - found.confidence)
+        for p, (a, b) in enumerate(zip(*map(np.ndarray.tolist, ordered_pairs(len(own))), strict=True)):
+            if (mean[a], -a) > (mean[b], -b):
+                ends = max(float(low[p]), -measure.widest), min(float(high[p]), measure.widest)
+                names = (str(persons.groups[own[z]]) for z in (a, b))
+                size, n = float(mean[a] - mean[b]), float(some.sample.n[[a, b]].min())
+                line = (measure.name, *names, size, *ends, n, some.means.words)
+                lines.append(dict(zip(PAIR_COLUMNS, line, strict=True)))
+    return lines
+
+
+def _pair(limits: Limits, widest: float) -> tuple[float, float]:
+    low, high = limits
+    return min(float(low), widest), min(float(high), widest)
+
+
+def _with_others(means: list[Interval], known: Codes) -> list[Interval]:
+    """Means of all groups; of some it is said that they are not compared."""
+    return [
+        mean if z in known else replace(mean, note="; ".join([LEFT_OUT, *([mean.note] if mean.note else [])]))
+        for z, mean in enumerate(means)
+    ]
+
+
+def _notes(persons: Measured, measures: tuple[MeasureAudit, ...], unlabelled: int) -> list[str]:
+    notes = []
+    if persons.loss_sample is None:
+        lost = f"they are missing in {unlabelled:,} rows: say what is known of them (missing_labels)."
+        notes.append(f"The loss needs labels, and {lost if unlabelled else 'there are none.'}")
+    if persons.weighted:
+        kind = "sampling weights" if persons.sampling else "frequencies"
+        total = persons.sizes.sum()
+        notes.append(
+            f"The weights are {kind}: {persons.rows:,} rows stand for {written(total, 6)} people"
+            + (f", which adds no evidence; {_EFFECTIVE}." if persons.sampling else ", who all count.")
+        )
+    notes += whom_left_out(persons.left_out)
+    if any(FEW in mean.note for found in measures for mean in found.means.values()):
+        notes.append(
+            f"Groups of fewer than {fewest()} people are marked: gaps that chance alone makes are large between them. "
+            f"min_people={fewest()} measures them and compares the others."
+        )
+    if persons.clusters is not None:
+        notes.append(
+            f"The rows come in {persons.clusters:,} clusters, and intervals go by how much these vary; {_EFFECTIVE}."
+        )
+    likely = [c.name for c, looks in zip(persons.measures, _look_like_rates(persons), strict=True) if looks]
+    if likely and persons.countable:
+        notes.append(
+            f"The values of {', '.join(map(repr, likely))} are all 0 or 1 here. If they can be nothing else, "
+            "write a comparison, or declare a rate (rate=True): intervals are then exact."
+        )
+    if any(found.test is not None and found.test.at_most == 0.0 for found in measures):
+        notes.append("A gap of exactly 0 can be refuted and never shown.")
+    return notes
+
+
+def _look_like_rates(persons: Measured) -> Truths:
+    """Measures of unknown range whose squares have the mean of the values, as those of 0 and 1 do."""
+    sample, unknown = persons.sample, np.array([measure.bounds is None for measure in persons.measures])
+    mean = sample.mean + persons.origin
+    variance = sample.sd**2 * (sample.n - 1.0) / np.maximum(sample.n, 1.0)
+    alike = (np.abs(variance - mean * (1.0 - mean)) <= 1e-9).all(axis=0)
+    return np.asarray(alike & (variance > 0).any(axis=0) & unknown)

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from felicific._audit.measured import Measured, revalued
 from felicific._audit.methods import Sampled, measure_loss, sample_of
-from felicific._audit.persons import EachPerson, revalued
 from felicific._audit.result import NOBODY, Interval
 from felicific._problem.happiness import SAME
 from felicific._statistics.gaps import change_interval, spread_of
@@ -29,7 +29,7 @@ PAIRS = "all pairs of groups together, widened for skewness (large sample)"
 BETS = "all pairs of groups together, by bets (distribution-free)"
 
 
-def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = None) -> EachPerson:
+def paired_persons(one: Measured, other: Measured, kept: Truths | None = None) -> Measured:
     """Everybody's change from one way of deciding to another.
 
     ``kept`` are groups about whom both decide alike, whoever belongs to them: nothing is left open there.
@@ -69,21 +69,21 @@ def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = Non
     return _bounded(paired, one, other, shift)
 
 
-def change_of_means(paired: EachPerson, j: int, alpha: float, *, large: bool = False) -> list[Interval]:
+def change_of_means(paired: Measured, j: int, alpha: float, *, large: bool = False) -> list[Interval]:
     """Intervals of every group's mean change."""
     return _intervals(_change(paired, j, large=large), paired.reach[:-1, j], alpha)
 
 
-def _change(paired: EachPerson, j: int, *, large: bool) -> Sampled:
+def _change(paired: Measured, j: int, *, large: bool) -> Sampled:
     """One measure's changes: by bets within bounds, else with two changed people added, at both ends too."""
     found = sample_of(paired, j, large=large)
     return found if found.method == "bets" else _with_added(found, paired.reach[:-1, j])
 
 
 def change_of_gap(
-    one: EachPerson,
-    other: EachPerson,
-    paired: EachPerson,
+    one: Measured,
+    other: Measured,
+    paired: Measured,
     j: int,
     known: Codes,
     alpha: float,
@@ -112,9 +112,7 @@ def change_of_gap(
     )
 
 
-def change_of_loss(
-    one: EachPerson, other: EachPerson, alpha: float, *, large: bool = False
-) -> Interval | None:
+def change_of_loss(one: Measured, other: Measured, alpha: float, *, large: bool = False) -> Interval | None:
     """The mean loss afterwards minus that before; None where it is not known."""
     if one.losses is None or other.losses is None:
         return None
@@ -136,7 +134,7 @@ def _changes(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
     return bounds[0] - bounds[1], bounds[1] - bounds[0]
 
 
-def _reach(one: EachPerson, other: EachPerson, change: Floats) -> Floats:
+def _reach(one: Measured, other: Measured, change: Floats) -> Floats:
     """How far decisions could change people, as a mean square, by group; of amounts, how far these did, or two differ.
 
     Nobody knows which amounts are possible, so of those that a happiness asks for nothing is known for sure.
@@ -157,7 +155,7 @@ def _reach(one: EachPerson, other: EachPerson, change: Floats) -> Floats:
     return reach
 
 
-def _bounded(paired: EachPerson, one: EachPerson, other: EachPerson, shift: Floats) -> EachPerson:
+def _bounded(paired: Measured, one: Measured, other: Measured, shift: Floats) -> Measured:
     """With both ends of what hidden reasons leave open of every change, which are not those of before and after."""
     if other.debiased is None or one.debiased is None or other.ends is None:
         return paired
@@ -165,7 +163,7 @@ def _bounded(paired: EachPerson, one: EachPerson, other: EachPerson, shift: Floa
     return replace(paired, ends=changed.ends)
 
 
-def _fraction_change(one: EachPerson, other: EachPerson, j: int) -> tuple[Floats, Floats]:
+def _fraction_change(one: Measured, other: Measured, j: int) -> tuple[Floats, Floats]:
     """What everybody adds to the change of a fraction, linearised; and how far decisions could change it."""
     (was, before), (is_, after) = one.linear(j), other.linear(j)
     for z in np.flatnonzero(np.minimum(before, after) <= 0.0)[:1]:

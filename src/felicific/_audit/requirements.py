@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import sample_of
-from felicific._audit.persons import Persons, groups_compared
+from felicific._audit.measured import Measured, groups_compared
+from felicific._audit.methods import audit_measure, sample_of
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure
@@ -18,9 +17,6 @@ from felicific._problem.linear import STATISTICS, Goal
 from felicific._problem.unions import LeftOutBy, compared_groups
 from felicific._statistics.gaps import DELTA, SCORE, smallest_limits
 from felicific._typing import Codes, Floats
-
-#: One measure of some people, of whom those at some places are compared.
-Compare = Callable[[Persons, int, Codes], MeasureAudit]
 
 UNMEASURED = "it was not measured: name it as happiness, as it was when the policy was fitted"
 ENDS = "it speaks of the worst case, and audits say between which ends a mean lies"
@@ -70,8 +66,6 @@ class Judge:
         What was asked for.
     baseline : array of shape (groups, measures), or None
         Group means of the baseline's decisions about these people.
-    compare : callable
-        How gaps are audited.
     of_baseline : bool
         Whether the decisions that are audited are the baseline's own, by which nobody gets less than from the baseline.
     """
@@ -79,7 +73,6 @@ class Judge:
     found: Audit
     policy: Stated
     baseline: Floats | None
-    compare: Compare
     of_baseline: bool = False
 
     def rows(self) -> tuple[RequirementAudit, ...]:
@@ -102,7 +95,7 @@ class Judge:
             own = compared_groups(self.policy.left_out, name, persons.groups)
             audited = np.array_equal(own, groups_compared(persons, j))
             part = self.found.measures[j]
-            part = part if audited and part.gap is not None else self.compare(persons, j, own)
+            part = part if audited and part.gap is not None else self._compare(persons, j, own)
         gap = None if part is None else part.gap
         if part is None or gap is None:
             return RequirementAudit(words, measure, "gap", _unknown(UNMEASURED), None)
@@ -168,11 +161,16 @@ class Judge:
         present, place = np.unique(union, return_inverse=True)
         return place, np.flatnonzero(present < len(asked.shares))
 
-    def _interval(self, asked: Goal, merged: Persons, j: int, held: Codes) -> tuple[Interval, bool]:
+    def _compare(self, persons: Measured, j: int, places: Codes) -> MeasureAudit:
+        """One measure of some people, of whom those at some places are compared."""
+        alpha = 1.0 - self.found.confidence
+        return audit_measure(persons, j, places, alpha, alpha, math.inf)
+
+    def _interval(self, asked: Goal, merged: Measured, j: int, held: Codes) -> tuple[Interval, bool]:
         """What was reached, and whether that is proof."""
         alpha = 1.0 - self.found.confidence
         if asked.statistic == "gap":
-            part = self.compare(merged, j, held)
+            part = self._compare(merged, j, held)
             assert part.gap is not None, "a gap is what was asked for"
             return part.gap, part.proof
         found = sample_of(merged, j).only(held)
@@ -187,6 +185,21 @@ class Judge:
             low, high = smallest_limits(sample, alpha, rate=rate)
             ends = float(low), float(high)
         return Interval(math.nan, *ends, float(sample.n.min()), SCORE if rate else DELTA), rate
+
+
+def judged(
+    found: Audit,
+    policy: Policy | Stated,
+    baseline: Floats | None,
+    *,
+    of_baseline: bool = False,
+) -> tuple[RequirementAudit, ...]:
+    """What was asked of a policy, and what the people of its audit make of it; ``baseline`` are means without it.
+
+    Or, ``of_baseline``, what they make of it as things are: the audit is that of the baseline's decisions.
+    """
+    stated = policy if isinstance(policy, Stated) else Stated.of(policy)
+    return Judge(found, stated, baseline, of_baseline).rows()
 
 
 def _shown(asked: Goal, reached: Interval) -> tuple[bool, bool]:

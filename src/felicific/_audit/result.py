@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from felicific._audit.persons import Persons
+from felicific._audit.measured import Measured
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Measure, measured, position, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
@@ -226,7 +226,7 @@ class Audit(Displayed):
         What to beware of.
     loss_name : str
         What the loss is called; "error", the error rate, is read as an accuracy.
-    persons : Persons
+    persons : Measured
         The values behind it, person by person; not part of any output.
     shown_ratios : tuple of Ratios
         Ratios that stand in every output; see :meth:`with_ratios`.
@@ -254,7 +254,7 @@ class Audit(Displayed):
     rows: int
     confidence: float
     notes: tuple[str, ...]
-    persons: Persons = field(repr=False)
+    persons: Measured = field(repr=False)
     loss_name: str = ""
     shown_ratios: tuple[Ratios, ...] = ()
     requirements: tuple[RequirementAudit, ...] = ()
@@ -370,7 +370,7 @@ class Audit(Displayed):
         >>> found["higher"][0], found["lower"][0], found["difference"][0]
         ('m', 'f', 0.5)
         """
-        lines: list[dict[str, Any]] = import_module("felicific._audit.measured").pairs_of(self)
+        lines: list[dict[str, Any]] = import_module("felicific._audit.methods").pairs_of(self)
         return table_maker("auto")({name: np.array([line[name] for line in lines]) for name in PAIR_COLUMNS})
 
     def plot(self, after: Audit | None = None, **options: Any) -> Any:

@@ -15,8 +15,8 @@ import numpy as np
 
 from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import FEW
-from felicific._audit.measured import judged, measure_people
-from felicific._audit.methods import sample_of
+from felicific._audit.measured import Measured
+from felicific._audit.methods import audit_of, sample_of
 from felicific._audit.names import isolated, labels
 from felicific._audit.paired import (
     change_of_gap,
@@ -24,8 +24,8 @@ from felicific._audit.paired import (
     change_of_means,
     paired_persons,
 )
-from felicific._audit.persons import EachPerson
 from felicific._audit.quantity import PER_THOUSAND, Quantity
+from felicific._audit.requirements import judged
 from felicific._audit.result import Audit, Interval, make_intervals
 from felicific._audit.verdict import Verdict, verdict_of
 from felicific._fit.certificate import TESTED, Certificate
@@ -121,7 +121,7 @@ class Assessment:
         return self.tried.effect(self.policy)
 
     @cached_property
-    def at_best(self) -> EachPerson | None:
+    def at_best(self) -> Measured | None:
         """What the policy of least loss does."""
         return None if self.best is None else self.tried.persons(self.best)
 
@@ -136,10 +136,10 @@ class Assessment:
         found = self._audit(self.proposed.persons, self.together)
         return replace(found, requirements=judged(found, self.policy, self.before.persons.means))
 
-    def _audit(self, persons: EachPerson, together: int = 1) -> Audit:
+    def _audit(self, persons: Measured, together: int = 1) -> Audit:
         problem = self.tried.problem
         about = {"confidence": self.confidence, "loss_name": problem.loss.name}
-        return measure_people(persons, problem.widths, gaps_together=together, **about)  # type: ignore[arg-type]
+        return audit_of(persons, problem.widths, gaps_together=together, **about)  # type: ignore[arg-type]
 
     @cached_property
     def held_baseline(self) -> bool:
@@ -188,7 +188,7 @@ class Assessment:
             self._every(other, paired),
         )
 
-    def _chosen(self, persons: EachPerson, alpha: float) -> Audit:
+    def _chosen(self, persons: Measured, alpha: float) -> Audit:
         """An audit whose gaps are those of a policy that was chosen by looking at these people."""
         gaps = [self._gap(persons, j, alpha) for j in range(len(persons.measures))]
         parts = zip(self.after.measures, gaps, strict=True)
@@ -218,7 +218,7 @@ class Assessment:
             every,
         )
 
-    def _every(self, other: EachPerson, paired: EachPerson) -> Every:
+    def _every(self, other: Measured, paired: Measured) -> Every:
         """What holds at all positions together."""
         alpha = (1.0 - self.confidence) / self.places
         together, parts = alpha / self.together, self.before.measures
@@ -232,7 +232,7 @@ class Assessment:
         )
 
     def _gap_changes(
-        self, other: EachPerson, paired: EachPerson, alpha: float, *, large: bool = False
+        self, other: Measured, paired: Measured, alpha: float, *, large: bool = False
     ) -> list[Interval | None]:
         one = self.baseline.persons
         return [
@@ -242,7 +242,7 @@ class Assessment:
             for j, part in enumerate(self.before.measures)
         ]
 
-    def _gap(self, persons: EachPerson, j: int, alpha: float) -> Interval:
+    def _gap(self, persons: Measured, j: int, alpha: float) -> Interval:
         """The gap, by large samples."""
         found = sample_of(persons, j, large=True).only(self._compared(j))
         (low, high), widest = found.means.gap(alpha), persons.measures[j].widest
@@ -250,7 +250,7 @@ class Assessment:
         return Interval(size, min(low, widest), min(high, widest), n, CHOSEN)
 
     @staticmethod
-    def _means(persons: EachPerson, j: int, alpha: float) -> list[Interval]:
+    def _means(persons: Measured, j: int, alpha: float) -> list[Interval]:
         """Means of every group, by large samples."""
         found = sample_of(persons, j, large=True)
         low, high = found.limits(alpha / 2.0)

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from felicific._audit.measured import Measured, groups_compared, regrouped
 from felicific._audit.methods import DEBIASED, Sampled, measure_loss, sample_of
-from felicific._audit.persons import EachPerson, Persons, groups_compared, regrouped
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
@@ -227,7 +227,7 @@ class Trial:
         One minus the probability of returning a policy that violates a gap or the stated loss.
     claims : tuple of ComparedMeans
         Means of whom are to be shown close to each other.
-    fitted : Persons
+    fitted : Measured
         What the policy that was asked for does to the people fitted on: how much values vary, which shapes stakes and
         the candidates, and never what a test says is true.
     shares : tuple of Share
@@ -236,7 +236,7 @@ class Trial:
 
     confidence: float
     claims: tuple[ComparedMeans, ...]
-    fitted: Persons
+    fitted: Measured
     shares: tuple[Share, ...] = ()
 
     @property
@@ -254,11 +254,11 @@ class Trial:
         """Gaps of all groups that are to be shown, by measure: what the sequence of candidates tightens."""
         return {claim.j: claim.at_most for claim in self.claims if claim.plain}
 
-    def shows(self, persons: Persons, salt: str) -> list[Shown]:
+    def shows(self, persons: Measured, salt: str) -> list[Shown]:
         """What is shown of everything that is compared, all at one level."""
         return [self._shows(persons, claim, salt) for claim in self.claims]
 
-    def _compared(self, claim: ComparedMeans, persons: Persons) -> tuple[EachPerson, EachPerson]:
+    def _compared(self, claim: ComparedMeans, persons: Measured) -> tuple[Measured, Measured]:
         """Those held out, and those fitted on, as they are compared.
 
         By a measure's own gap those whom it compared in the fit; else large enough are both together.
@@ -282,7 +282,7 @@ class Trial:
         size = 1.0 if claim.ratio == 1.0 else float((part.mean + fitted.origin[claim.j]).max())
         return _errors(self.confidence) * _widest(error, claim) / size if size > 0 else 0.0
 
-    def keeps(self, persons: Persons) -> list[Kept]:
+    def keeps(self, persons: Measured) -> list[Kept]:
         """What is shown of every share that is asked about, by the limit of a mean at the same level."""
         found = []
         for share in self.shares:
@@ -295,7 +295,7 @@ class Trial:
             found.append(Kept(share, mean, high, sampled.words, surely))
         return found
 
-    def _shows(self, persons: Persons, claim: ComparedMeans, salt: str) -> Shown:
+    def _shows(self, persons: Measured, claim: ComparedMeans, salt: str) -> Shown:
         j = claim.j
         persons, fitted = self._compared(claim, persons)
         betting = persons.measures[j].bounds is not None and persons.countable
@@ -313,9 +313,7 @@ class Trial:
         error = _widest(part.error, claim) / size
         return Shown(claim, passed, claim.reached(means), error, method, betting, smallest)
 
-    def _bets(
-        self, persons: EachPerson, claim: ComparedMeans, fitted: EachPerson, salt: str
-    ) -> tuple[bool, str]:
+    def _bets(self, persons: Measured, claim: ComparedMeans, fitted: Measured, salt: str) -> tuple[bool, str]:
         # Rows may stand in an order that has to do with their values, so people are paired at random: the same for
         # every measure, since some say the same twice (who is decided 1, who is decided 0).
         draw = np.random.default_rng([int(salt[-32:], 16), 0])
@@ -329,7 +327,7 @@ class Trial:
         spread = fitted.sample.sd[:, claim.j]
         return shown_by_pairs(groups, spread, bounds, claim.at_most, self.level, claim.ratio), PAIRS
 
-    def _by_large_samples(self, found: Sampled, claim: ComparedMeans, fitted: EachPerson) -> tuple[bool, str]:
+    def _by_large_samples(self, found: Sampled, claim: ComparedMeans, fitted: Measured) -> tuple[bool, str]:
         # What is rare may be missing among those held out: those fitted on are looked at too.
         before = sample_of(fitted, claim.j)
         if not found.normal or (before.skewed.any() and not before.rate):
@@ -343,7 +341,7 @@ class Trial:
             return found.means.most(self.level) <= claim.at_most, found.means.words
         return ratio_shown(found.pairs, found.origin, claim.ratio, self.level), LARGE_RATIO
 
-    def loss_bound(self, persons: Persons, candidates: int) -> tuple[float | None, bool]:
+    def loss_bound(self, persons: Measured, candidates: int) -> tuple[float | None, bool]:
         """Upper limit of the mean loss of whichever candidate was chosen; and whether it is by large samples."""
         loss = measure_loss(persons)
         if loss is None:
@@ -379,7 +377,7 @@ def certify(
     start: Policy,
     line: Frontier,
     trial: Trial,
-    persons_of: Callable[[Policy], Persons],
+    measured_of: Callable[[Policy], Measured],
     finish: Callable[[Policy], Policy],
 ) -> tuple[Policy, Certificate]:
     """The loosest policy of the frontier that is shown to keep every gap at most what is allowed.
@@ -391,19 +389,19 @@ def certify(
     line : Frontier
         Of the rows that were fitted on.
     trial : Trial
-    persons_of : callable
+    measured_of : callable
         What a policy does to the people held out.
     finish : callable
         Makes a policy of the frontier the one that will decide (its salt, its rounding).
     """
     taus = _sequence(line, trial) if trial.gaps else [math.nan]
-    chosen: tuple[Policy, list[Shown], list[Kept], Persons] | None = None
+    chosen: tuple[Policy, list[Shown], list[Kept], Measured] | None = None
     for tau in taus:
         policy = finish(start)
         if trial.gaps:
             limits = {c.name: tau * r for c, r in zip(line.measures, line.ray, strict=True) if r < math.inf}
             policy = finish(line.at(gap=limits))
-        persons = persons_of(policy)
+        persons = measured_of(policy)
         shown, kept = trial.shows(persons, policy.salt), trial.keeps(persons)
         failed = [part for part in shown if not part.passed]
         if failed or not all(part.passed for part in kept):
@@ -439,7 +437,7 @@ def certify(
     return policy, certificate
 
 
-def _condition(persons: Persons) -> str:
+def _condition(persons: Measured) -> str:
     """What the promise rests on where labels are missing; empty where none is that matters."""
     debiased = persons.debiased
     if debiased is None:
@@ -478,7 +476,7 @@ def _quantile(trial: Trial) -> float:
     return NormalDist().inv_cdf(1.0 - trial.gamma)
 
 
-def _more_people(persons: Persons, measure: Measure) -> str:
+def _more_people(persons: Measured, measure: Measure) -> str:
     """What helps where nothing can be shown: bounds only where people count one by one and none are known yet."""
     more = (
         "more rows of the smallest group"
@@ -491,7 +489,7 @@ def _more_people(persons: Persons, measure: Measure) -> str:
 
 
 def _failure(
-    line: Frontier, trial: Trial, tau: float, failed: list[Shown], kept: list[Kept], persons: Persons
+    line: Frontier, trial: Trial, tau: float, failed: list[Shown], kept: list[Kept], persons: Measured
 ) -> CertificateError:
     """What could not be shown of the tightest policy."""
     if not failed:
@@ -518,7 +516,7 @@ def _failure(
     )
 
 
-def _not_kept(kept: list[Kept], persons: Persons) -> CertificateError:
+def _not_kept(kept: list[Kept], persons: Measured) -> CertificateError:
     """Say which share could not be shown to be small enough, and what could have been."""
     worst = max((part for part in kept if not part.passed), key=lambda part: part.high - part.share.at_most)
     smallest = int(persons.seen.min())
@@ -530,7 +528,7 @@ def _not_kept(kept: list[Kept], persons: Persons) -> CertificateError:
 
 
 def _refused(
-    line: Frontier, trial: Trial, tau: float, failed: list[Shown], persons: Persons
+    line: Frontier, trial: Trial, tau: float, failed: list[Shown], persons: Measured
 ) -> CertificateError:
     """Say what was found on the tightest policy, how many rows would do, and which gap could have been shown."""
     z = _quantile(trial)

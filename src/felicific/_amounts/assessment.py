@@ -12,13 +12,13 @@ import numpy as np
 from felicific._amounts.outcome import SAME
 from felicific._amounts.problem import LinesProblem
 from felicific._audit.amounts import change_of_parity, with_parity
+from felicific._audit.comparison import change_of_gap, change_of_loss, change_of_means, paired_persons
 from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import FEW
 from felicific._audit.measure_people import measured_of
 from felicific._audit.measured import Measured
 from felicific._audit.methods import audit_of
 from felicific._audit.names import isolated, labels
-from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._fit.certificate import Certificate

@@ -22,10 +22,11 @@ from felicific._audit.amounts import (
     reason_on_engine,
     with_parity,
 )
-from felicific._audit.beside import Beside, beside_policy, means_without
 from felicific._audit.decided import (
+    Beside,
     amounts_by,
     as_decisions,
+    beside_policy,
     checked_columns,
     decided_by,
     decides_amounts,
@@ -33,6 +34,7 @@ from felicific._audit.decided import (
     has_policy,
     in_order,
     last_step,
+    means_without,
     predicts_numbers,
     scored_by,
     without_policy,

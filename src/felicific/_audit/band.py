@@ -15,7 +15,7 @@ import numpy as np
 
 from felicific._audit.measure_people import measured_of
 from felicific._audit.measured import Measured
-from felicific._audit.methods import cautious_limits
+from felicific._audit.methods import limits_of
 from felicific._audit.result import plain
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import WeightKind, check_length, check_weights
@@ -235,11 +235,11 @@ def band_of(line: Frontier, measured_of: Callable[[Policy], Measured], confidenc
     refuse_fractions(line)
     tail = alpha / (2.0 * len(line.tau) * (len(line.groups) * len(line.measures) + 1))
     policies = line.policies
-    known = [cautious_limits([measured_of(policy)], tail) for policy in policies]
-    means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
+    known = [limits_of(measured_of(policy), tail) for policy in policies]
+    means, low, high, loss, loss_low, loss_high = (np.array(part) for part in zip(*known, strict=True))
     one = policies[0]
     compared = compared_by(one.left_out, [measure.name for measure in line.measures], one.groups)
-    limits = means, low, high, loss, loss_low, loss_high
+    limits = (means, low, high, loss, loss_low, loss_high)
     return Band(line.measures, line.groups, line.tau, *limits, confidence, compared)
 
 

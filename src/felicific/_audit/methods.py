@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -266,84 +266,30 @@ def _best(persons: Measured, rate: bool, bounds: tuple[float, float] | None) -> 
     return "exact" if rate else "large" if bounds is None else "bets"
 
 
-# ---------------------------------------------------------------------------------------------------------
-# Several ways of deciding on the same people
-
-
 class Known(NamedTuple):
-    """Means and their limits, of several ways of deciding on the same people.
-
-    ``means``, ``low`` and ``high`` are of shape (ways, groups, measures), those of the loss of shape (ways,).
-    """
+    """Means of shape (groups, measures) and their limits, and those of the loss."""
 
     means: Floats
     low: Floats
     high: Floats
-    loss: Floats
-    loss_low: Floats
-    loss_high: Floats
+    loss: float
+    loss_low: float
+    loss_high: float
 
 
-def cautious_limits(ways: Sequence[Measured], tail: float) -> Known:
-    """Limits of every measure and of the loss, for each way of deciding."""
-    if ways[0].ends is None:
-        return _cautious(ways, tail)
-    ends = [[way.ends[side] for way in ways if way.ends is not None] for side in (0, 1)]
-    found, least, most = (
-        _cautious(part, tail) for part in ([replace(way, ends=None) for way in ways], *ends)
+def limits_of(persons: Measured, tail: float) -> Known:
+    """Means of every measure and of the loss, with their limits."""
+    parts = [sample_of(persons, j) for j in range(len(persons.measures))]
+    limits = [part.limits(tail) for part in parts]
+    means, low, high = (
+        np.stack([side + part.origin for side, part in zip(sides, parts, strict=True)], axis=1)
+        for sides in ([part.sample.mean for part in parts], *zip(*limits, strict=True))
     )
-    return found._replace(low=least.low, high=most.high, loss_low=least.loss_low, loss_high=most.loss_high)
-
-
-def _cautious(ways: Sequence[Measured], tail: float) -> Known:
-    """The same where nothing is hidden, or of one end."""
-    one, n_ways, n_measures = ways[0], len(ways), len(ways[0].measures)
-    # Measure by measure in memory: that is how they are summed up.
-    values = np.concatenate([way.values.T for way in ways]).T
-    inside = None if one.inside is None else np.tile(one.inside, (1, n_ways))
-    groups = len(one.groups)
-    uneven = None if one.debiased is None else np.tile(one.debiased_at[:-1], n_ways)
-    sample = one.summed(values, one.codes, groups, inside, uneven)
-    low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
-    for j in range(n_measures):
-        for part in _alike(ways, j):
-            columns = part * n_measures + j
-            measured = _measured(ways[part[0]], j, sample.take(columns))
-            least, most = (limits.reshape(groups, -1) + measured.origin for limits in measured.limits(tail))
-            low[:, columns], high[:, columns] = least, most
-    shape = (groups, n_ways, n_measures)
-    means = sample.mean + np.tile(one.origin, n_ways)
-    means, low, high = (numbers.reshape(shape).swapaxes(0, 1) for numbers in (means, low, high))
-    return Known(means, low, high, *_loss_limits(ways, tail))
-
-
-def _alike(ways: Sequence[Measured], j: int) -> list[Codes]:
-    """Ways of deciding whose limits of a measure can be found together: rates, and others; with bets each alone."""
-    return _together(np.array([way.rates[j] for way in ways]), ways[0].measures[j].bounds)
-
-
-def _together(rate: Truths, bounds: tuple[float, float] | None) -> list[Codes]:
-    parts = [np.flatnonzero(rate), np.flatnonzero(~rate)]
-    if bounds is not None:
-        parts = [parts[0], *parts[1].reshape(-1, 1)]
-    return [part for part in parts if len(part)]
-
-
-def _loss_limits(ways: Sequence[Measured], tail: float) -> tuple[Floats, Floats, Floats]:
-    """Mean loss of each way of deciding, and its cautious limits."""
-    one, losses = ways[0], [way.losses for way in ways if way.losses is not None]
-    low, high = np.full(len(ways), -np.inf), np.full(len(ways), np.inf)
-    if len(losses) < len(ways):
-        return np.full(len(ways), np.nan), low, high
-    every = np.stack(losses)
-    together = np.zeros(every.shape[1], dtype=np.intp)
-    uneven = None if one.debiased is None else np.repeat(one.debiased_at[-1:], len(ways))
-    sample = one.summed(every.T, together, 1, uneven=uneven)
-    rate = np.array([way.loss_rate for way in ways])
-    for part in _together(rate, one.loss_bounds):
-        measured = _measured_loss(ways[part[0]], sample.take(part))
-        low[part], high[part] = (limits[0] for limits in measured.limits(tail))
-    return sample.mean[0], low, high
+    loss = measure_loss(persons)
+    if loss is None:
+        return Known(means, low, high, math.nan, -math.inf, math.inf)
+    least, most = loss.limits(tail)
+    return Known(means, low, high, float(loss.sample.mean[0]), float(least[0]), float(most[0]))
 
 
 def _choose(persons: Measured, j: int) -> str:

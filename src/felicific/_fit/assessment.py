@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from felicific._audit.facts import Facts, Shift
-from felicific._audit.flags import FEW
-from felicific._audit.measured import Measured
-from felicific._audit.methods import audit_of, sample_of
-from felicific._audit.names import isolated, labels
-from felicific._audit.paired import (
+from felicific._audit.comparison import (
     change_of_gap,
     change_of_loss,
     change_of_means,
     paired_persons,
 )
+from felicific._audit.facts import Facts, Shift
+from felicific._audit.flags import FEW
+from felicific._audit.measured import Measured
+from felicific._audit.methods import audit_of, sample_of
+from felicific._audit.names import isolated, labels
 from felicific._audit.quantity import PER_THOUSAND, Quantity
 from felicific._audit.requirements import judged
 from felicific._audit.result import Audit, Interval, make_intervals

@@ -11,7 +11,7 @@ from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.tables import AmountColumns
 from felicific._amounts.tryout import AmountTryout
-from felicific._audit.beside import fitted_notes
+from felicific._audit.decided import fitted_notes
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import make_salt
 from felicific._tables.memory import take_rows

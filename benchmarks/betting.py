@@ -12,9 +12,8 @@ import argparse
 from collections.abc import Callable
 
 import numpy as np
-from shared import EVIDENCE, fill, table
-
 from felicific._statistics.betting import betting_limits
+from shared import EVIDENCE, fill, table
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

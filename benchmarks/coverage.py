@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from felicific._statistics.betting import betting_limits
 from shared import EVIDENCE, fill
 
 from felicific._audit.methods import FEWEST
-from felicific._statistics.betting import betting_limits
 from felicific._statistics.gaps import range_interval, spread_of
 from felicific._statistics.intervals import (
     Sample,

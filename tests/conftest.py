@@ -212,5 +212,5 @@ def terminal(monkeypatch):
 @pytest.fixture
 def large_samples():
     """Intervals by large samples: what holds for any distribution is another number on engines than in memory."""
-    with by("t"):
+    with by("large"):
         yield

@@ -190,7 +190,7 @@ def assert_whole_path(people_of, table):
         with_decisions = policy.apply(rows, key="id", **roles)
         decided.append(as_lists(with_decisions, "id", "decision"))
         audits.append(audit("decision", with_decisions, "y", sample_weight="w", **measured))
-        with by("t"):
+        with by("large"):
             audits.append(audit(policy, rows, "y", score=roles["score"], **measured))
     assert decided[0] == decided[1]
     assert_alike(audits[0], audits[2])
@@ -220,7 +220,7 @@ def assert_individual(people_of, table):
         with_decisions = policy.apply(rows, key="id", **roles)
         decided.append(as_lists(with_decisions, "id", "decision"))
         audits.append(audit("decision", with_decisions, "y", **measured))
-        with by("t"), warnings.catch_warnings():
+        with by("large"), warnings.catch_warnings():
             warnings.simplefilter("ignore", FittedRowsWarning)
             audits.append(audit(policy, rows, "y", score=roles["score"], **measured))
             audits[-1] = replace(audits[-1], notes=())  # of rows it was fitted on, which are known in memory

@@ -421,8 +421,8 @@ def test_bad_labels_and_settings(table):
         audit("hours", plain, happiness="statistical_parity", sensitive_features="sex")
     with refused(HappinessError, "No happiness"):
         audit("hours", plain, sensitive_features="sex")
-    with refused(HappinessError, "No amount changes"):
-        audit("hours", plain, happiness=lambda decision: 0.0 * decision, sensitive_features="sex")
+    none = audit("hours", plain, happiness=lambda decision: 0.0 * decision, sensitive_features="sex")
+    assert any(note.startswith("No amount changes") for note in none.notes)
     with refused(HappinessError, "both called"):
         audit("hours", plain, happiness=["distributional_parity"] * 2, sensitive_features="sex")
     with refused(DataError, "fractions", remedy="not monitored"):

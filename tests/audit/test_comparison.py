@@ -9,7 +9,7 @@ from conftest import make_people, refused
 from scipy import stats
 
 from felicific import Happiness, audit, compare
-from felicific._statistics.gaps import change_interval, pair_limits
+from felicific._statistics.gaps import LargeSamples, change_interval
 from felicific._statistics.intervals import summarise
 from felicific.exceptions import DataError
 
@@ -144,9 +144,15 @@ def test_outputs(two):
     found = compare(*audits(people, before, after))
     again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert again["measures"][0]["gap"]["estimate"] == found["funding"].gap.estimate
-    assert len(found.to_frame()) == 4
+    assert len(found.to_frame()) == 8  # two means, the gap, the loss; who gets less, and more, of both groups
     assert "Change for the same 600 rows" in str(found)
     assert "<table" in found._repr_html_()
+
+
+def large(values, codes, groups):
+    """Some groups by large samples."""
+    sample = summarise(values[:, None], codes, groups).take(0)
+    return LargeSamples(sample.mean, sample)
 
 
 @pytest.mark.parametrize("truth", [(0.0, 0.0, 0.0), (0.0, 0.0, 0.6), (0.0, 0.3, 0.6)])
@@ -162,9 +168,7 @@ def test_the_change_of_a_gap_is_covered(truth):
         common = rng.normal(size=3 * n)
         before = start[codes] + common + 0.3 * rng.normal(size=3 * n)
         after = end[codes] + common + 0.3 * rng.normal(size=3 * n)
-        low, high = change_interval(
-            *(summarise(v[:, None], codes, 3).take(0) for v in (before, after, after - before)), 0.05
-        )
+        low, high = change_interval(*(large(v, codes, 3) for v in (before, after, after - before)), 0.05)
         covered += low <= expected <= high
     assert covered / runs >= 0.95 - 0.02
 
@@ -184,8 +188,8 @@ def test_the_change_of_two_groups_gap_is_as_narrow_as_the_limits_allow():
         before, after = (
             np.array(means)[codes] + common + 0.2 * rng.normal(size=160) for means in (start[:2], start[2:])
         )
-        samples = [summarise(v[:, None], codes, 2).take(0) for v in (before, after, after - before)]
-        b, a, d = (np.array(pair_limits(s, 0.05 / 3, corrected=True))[:, 1] for s in samples)
+        samples = [large(v, codes, 2) for v in (before, after, after - before)]
+        b, a, d = (np.array(s.pair_limits(0.05 / 3))[:, 1] for s in samples)
         x, y = np.meshgrid(np.linspace(*b, 801), np.linspace(*a, 801))
         open_ = (np.abs(y) - np.abs(x))[(y - x >= d[0]) & (y - x <= d[1])]
         low, high = change_interval(*samples, 0.05)
@@ -202,7 +206,7 @@ def test_rare_and_skewed_changes_of_a_gap_are_covered():
     for _ in range(runs):
         before = 1.0 * codes + 0.1 * rng.normal(size=300)
         gain = (rng.random(300) < 0.05) * rng.lognormal(size=300) * codes + 1e-3 * rng.normal(size=300)
-        samples = (summarise(v[:, None], codes, 2).take(0) for v in (before, before + gain, gain))
+        samples = (large(v, codes, 2) for v in (before, before + gain, gain))
         low, high = change_interval(*samples, 0.05)
         covered += low <= truth <= high
     assert covered / runs >= 0.95 - 0.02
@@ -238,3 +242,17 @@ def test_skewed_changes_are_noted():
     asked = {"happiness": "decision * loan", "sensitive_features": group}
     found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).measures[0]
     assert "less often than stated" in found.means["f"].note
+
+
+def test_who_gains_and_who_loses_is_said(two):
+    """Of every group the share that gets more, and less, than before, by hand, with exact intervals; and in words."""
+    people, before, after = two
+    found = compare(*audits(people, before, after))["funding"]
+    change = (after - before) * people["loan"]
+    for shares, hits in ((found.gains, change > 0), (found.loses, change < 0)):
+        for z in (0, 1):
+            own = hits[people["group"] == z]
+            exact = stats.binomtest(int(own.sum()), len(own)).proportion_ci(0.95, "exact")
+            assert shares[z].estimate == pytest.approx(own.mean())
+            assert (shares[z].low, shares[z].high) == pytest.approx((exact.low, exact.high), rel=1e-9)
+    assert "Share that gets more than before: 0 " in "\n".join(found.remarks)

@@ -82,16 +82,18 @@ def test_rates_have_the_exact_binomial_interval(table):
         assert (mean.low, mean.high) == pytest.approx((exact.low, exact.high), abs=1e-9)
 
 
-def test_the_gap_of_two_groups_is_welchs_with_one_of_each_added():
-    """Agresti and Caffo's interval, from the counts alone."""
+def test_the_gap_of_two_groups_is_that_of_the_exact_score_test():
+    """Where the largest p-value over the second rate, of all tables at least as extreme, is the level."""
     (_, n, x), (_, m, y) = TABLES["two groups"]
     rows = two_rows(pd.DataFrame(TABLES["two groups"], columns=["group", "people", "selected"]))
     gap = audit("decision", rows, **ASKED, **COUNTED)["selected"].gap
-    p, q = (x + 1) / (n + 2), (y + 1) / (m + 2)
-    u, v = p * (1 - p) / (n + 1), q * (1 - q) / (m + 1)  # variances of means, by n - 1 of n + 2 people
-    df = (u + v) ** 2 / (u**2 / (n + 1) + v**2 / (m + 1))
-    reach = stats.t.ppf(0.975, df) * math.sqrt(u + v)
-    assert (gap.low, gap.high) == pytest.approx((abs(p - q) - reach, abs(p - q) + reach), abs=1e-9)
+    (x, n), (y, m) = sorted([(x, n), (y, m)], key=lambda part: -part[0] / part[1])
+    assert gap.estimate == pytest.approx(x / n - y / m)
+    z = stats.norm.ppf(0.975)
+    p, q = x / n, y / m
+    plain = z * math.sqrt(p * (1 - p) / n + q * (1 - q) / m)
+    assert gap.high == pytest.approx(p - q + plain, rel=0.05)  # near the usual one, of so many people
+    assert gap.low < p - q - plain  # at a quarter of the error: either group might have been the higher
 
 
 def score_limits(x, n, y, m, alpha):

@@ -85,7 +85,7 @@ def test_engines_agree_with_memory():
     policy = solved(people(600, 1), gap=0.01, random_state=0, **roles)
     for more in ({}, {"sample_weight": "weight", "weight_kind": "sampling"}):
         for decides, scores in (("now", {}), (policy, {"score": "score"})):
-            with by("t"):
+            with by("large"):
                 here, there = (measured(decides, one, **scores, **more) for one in (table, lazy))
             for one, other in zip(here.measures, there.measures, strict=True):
                 for z in "ab":

@@ -102,7 +102,7 @@ def policy():
 
 
 def asked_on(policy, table, **more):
-    with by("t"):
+    with by("large"):
         return audit(policy, table, **ROLES, baseline=None, **more)
 
 
@@ -205,7 +205,7 @@ def test_a_fraction_between_unions():
         (probabilities * table["y"])[table["sex"] == sex].sum() / probabilities[table["sex"] == sex].sum()
         for sex in ("f", "m")
     ]
-    with by("t"):
+    with by("large"):
         here, there = (audit(policy, one, **roles) for one in (table, pl.DataFrame(table).lazy()))
     for found in (here, there):
         assert found.requirements[0].reached.estimate == pytest.approx(abs(means[0] - means[1]), abs=1e-9)

@@ -165,7 +165,9 @@ def test_other_positions_are_less_sure(fair):
     found = assess(fair, X, y, places=30)
     one = found.known.gap_changes
     for part, every in zip(one, found.known.every.gaps, strict=True):
-        assert every.low <= part.low <= part.estimate <= part.high <= every.high
+        assert part.low <= part.estimate <= part.high
+        if part.method == every.method:  # the one that is proposed goes by bets where bounds are known
+            assert every.low <= part.low <= part.high <= every.high
     alone = assess(fair, X, y, places=1)
     for wide, narrow in zip(found.known.every.bounds, alone.known.every.bounds, strict=True):
         assert wide >= narrow

@@ -10,8 +10,8 @@ from helpers import solved, traced
 
 from felicific import Happiness, MissingLabels, aggregate, solve
 from felicific._audit.band import band_of
+from felicific._audit.measure_people import measured_of
 from felicific._audit.methods import measure_loss, sample_of
-from felicific._audit.persons import persons_of
 from felicific._fit.certificate import a_priori
 from felicific._fit.fitted import achieved, outcome_of
 from felicific._fit.safety import LOSS_SHARE, Trial, certify
@@ -71,7 +71,7 @@ def test_a_trial_has_the_values_of_an_audit(max_odds_ratio, weighted):
     people = people_of(table, problem, max_odds_ratio, weight)
     asked = {"score": "score", "y": "full", "sensitive_features": "g", "gap": {"hired": 0.05}}
     policy = solved(table_of(seed=1), happiness=HAPPINESS, random_state=0, **asked)
-    tried, exact = Tryout(problem, people), persons_of(policy.decided(people), problem)
+    tried, exact = Tryout(problem, people), measured_of(policy.decided(people), problem)
     found = tried.persons(policy)
     ways = [(found, exact), *(zip(found.ends, exact.ends, strict=True) if max_odds_ratio > 1 else ())]
     assert (found.ends is None) == (max_odds_ratio == 1.0)
@@ -127,10 +127,10 @@ def test_a_band_holds_both_ends(max_odds_ratio):
     for i in (0, len(line.tau) - 1):
         persons = tried.persons(line.policies[i])
         measure, loss = sample_of(persons, 0), measure_loss(persons)
-        low, high = (side + measure.origin for side in measure.cautious(tail))
+        low, high = (side + measure.origin for side in measure.limits(tail))
         assert band.low[i, :, 0] == pytest.approx(low)
         assert band.high[i, :, 0] == pytest.approx(high)
-        assert band.loss_high[i] == pytest.approx(loss.cautious(tail)[1][0])
+        assert band.loss_high[i] == pytest.approx(loss.limits(tail)[1][0])
 
 
 @pytest.mark.parametrize("max_odds_ratio", [1.0, 1.3])
@@ -168,7 +168,7 @@ def test_a_promise_rests_on_debiased_values(max_odds_ratio):
     else:
         assert "if the odds of having a label are known" in str(certificate)
     loss, _ = trial.loss_bound(persons, 3)
-    assert loss == measure_loss(persons).cautious(LOSS_SHARE * trial.gamma / 6.0)[1][0]
+    assert loss == measure_loss(persons).limits(LOSS_SHARE * trial.gamma / 6.0)[1][0]
 
 
 def test_nothing_is_promised_in_advance():

@@ -14,14 +14,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Gap, Happiness, Ratio, Score, WorseOff, audit, sample_size
-from felicific._audit.methods import Sampled
 from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, split
 from felicific._frontier.breakpoints import RayPolicies
 from felicific._policy.lottery import make_salt
 from felicific._problem.requirement import ComparedMeans
 from felicific._problem.unions import Whom
 from felicific._statistics.gaps import shown_by_pairs
-from felicific._statistics.intervals import Sample
 from felicific._tables.groups import encode_groups
 from felicific.exceptions import CertificateError, ConstraintError, DataError
 
@@ -444,10 +442,13 @@ def test_what_is_rare_counts_wherever_it_is_seen():
 def test_people_are_paired_at_random():
     """Rows that are sorted by what they show do not pass more often: their order is drawn."""
     rng, level, runs, at_random, sorted_ = np.random.default_rng(0), 0.18, 200, 0, 0
-    sizes = Sample(*np.full((4, 2), 60.0))
     for _ in range(runs):
         groups = [np.sort(rng.random(60) < 0.6) * 1.0, np.sort(rng.random(60) < 0.4)[::-1] * 1.0]
-        found = Sampled(sizes, 0.0, "betting", (0.0, 1.0), groups.__getitem__)
+        found = SimpleNamespace(
+            measures=[SimpleNamespace(bounds=(0.0, 1.0))],
+            groups=(0, 1),
+            values_of=lambda z, j: groups[z],  # noqa: B023
+        )
         guess = SimpleNamespace(sample=SimpleNamespace(sd=np.full((2, 1), 0.49)))
         claim = ComparedMeans(0, 0.2, 1.0, Whom(), "gap", plain=True)
         trial = Trial(1 - level / 0.9, (claim,), guess)
@@ -457,12 +458,12 @@ def test_people_are_paired_at_random():
     assert sorted_ > 2 * runs * level  # else the test could not fail
 
 
-def test_very_many_people_are_not_paired(crowd):
-    """Frequencies that add up to tens of millions: limits from sums, for any distribution still, and at once."""
+def test_of_very_many_people_some_are_paired(crowd):
+    """Frequencies that add up to tens of millions: a million of each group is drawn, for any distribution still."""
     weight = np.full(4000, 10_000)
     found = fitted(crowd, gap=0.2, confidence=0.9, weight=weight, weight_kind="frequency").certificate_
     assert found.large_samples == ()
-    assert "limits of all group means together, empirical Bernstein (distribution-free)" in str(found)
+    assert "betting on pairs of people (distribution-free)" in str(found)
     assert found.smallest > 1e7
 
 

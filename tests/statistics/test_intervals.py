@@ -8,28 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from felicific._statistics.betting import betting_limits, hashed_orders
-from felicific._statistics.gaps import (
-    chance_gap,
-    limits_p_values,
-    pair_limits,
-    range_interval,
-    range_p_values,
-    range_quantile,
-    range_tail,
-    spread_of,
-)
-from felicific._statistics.intervals import (
-    Sample,
-    bernstein_limits,
-    exact_limits,
-    hall_limits,
-    hoeffding_width,
-    mean_limits,
-    summarise,
-    t_limits,
-    with_added,
-)
+from felicific._statistics.bets import by_group, count_bins
+from felicific._statistics.gaps import Bets, LargeSamples, chance_gap, ordered_pairs, spread_of
+from felicific._statistics.intervals import Sample, hall_limits, summarise
+from felicific._statistics.rates import exact_limits
+
+
+def large(sample, **more):
+    """Groups by large samples."""
+    return LargeSamples(sample.mean, sample, **more)
+
+
+def gaps_of(found, alpha, **more):
+    """Limits of the gap of many data sets, each by itself."""
+    parts = (
+        Sample(*(getattr(found, a)[r] for a in ("n", "mean", "sd", "skewness"))) for r in range(len(found.n))
+    )
+    return np.array([large(part, **more).gap(alpha) for part in parts]).T
 
 
 def samples_of(values):
@@ -65,21 +60,22 @@ def normal():
 
 
 def test_large_sample_intervals_cover(normal):
-    """Means and gaps are covered in 95 % of data sets; an interval 20 % narrower is found out."""
-    for limits, truth in (
-        (t_limits(normal, 0.025), np.array([0.0, 1.0])),
-        (range_interval(normal, 0.05), 1.0),
-    ):
-        covered = check_coverage(limits, truth, 0.05)
-        assert covered <= 0.96
-        with pytest.raises(AssertionError):
-            check_coverage(narrower(limits), truth, 0.05)
+    """Means are covered in 95 % of data sets; an interval 20 % narrower is found out. Gaps in no fewer."""
+    limits, truth = hall_limits(normal, 0.025), np.array([0.0, 1.0])
+    covered = check_coverage(limits, truth, 0.05)
+    assert covered <= 0.97
+    with pytest.raises(AssertionError):
+        check_coverage(narrower(limits), truth, 0.05)
+    gaps = gaps_of(Sample(*(getattr(normal, a)[:2000] for a in ("n", "mean", "sd", "skewness"))), 0.05)
+    assert check_coverage(gaps, 1.0, 0.05) <= 0.985
+    assert check_coverage((gaps[0], np.inf), 1.0, 0.0125) <= 0.995  # either group might have been the higher
+    assert check_coverage((-np.inf, gaps[1]), 1.0, 0.025) <= 0.985
 
 
 def test_six_equal_groups_are_covered():
-    """At a true gap of 0 with six groups the studentised range covers, where comparing the extremes does not."""
-    found = samples_of(np.random.default_rng(1).normal(size=(3000, 6, 30)))
-    check_coverage(range_interval(found, 0.05), 0.0, 0.05)
+    """At a true gap of 0 with six groups intervals cover, where comparing the extremes does not."""
+    found = samples_of(np.random.default_rng(1).normal(size=(1000, 6, 30)))
+    check_coverage(gaps_of(found, 0.05), 0.0, 0.05)
     naive = []
     for run in range(500):
         one, other = found.mean[run].argmax(), found.mean[run].argmin()
@@ -104,52 +100,23 @@ def test_rates_cover():
         found = Sample(np.full(hits.shape, float(n)), hits / n, np.zeros(hits.shape), np.zeros(hits.shape))
         exact = exact_limits(found.n, found.mean, 0.025)
         check_coverage(exact, p, 0.05)
-        check_coverage(mean_limits("added", found, 0.025), p, 0.06)
-        check_coverage(range_interval(with_added(found, 1.0), 0.05), 0.0, 0.06)
+        check_coverage(large(found, rate=True).limits(0.025), p, 0.06)
+        few = Sample(*(getattr(found, a)[:500] for a in ("n", "mean", "sd", "skewness")))
+        check_coverage(gaps_of(few, 0.05, rate=True), 0.0, 0.06)
         check_coverage(spread_of(exact_limits(found.n, found.mean, 0.0125)), 0.0, 0.05)
 
 
-@pytest.mark.parametrize("kind", ["rate", "beta", "two points"])
-def test_distribution_free_intervals_cover(kind):
-    """Betting and empirical Bernstein cover whatever the values are; a narrower betting interval is found out."""
-    rng = np.random.default_rng(3)
-    draw = {
-        "rate": lambda: (rng.random(60) < 0.1).astype(float),
-        "beta": lambda: rng.beta(0.3, 0.6, 60),
-        "two points": lambda: rng.choice([0.0, 0.9], 60, p=[0.2, 0.8]),
-    }[kind]
-    truth = {"rate": 0.1, "beta": 1 / 3, "two points": 0.72}[kind]
-    alpha, runs = 0.2, 600
-    betting, bernstein = [], []
-    for _ in range(runs):
-        x = draw()
-        betting.append(betting_limits(x, alpha / 2, 0.0, 1.0))
-        low, high = bernstein_limits(summarise(x[:, None], np.zeros(60, int), 1).take(0), alpha / 2, 0.0, 1.0)
-        bernstein.append((low[0], high[0]))
-    check_coverage(np.array(betting).T, truth, alpha)
-    check_coverage(np.array(bernstein).T, truth, alpha)
-    if kind == "rate":
-        return  # counts are coarse, so that no interval of them is tight
-    low, high = np.array(betting).T
-    middle, half = (low + high) / 2, (high - low) / 2
-    with pytest.raises(AssertionError):
-        check_coverage((middle - 0.45 * half, middle + 0.45 * half), truth, alpha)
-
-
 def test_skewness_is_corrected():
-    """Of lognormal values the corrected intervals, of means and of gaps, miss far less often than t."""
+    """Of lognormal values the corrected intervals miss far less often than t."""
     rng = np.random.default_rng(4)
-    values = rng.lognormal(0.0, 1.2, (4000, 2, 100))
-    values[:, 1] = rng.lognormal(0.0, 0.2, (4000, 100))
-    found = samples_of(values)
-    truth = np.array([math.exp(0.72), math.exp(0.02)])
-    for t, corrected, level in (
-        (t_limits(found, 0.025), hall_limits(found, 0.025), truth),
-        (range_interval(found, 0.05), range_interval(found, 0.05, corrected=True), truth[0] - truth[1]),
-    ):
-        missed, still = (1 - float(((x[0] <= level) & (level <= x[1])).mean()) for x in (t, corrected))
-        assert missed > 0.07
-        assert still < 0.75 * missed
+    found = samples_of(rng.lognormal(0.0, 1.2, (4000, 1, 100)))
+    truth, half = math.exp(0.72), stats.t.ppf(0.975, 99) * found.sd / 10.0
+    plain = found.mean - half, found.mean + half
+    missed, still = (
+        1 - float(((x[0] <= truth) & (truth <= x[1])).mean()) for x in (plain, hall_limits(found, 0.025))
+    )
+    assert missed > 0.07
+    assert still < 0.75 * missed
 
 
 def test_the_test_of_a_small_gap_keeps_its_level():
@@ -159,106 +126,91 @@ def test_the_test_of_a_small_gap_keeps_its_level():
     for _ in range(1500):
         values = np.concatenate([rng.lognormal(0.0, 0.5, 150), rng.exponential(1.0, 1000)])
         found = summarise(values[:, None], np.repeat([0, 1], [150, 1000]), 2).take(0)
-        shown += range_p_values(found, abs(math.exp(0.125) - 1.0))[1] <= 0.05
+        shown += large(found).p_values(abs(math.exp(0.125) - 1.0), 0.05)[1] <= 0.05
     assert shown / 1500 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1500)
     assert shown / 1500 >= 0.03
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 1.5])
 @pytest.mark.parametrize("sizes", [(30, 1500), (100, 1500), (30, 30), (30, 200, 1000)])
-def test_both_verdicts_keep_their_level_for_skewed_values(sigma, sizes):
-    """Of lognormal groups with equal means, "more" is shown in at most 5 %; so is "at most" of others."""
+def test_more_keeps_its_level_for_skewed_values(sigma, sizes):
+    """Of lognormal groups with equal means, "more" is shown in at most 5 %; "at most" is never by large samples."""
     rng = np.random.default_rng(8)
-    runs, wrong, codes = 300, np.zeros(3), np.repeat(np.arange(len(sizes)), sizes)
-    mean = math.exp(sigma**2 / 2)
+    runs, wrong, codes = 300, 0, np.repeat(np.arange(len(sizes)), sizes)
     for _ in range(runs):
         values = rng.lognormal(0.0, sigma, len(codes))
-        wrong[0] += range_p_values(summarise(values[:, None], codes, len(sizes)).take(0), 0.0)[0] <= 0.05
-        for k, z in enumerate((0, len(sizes) - 1)):
-            apart = values + mean * (codes == z)
-            found = summarise(apart[:, None], codes, len(sizes)).take(0)
-            wrong[1 + k] += range_p_values(found, mean)[1] <= 0.05
-    assert (wrong / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)).all()
+        wrong += large(summarise(values[:, None], codes, len(sizes)).take(0)).p_values(0.0, 0.05)[0] <= 0.05
+    assert wrong / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
 
 
 def test_a_gap_that_is_plain_is_shown_in_skewed_groups_too():
-    """Chebyshev's inequality is careful and not mute: far apart is far apart."""
+    """A fifth of the error is careful and not mute: far apart is far apart."""
     rng = np.random.default_rng(9)
     codes = np.repeat([0, 1], 400)
     values = rng.lognormal(0.0, 1.2, 800) + 2.0 * codes
     found = summarise(values[:, None], codes, 2).take(0)
     assert found.skewed.any()
-    assert range_p_values(found, 0.5)[0] <= 0.05
-    assert range_p_values(found, 4.0)[1] <= 0.05
+    assert large(found).p_values(0.5, 0.05)[0] <= 0.05
+    assert large(found).p_values(4.0, 0.05)[1] <= 0.05
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Against other implementations
+# Against each other
 
 
-@pytest.mark.parametrize("groups", [2, 3, 6, 12])
-@pytest.mark.parametrize("df", [1.0, 2.0, 7.0, 50.0, 1000.0])
-def test_the_studentised_range_is_scipys(groups, df):
-    """Tail and quantile agree with SciPy's."""
-    for q in (0.5, 2.0, 3.5, 6.0):
-        assert range_tail(q, groups, df) == pytest.approx(stats.studentized_range.sf(q, groups, df), abs=2e-6)
-    q = range_quantile(0.05, groups, df)
-    assert range_tail(q, groups, df) == pytest.approx(0.05, abs=1e-8)
-    assert range_tail(0.0, groups, df) == 1.0
+def naive_gap(means, tail):
+    """The largest upper limit of all ordered pairs."""
+    return max(
+        means.most_apart(a, b, tail)
+        for a, b in zip(*map(np.ndarray.tolist, ordered_pairs(len(means.mean))), strict=True)
+    )
 
 
-def test_six_groups_agree_with_tukey():
-    """Of equal groups with equal spread the limits are Tukey's, but for degrees of freedom pooled or not."""
-    rng = np.random.default_rng(6)
-    parts = [rng.normal(size=400) for _ in range(4)]
-    result = stats.tukey_hsd(*parts).confidence_interval(0.95)
-    codes = np.repeat(np.arange(4), 400)
-    found = summarise(np.concatenate(parts)[:, None], codes, 4).take(0)
-    low, high = range_interval(found, 0.05)
-    assert high == pytest.approx(result.high.max(), rel=0.03)
-    assert low == pytest.approx(max(0.0, result.low[~np.eye(4, dtype=bool)].max()), abs=0.02)
+def three_ways(values, codes, groups):
+    """The same values by bets and by large samples."""
+    sample = summarise(values[:, None], codes, groups).take(0)
+    counted = by_group(count_bins(values, codes, (0.0, 2.0), None), groups)
+    return Bets(sample.mean, counted, (0.0, 2.0)), large(sample)
 
 
-def test_p_values_and_intervals_agree():
-    """The gap is refuted at level alpha exactly when its corrected interval lies above, by either way of testing."""
+def test_a_gap_is_at_most_what_every_pair_is():
+    """The upper limit is that of all ordered pairs, and the p-values say what the limits say."""
     rng = np.random.default_rng(7)
-    for _ in range(30):
+    codes = np.repeat(np.arange(3), 30)
+    for _ in range(5):
         values = rng.random(90) + np.repeat([0.0, 0.1, 0.3 * rng.random()], 30)
-        found = summarise(values[:, None], np.repeat(np.arange(3), 30), 3).take(0)
-        low = range_interval(found, 0.1, corrected=True)[0]
-        for at_most in (0.5 * low, 0.99 * low, 1.01 * low + 1e-9):
-            assert (range_p_values(found, at_most)[0] < 0.1) == (low > at_most)
+        for means in three_ways(values, codes, 3):
+            high = means.most(0.05)
+            assert high == pytest.approx(naive_gap(means, 0.05))
+            low = means.least(0.05)
+            for at_most in (0.5 * low, 0.9 * low, 1.1 * low + 1e-3, 0.9 * high, 1.1 * high):
+                more, within = means.p_values(at_most, 0.05)
+                assert (within <= 0.05) == (high <= at_most)
+                if means.proof and at_most >= 0.0:
+                    assert (more <= 0.05) == (low > at_most)
 
-        def limits(tail, found=found):
-            return bernstein_limits(found, tail, 0.0, 1.5)
 
-        for at_most in (0.0, 0.2, 1.0, 1.4):
-            more, within = limits_p_values(limits, 3, at_most, 0.1)
-            assert (more <= 0.1) == (spread_of(limits(0.1 / 6))[0] > at_most)
-            assert (within <= 0.1) == (spread_of(limits(0.05))[1] <= at_most)
+@pytest.mark.parametrize("groups", [13, 60])
+def test_of_many_groups_the_furthest_are_compared(groups):
+    """Limits hold what those of all pairs hold, at a little more than the error that is spent on finding them."""
+    rng = np.random.default_rng(groups)
+    codes = np.repeat(np.arange(groups), 40)
+    for means in three_ways(rng.random(40 * groups) + 0.4 * rng.random(groups)[codes], codes, groups):
+        every, found = naive_gap(means, 0.025), means.most(0.025)
+        assert found >= every - 1e-9
+        assert found <= 1.25 * every
 
 
 def test_pairs_are_mirror_images():
     """The limits of one group minus another are those of the other minus the one, turned around."""
-    found = samples_of(np.random.default_rng(11).lognormal(size=(1, 3, 20)))
-    found = Sample(found.n[0], found.mean[0], found.sd[0], found.skewness[0])
-    one, other = np.nonzero(~np.eye(3, dtype=bool))
-    for corrected in (False, True):
-        low, high = pair_limits(found, 0.05, corrected=corrected)
+    rng = np.random.default_rng(11)
+    one, other = ordered_pairs(3)
+    for means in three_ways(rng.random(60), np.repeat([0, 1, 2], 20), 3):
+        low, high = means.pair_limits(0.05)
         for p in range(6):
             q = int(np.flatnonzero((one == other[p]) & (other == one[p]))[0])
             assert low[p] == pytest.approx(-high[q])
-
-
-def test_many_data_sets_at_once():
-    """Data sets before the axis of groups give what each gives alone."""
-    found = samples_of(np.random.default_rng(8).exponential(size=(20, 5, 12)))
-    for corrected in (False, True):
-        low, high = range_interval(found, 0.05, corrected=corrected)
-        for run in range(20):
-            alone = Sample(found.n[run], found.mean[run], found.sd[run], found.skewness[run])
-            one = range_interval(alone, 0.05, corrected=corrected)
-            assert (low[run], high[run]) == pytest.approx(tuple(map(float, one)))
+            assert low[p] < means.mean[one[p]] - means.mean[other[p]] < high[p]
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -293,54 +245,8 @@ def test_tiny_values_have_no_skewness_of_their_own():
     assert found.skewness[0, 0] == 0.0
 
 
-def test_betting_depends_on_the_values_alone():
-    """Shuffled rows, another unit or an offset give the same interval, and the order is as good as drawn at random."""
-    rng = np.random.default_rng(9)
-    x = np.round(rng.beta(2, 3, 300), 2)
-    low, high = betting_limits(x, 0.025, 0.0, 1.0)
-    assert betting_limits(rng.permutation(x), 0.025, 0.0, 1.0) == (low, high)
-    scaled = betting_limits(1e6 + 50.0 * x, 0.025, 1e6, 1e6 + 50.0)
-    np.testing.assert_allclose((np.array(scaled) - 1e6) / 50.0, (low, high), atol=1e-6)
-    assert low < x.mean() < high
-    # Equal values are spread over the whole order.
-    orders = hashed_orders(np.repeat([0.0, 1.0], 500))
-    for places in np.argsort(orders, axis=1):
-        assert abs(places[:500].mean() - 499.5) < 40
-        assert stats.kstest(places[:500] / 1000, "uniform").pvalue > 1e-3
-    assert len({tuple(order) for order in orders.tolist()}) == len(orders)
-
-
-@pytest.mark.parametrize("n", [5, 20, 80])
-def test_betting_covers_every_rate(n):
-    """Samples of two values meet the same order again and again: no rate may be covered less often than stated.
-
-    The coverage is computed, not simulated. Limits from fortunes on the way, in one order, cover 89 % at n = 80.
-    """
-    found = [
-        betting_limits(np.repeat([1.0, 0.0], [hits, n - hits]), 0.025, 0.0, 1.0) for hits in range(n + 1)
-    ]
-    low, high = np.array(found).T[:, :, None]
-    rate = np.linspace(0.005, 0.995, 199)
-    chance = stats.binom.pmf(np.arange(n + 1)[:, None], n, rate)
-    assert (chance * ((low <= rate) & (rate <= high))).sum(axis=0).min() >= 0.95
-
-
-def test_betting_is_narrow():
-    """At a standard deviation of .1 and 1,000 people betting takes at most a third of Hoeffding's width."""
-    x = np.clip(np.random.default_rng(10).normal(0.5, 0.1, 1000), 0.0, 1.0)
-    low, high = betting_limits(x, 0.025, 0.0, 1.0)
-    assert high - low <= hoeffding_width(1000, 0.95) / 3
-
-
-def test_small_samples_give_the_whole_range():
-    """Nobody or one person leaves everything open; values at the end of the range leave a one-sided interval."""
-    assert betting_limits(np.empty(0), 0.025, -1.0, 3.0) == (-1.0, 3.0)
-    low, high = betting_limits(np.array([1.0]), 0.025, 0.0, 1.0)
-    assert low == 0.0
-    assert high == 1.0
-    low, high = betting_limits(np.zeros(1000), 0.025, 0.0, 1.0)
-    assert low == 0.0
-    assert 0.0 < high < 0.02
+def test_one_person_gives_the_whole_range():
+    """Whose spread nobody knows."""
     one = summarise(np.array([[5.0]]), np.array([0]), 1).take(0)
-    assert [float(side[0]) for side in t_limits(one, 0.025)] == [-math.inf, math.inf]
-    assert [float(side[0]) for side in bernstein_limits(one, 0.025, 0.0, 9.0)] == [0.0, 9.0]
+    assert [float(side[0]) for side in hall_limits(one, 0.025)] == [-math.inf, math.inf]
+    assert [float(side[0]) for side in large(one, bounds=(0.0, 9.0)).limits(0.025)] == [0.0, 9.0]

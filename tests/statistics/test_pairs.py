@@ -9,7 +9,7 @@ from scipy import stats
 
 from felicific._statistics import gaps
 from felicific._statistics.gaps import shown_by_pairs, spread_of
-from felicific._statistics.intervals import exact_limits
+from felicific._statistics.rates import exact_limits
 
 
 def naive(one, other, spread, span, width, level, ratio=1.0):

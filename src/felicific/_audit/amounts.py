@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from felicific._audit.persons import Persons
+from felicific._audit.measured import Measured
 from felicific._audit.result import Audit, GapTest, Interval, MeasureAudit, verdict_of
 from felicific._people.roles import Roles
 from felicific._problem.happiness import written
@@ -160,7 +160,7 @@ def _exactly_none(part: MeasureAudit) -> bool:
 
 
 def parity_audit(
-    persons: Persons, distributions: Distributions, name: str, allowed: float, alpha: float
+    persons: Measured, distributions: Distributions, name: str, allowed: float, alpha: float
 ) -> MeasureAudit:
     """Shares of the groups above the amount where they are furthest apart, and how far that is.
 
@@ -195,7 +195,7 @@ def parity_audit(
 
 
 def _shares(
-    persons: Persons, distributions: Distributions, at: float, alpha: float, known: Codes, method: str
+    persons: Measured, distributions: Distributions, at: float, alpha: float, known: Codes, method: str
 ) -> dict[Any, Interval]:
     """Every group's share above an amount."""
     t = int(np.searchsorted(distributions.amounts, at))

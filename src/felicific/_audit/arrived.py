@@ -12,7 +12,7 @@ import numpy as np
 
 from felicific._audit.audit import Asked, by_decisions, by_policy, decided_classes
 from felicific._audit.decided import checked_columns
-from felicific._audit.persons import persons_of
+from felicific._audit.measure_people import measured_of
 from felicific._people.evaluate import idle
 from felicific._people.lazy import LazyPeople, missing_first
 from felicific._people.people import People
@@ -121,7 +121,7 @@ def _part(problem: Problem, policy: Policy | None, people: People) -> _Part:
             "Some weights are not 1, and a monitor counts everybody once.",
             "Leave sample_weight= out, or give every row as often as it counts.",
         )
-    persons = persons_of(people, problem, part=True)
+    persons = measured_of(people, problem, part=True)
     if persons.share is not None:
         raise HappinessError(
             "Who is counted is decided at random: `among` looks at the decision, and the decisions are probabilities.",

@@ -22,10 +22,11 @@ from felicific._audit.amounts import (
     reason_on_engine,
     with_parity,
 )
-from felicific._audit.beside import Beside, beside_policy, means_without
 from felicific._audit.decided import (
+    Beside,
     amounts_by,
     as_decisions,
+    beside_policy,
     checked_columns,
     decided_by,
     decides_amounts,
@@ -33,18 +34,19 @@ from felicific._audit.decided import (
     has_policy,
     in_order,
     last_step,
+    means_without,
     predicts_numbers,
     scored_by,
     without_policy,
 )
-from felicific._audit.engine import sum_persons
-from felicific._audit.measured import judged, measure_people
+from felicific._audit.measure_people import measured_of, summed_of
+from felicific._audit.measured import Measured, only_comparing
+from felicific._audit.methods import audit_of
 from felicific._audit.missing import Scored, notes_of, with_beliefs
-from felicific._audit.persons import Persons, only_comparing, persons_of
+from felicific._audit.requirements import judged
 from felicific._audit.result import Audit
 from felicific._audit.words_of_verdicts import one_look
 from felicific._people.checks import WeightKind, check_length, check_weights, level_outside, warn_repeated
-from felicific._people.evaluate import idle
 from felicific._people.lazy import (
     LazyPeople,
     Missing,
@@ -77,7 +79,7 @@ from felicific._tables.memory import (
     take_rows,
 )
 from felicific._typing import Array, Floats, GapLike, LossLike, Table
-from felicific.exceptions import DataError, GroupWarning, HappinessError
+from felicific.exceptions import DataError, GroupWarning
 
 #: What is said of probabilities that are audited as they are.
 LOTTERY = (
@@ -225,7 +227,7 @@ def audit(
                 people, problem, scored = by_policy(policy, X, columns, asked)
             if people.missing is not None:
                 people, labels = with_beliefs(people, problem, scored or Scored())
-            persons = persons_of(people, problem)
+            persons = measured_of(people, problem)
             classes_baseline = people.knows_baseline and (policy is not None or people.baseline is not None)
             compared = people.amounts_baseline is not None or classes_baseline
             means = means_without(people, problem) if compared else None
@@ -239,7 +241,7 @@ def audit(
     if means is not None:
         beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
         beside = replace(beside, baseline=columns.baseline is not None)
-    found = measure_people(
+    found = audit_of(
         persons,
         widths,
         confidence=confidence,
@@ -273,19 +275,19 @@ def audit(
 def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], list[str]]:
     """Gaps to test, and what is said of happiness that never asks for the decision, of which none is tested.
 
-    One that asks for it, and is the same whatever is decided, is refused: the class was mistyped, or it means nothing.
+    One that asks for it may be the same whatever is decided because of who was sampled: that is said too.
     """
     widths, notes = list(problem.widths), []
     for j, happiness in enumerate(problem.happiness):
         if str(happiness.name) not in idle_ones:
             continue
-        if "decision" in happiness.asks and problem.of_amounts:
-            raise HappinessError(
-                f"No amount changes the happiness {happiness.name!r} of anybody.",
-                "Make it depend on the decision, as decision * months does.",
-            )
         if "decision" in happiness.asks:
-            raise idle(str(happiness.name), problem.decisions.tolist())
+            decided = "amount" if problem.of_amounts else f"decision of {problem.decisions.tolist()}"
+            notes.append(
+                f"No {decided} changes {happiness.name!r} of anybody in these rows. If that is no chance, a name in it "
+                "is mistyped."
+            )
+            continue
         widths[j] = math.inf
         notes.append(
             f"{happiness.name!r} does not ask for the decision, so no decision changes it: it is measured, and not "
@@ -301,7 +303,7 @@ def _one_look(found: Audit, *, of_amounts: bool) -> str:
     return one_look(allowed, by_default=usual, of_amounts=of_amounts)
 
 
-def _alone(persons: Persons) -> str:
+def _alone(persons: Measured) -> str:
     """What is said where there is one group only."""
     if len(persons.groups) > 1:
         return ""
@@ -447,7 +449,7 @@ class Asked:
 
 def _on_engine(
     engine: Engine, policy: Policy | None, decisions: Any, columns: Roles, asked: Asked
-) -> tuple[Persons, Problem, Floats | None]:
+) -> tuple[Measured, Problem, Floats | None]:
     """The people of a table that is not in memory, by the names of their columns.
 
     Also group means of the baseline, where that is said, or by the model itself, if a policy is audited.
@@ -470,8 +472,8 @@ def _on_engine(
     known = decided_classes(engine, policy, columns, asked)
     problem = asked.problem(known, labelled=columns.y is not None, policy=policy)
 
-    def summed(columns: Roles, problem: Problem) -> tuple[Persons, Floats | None]:
-        return sum_persons(LazyPeople.of(engine, columns, problem, policy=policy), policy)
+    def summed(columns: Roles, problem: Problem) -> tuple[Measured, Floats | None]:
+        return summed_of(LazyPeople.of(engine, columns, problem, policy=policy), policy)
 
     try:
         persons, means = summed(columns, problem)
@@ -512,13 +514,13 @@ def _amounts_on(engine: Engine, columns: Roles, asked: Asked) -> bool:
 
 def _amounts_on_engine(
     engine: Engine, columns: Roles, asked: Asked
-) -> tuple[Persons, Problem, Floats | None]:
+) -> tuple[Measured, Problem, Floats | None]:
     """The people of a table that is not in memory, about whom amounts are decided."""
     problem = asked.problem_of_amounts(columns, labelled=columns.y is not None)
     if columns.y is not None and not asked.needs_labels(problem, columns):
         asked.unlabelled = _gone(engine, columns)
         columns = replace(columns, y=None) if asked.unlabelled else columns
-    persons, means = sum_persons(LazyPeople.of(engine, columns, problem))
+    persons, means = summed_of(LazyPeople.of(engine, columns, problem))
     return persons, problem, means
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import cautious_limits
-from felicific._audit.persons import EachPerson, persons_of
+from felicific._audit.measure_people import measured_of
+from felicific._audit.measured import Measured
+from felicific._audit.methods import limits_of
 from felicific._audit.result import plain
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import WeightKind, check_length, check_weights
@@ -219,26 +220,26 @@ def band(
         )
     ).with_scores
 
-    def find(policy: Policy) -> EachPerson:
-        return persons_of(policy.decided(people), problem)
+    def find(policy: Policy) -> Measured:
+        return measured_of(policy.decided(people), problem)
 
     return band_of(line, find, confidence)
 
 
-def band_of(line: Frontier, persons_of: Callable[[Policy], EachPerson], confidence: float) -> Band:
+def band_of(line: Frontier, measured_of: Callable[[Policy], Measured], confidence: float) -> Band:
     """Limits at the breakpoints, which hold at all of them and everywhere between together.
 
-    ``persons_of`` is what each policy does to people it was not fitted on.
+    ``measured_of`` is what each policy does to people it was not fitted on.
     """
     alpha = 1.0 - check_confidence(confidence)
     refuse_fractions(line)
     tail = alpha / (2.0 * len(line.tau) * (len(line.groups) * len(line.measures) + 1))
     policies = line.policies
-    known = [cautious_limits([persons_of(policy)], tail) for policy in policies]
-    means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
+    known = [limits_of(measured_of(policy), tail) for policy in policies]
+    means, low, high, loss, loss_low, loss_high = (np.array(part) for part in zip(*known, strict=True))
     one = policies[0]
     compared = compared_by(one.left_out, [measure.name for measure in line.measures], one.groups)
-    limits = means, low, high, loss, loss_low, loss_high
+    limits = (means, low, high, loss, loss_low, loss_high)
     return Band(line.measures, line.groups, line.tau, *limits, confidence, compared)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._audit.persons import Persons
+from felicific._audit.measured import Measured
 from felicific._audit.result import FRAME, Audit, Interval, interval_to_dict, line_of, plain, titled
 from felicific._problem.happiness import Measure, position, written
 from felicific._problem.unions import Between, Union, Whom, check_min_people, compared, unions_of
@@ -260,10 +260,10 @@ class _Compared:
     """Unions of groups, with their sums."""
 
     unions: tuple[Union, ...]
-    persons: Persons
+    persons: Measured
 
     @classmethod
-    def of(cls, persons: Persons, between: Between) -> _Compared:
+    def of(cls, persons: Measured, between: Between) -> _Compared:
         """Whom to compare; an error when that is one group alone."""
         unions = unions_of(persons.groups, persons.attributes, between)
         if len(unions) < 2:
@@ -304,7 +304,7 @@ def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
     return Ratios(tuple(parts), refused, between, least, found.confidence)
 
 
-def _refuse_idle(persons: Persons, measure: Measure) -> None:
+def _refuse_idle(persons: Measured, measure: Measure) -> None:
     """Refuse a ratio of what no decision changes: it would be a verdict on nobody's decisions."""
     if measure.name in persons.idle:
         raise ConstraintError(
@@ -313,7 +313,7 @@ def _refuse_idle(persons: Persons, measure: Measure) -> None:
         )
 
 
-def _refuse_open(persons: Persons, j: int) -> None:
+def _refuse_open(persons: Measured, j: int) -> None:
     """Refuse a ratio of what hidden reasons leave open."""
     if persons.ends is not None and persons.debiased_at[j]:
         raise ConstraintError(
@@ -322,7 +322,7 @@ def _refuse_open(persons: Persons, j: int) -> None:
         )
 
 
-def _measure(persons: Persons, j: int, unions: _Compared, left_out: Truths, alpha: float) -> RatioAudit:
+def _measure(persons: Measured, j: int, unions: _Compared, left_out: Truths, alpha: float) -> RatioAudit:
     measure, rate, origin = persons.measures[j], bool(persons.rates[j]), float(persons.origin[j])
     _refuse_negative(persons, j)
     every = unions.persons.sample.take(j)
@@ -377,7 +377,7 @@ def _no_interval(rate: bool, nothing: bool) -> str:
     )
 
 
-def _refuse_negative(persons: Persons, j: int) -> None:
+def _refuse_negative(persons: Measured, j: int) -> None:
     """A mean that can be negative has no ratio."""
     measure = persons.measures[j]
     bounds, least = measure.bounds, None if persons.least is None else float(persons.least[j])

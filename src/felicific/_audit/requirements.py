@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import sample_of
-from felicific._audit.persons import Persons, groups_compared
+from felicific._audit.measured import Measured, groups_compared
+from felicific._audit.methods import audit_measure, sample_of
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Measure
@@ -18,9 +17,6 @@ from felicific._problem.linear import STATISTICS, Goal
 from felicific._problem.unions import LeftOutBy, compared_groups
 from felicific._statistics.gaps import DELTA, SCORE, smallest_limits
 from felicific._typing import Codes, Floats
-
-#: One measure of some people, of whom those at some places are compared.
-Compare = Callable[[Persons, int, Codes], MeasureAudit]
 
 UNMEASURED = "it was not measured: name it as happiness, as it was when the policy was fitted"
 ENDS = "it speaks of the worst case, and audits say between which ends a mean lies"
@@ -70,8 +66,6 @@ class Judge:
         What was asked for.
     baseline : array of shape (groups, measures), or None
         Group means of the baseline's decisions about these people.
-    compare : callable
-        How gaps are audited.
     of_baseline : bool
         Whether the decisions that are audited are the baseline's own, by which nobody gets less than from the baseline.
     """
@@ -79,7 +73,6 @@ class Judge:
     found: Audit
     policy: Stated
     baseline: Floats | None
-    compare: Compare
     of_baseline: bool = False
 
     def rows(self) -> tuple[RequirementAudit, ...]:
@@ -96,19 +89,21 @@ class Judge:
         measure = next(one for one in self.policy.measures if one.name == name)
         words = f"gap of {name!r} at most {measure.quantity(width)}"
         persons, names = self.found.persons, [part.measure.name for part in self.found.measures]
-        gap = None
+        part = None
         if name in names:  # of what is set aside, an audit that asks for other gaps has none
             j = names.index(name)
             own = compared_groups(self.policy.left_out, name, persons.groups)
             audited = np.array_equal(own, groups_compared(persons, j))
-            gap = (self.found.measures[j].gap if audited else None) or self.compare(persons, j, own).gap
-        if gap is None:
+            part = self.found.measures[j]
+            part = part if audited and part.gap is not None else self._compare(persons, j, own)
+        gap = None if part is None else part.gap
+        if part is None or gap is None:
             return RequirementAudit(words, measure, "gap", _unknown(UNMEASURED), None)
         asked = Goal(words, 0, "gap", np.zeros((0, 0)), (), upper=width)
         means = [self.found[name].means[persons.groups[z]] for z in own]
         size = max((abs(mean.estimate) for mean in means if mean.n), default=0.0)
         met = asked.met(gap.estimate, size) if all(mean.n for mean in means) else None
-        shown, refuted = width > 0.0 and gap.high <= width, gap.low > width and not met
+        shown, refuted = part.proof and width > 0.0 and gap.high <= width, gap.low > width and not met
         return RequirementAudit(words, measure, "gap", gap, met, shown, refuted)
 
     def _judged(self, asked: Goal) -> RequirementAudit:
@@ -127,7 +122,8 @@ class Judge:
         means = merged.means[held, j]
         known = means[~np.isnan(means)]
         number = STATISTICS[asked.statistic](known) if len(known) == len(held) else math.nan
-        reached = replace(self._interval(asked, merged, j, held), estimate=number)
+        reached, proof = self._interval(asked, merged, j, held)
+        reached = replace(reached, estimate=number)
         if asked.baseline and self.baseline is not None:
             level = float(self.baseline[place == held[0], j][0])
             asked = replace(asked, lower=level)
@@ -142,7 +138,13 @@ class Judge:
         kept = self.of_baseline and (asked.baseline or measure.tells_who)
         shown, refuted = _shown(asked, reached)
         return RequirementAudit(
-            asked.words, measure, asked.statistic, reached, met, kept or shown, refuted and not (kept or met)
+            asked.words,
+            measure,
+            asked.statistic,
+            reached,
+            met,
+            kept or (shown and proof),
+            refuted and not (kept or met),
         )
 
     def _unions(self, asked: Goal) -> tuple[Codes, Codes]:
@@ -159,23 +161,45 @@ class Judge:
         present, place = np.unique(union, return_inverse=True)
         return place, np.flatnonzero(present < len(asked.shares))
 
-    def _interval(self, asked: Goal, merged: Persons, j: int, held: Codes) -> Interval:
+    def _compare(self, persons: Measured, j: int, places: Codes) -> MeasureAudit:
+        """One measure of some people, of whom those at some places are compared."""
+        alpha = 1.0 - self.found.confidence
+        return audit_measure(persons, j, places, alpha, alpha, math.inf)
+
+    def _interval(self, asked: Goal, merged: Measured, j: int, held: Codes) -> tuple[Interval, bool]:
+        """What was reached, and whether that is proof."""
         alpha = 1.0 - self.found.confidence
         if asked.statistic == "gap":
-            gap = self.compare(merged, j, held).gap
-            assert gap is not None, "a gap is what was asked for"
-            return gap
+            part = self._compare(merged, j, held)
+            assert part.gap is not None, "a gap is what was asked for"
+            return part.gap, part.proof
+        found = sample_of(merged, j).only(held)
         if asked.statistic == "mean":
-            return sample_of(merged, j).only(held).intervals(alpha)[0]
-        if sample_of(merged, j).ends is not None:
-            return replace(_unknown(OPEN), low=0.0, high=1.0)
+            return found.intervals(alpha)[0], found.proof
+        if found.ends is not None:
+            return replace(_unknown(OPEN), low=0.0, high=1.0), False
         rate, sample = bool(merged.rates[j]), merged.sample.take(j).only(held)
         sample = replace(sample, mean=sample.mean + merged.origin[j])
         ends = (0.0, 1.0)
         if sample.mean.max() > 0.0 and sample.mean.min() >= 0.0:
             low, high = smallest_limits(sample, alpha, rate=rate)
             ends = float(low), float(high)
-        return Interval(math.nan, *ends, float(sample.n.min()), SCORE if rate else DELTA)
+        return Interval(math.nan, *ends, float(sample.n.min()), SCORE if rate else DELTA), rate
+
+
+def judged(
+    found: Audit,
+    policy: Policy | Stated,
+    baseline: Floats | None,
+    *,
+    of_baseline: bool = False,
+) -> tuple[RequirementAudit, ...]:
+    """What was asked of a policy, and what the people of its audit make of it; ``baseline`` are means without it.
+
+    Or, ``of_baseline``, what they make of it as things are: the audit is that of the baseline's decisions.
+    """
+    stated = policy if isinstance(policy, Stated) else Stated.of(policy)
+    return Judge(found, stated, baseline, of_baseline).rows()
 
 
 def _shown(asked: Goal, reached: Interval) -> tuple[bool, bool]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from felicific._audit.persons import Persons
+from felicific._audit.measured import Measured
+from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Measure, measured, position, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
@@ -97,11 +98,11 @@ class GapTest:
     verdict: str
 
 
-def verdict_of(p_value: float, p_exceeds: float, alpha: float) -> str:
-    """What two p-values show."""
+def verdict_of(p_value: float, p_exceeds: float, alpha: float, *, proof: bool = True) -> str:
+    """What two p-values show; without proof no gap is shown to be at most anything."""
     if p_value <= alpha:
         return "more"
-    return "at most" if p_exceeds <= alpha else "undecided"
+    return "at most" if proof and p_exceeds <= alpha else "undecided"
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,15 +123,15 @@ class MeasureAudit(Displayed):
         overestimated by at most this on average; by less the further the groups are apart.
     test : GapTest or None
         Whether the gap is at most what was allowed, if something was.
-    corrected : dict of group to Interval
-        For groups whose values are so skewed that the t interval covers too rarely: a corrected one.
-    corrected_gap : Interval or None
-        Likewise for the gap, if there are such groups.
     remark : str
         What a reader has to know of it; empty if nothing.
     at : float or None
         Of distributional parity of amounts, the amount at which the distributions are furthest apart: means are the
         shares of the groups that get more.
+    proof : bool
+        Whether it can be proved that the gap is at most so much: of rates, and within declared bounds.
+    between : (group, group), or None
+        Who has the largest mean, and who the smallest.
     """
 
     measure: Measure
@@ -138,20 +139,15 @@ class MeasureAudit(Displayed):
     gap: Interval | None
     bias: float
     test: GapTest | None = None
-    corrected: dict[Any, Interval] = field(default_factory=dict)
-    corrected_gap: Interval | None = None
     remark: str = ""
     at: float | None = None
+    proof: bool = True
+    between: tuple[Any, Any] | None = None
 
     _whole: ClassVar[str] = "the audit's to_frame() has all of it."
 
     def _parts(self) -> list[Part]:
-        found = {**self.means, **{f"{group}, corrected": one for group, one in self.corrected.items()}}
-        return [table_of_means(self.measure, found, self._gaps, _remarks(self))]
-
-    @property
-    def _gaps(self) -> dict[str, Interval | None]:
-        return {"gap": self.gap, "gap, corrected": self.corrected_gap}
+        return [table_of_means(self.measure, self.means, {"gap": self.gap}, _remarks(self))]
 
 
 @dataclass(frozen=True)
@@ -230,7 +226,7 @@ class Audit(Displayed):
         What to beware of.
     loss_name : str
         What the loss is called; "error", the error rate, is read as an accuracy.
-    persons : Persons
+    persons : Measured
         The values behind it, person by person; not part of any output.
     shown_ratios : tuple of Ratios
         Ratios that stand in every output; see :meth:`with_ratios`.
@@ -258,7 +254,7 @@ class Audit(Displayed):
     rows: int
     confidence: float
     notes: tuple[str, ...]
-    persons: Persons = field(repr=False)
+    persons: Measured = field(repr=False)
     loss_name: str = ""
     shown_ratios: tuple[Ratios, ...] = ()
     requirements: tuple[RequirementAudit, ...] = ()
@@ -361,6 +357,22 @@ class Audit(Displayed):
             "notes": [*self.notes, *([self.one_look] if self.one_look else [])],
         } | (others | shown | ({"requirements": asked} if asked else {}) | labels)
 
+    def pairs(self) -> Any:
+        """Differences of all pairs of groups as a dataframe: the higher mean minus the lower, by measure.
+
+        The intervals of a measure hold for all of its pairs together.
+
+        Examples
+        --------
+        >>> from felicific import audit
+        >>> people = {"sex": ["f", "m"] * 50, "approved": [0, 1, 1, 1] * 25}
+        >>> found = audit("approved", people, happiness="statistical_parity", sensitive_features="sex").pairs()
+        >>> found["higher"][0], found["lower"][0], found["difference"][0]
+        ('m', 'f', 0.5)
+        """
+        lines: list[dict[str, Any]] = import_module("felicific._audit.methods").pairs_of(self)
+        return table_maker("auto")({name: np.array([line[name] for line in lines]) for name in PAIR_COLUMNS})
+
     def plot(self, after: Audit | None = None, **options: Any) -> Any:
         """Group means with their intervals as an Altair chart, and those of another audit beside them.
 
@@ -374,13 +386,11 @@ class Audit(Displayed):
         return page
 
     def _lines(self) -> list[dict[str, Any]]:
-        """One line per mean, corrected mean, gap, requirement and the loss."""
+        """One line per mean, gap, requirement and the loss."""
         lines = []
         for found in self.measures:
             name, unit = found.measure.name, found.measure.unit
-            for what, entries in (("mean", found.means), ("corrected mean", found.corrected)):
-                for group, interval in entries.items():
-                    lines.append(line_of(name, unit, what, str(group), interval))
+            lines += [line_of(name, unit, "mean", str(group), mean) for group, mean in found.means.items()]
             test = found.test
             if found.gap is None:
                 continue
@@ -394,8 +404,6 @@ class Audit(Displayed):
                     | {"verdict": test.verdict}
                 )
             )
-            if found.corrected_gap is not None:
-                lines.append(line_of(name, unit, "corrected gap", "", found.corrected_gap))
         for ratios in self.shown_ratios:
             lines += ratios.lines()
         for row in self.requirements:
@@ -440,6 +448,8 @@ def _ratios_module() -> Any:
     """Imported by name: it is made of what this module defines."""
     return import_module("felicific._audit.ratios")
 
+
+PAIR_COLUMNS = ("measure", "higher", "lower", "difference", "low", "high", "n", "method")
 
 COLUMNS = (
     "measure", "unit", "what", "group", "n", "estimate", "low", "high", "bias", "at_most", "p_value", "p_exceeds",
@@ -509,9 +519,9 @@ def _measure_to_dict(found: MeasureAudit) -> dict[str, Any]:
         "unit": found.measure.unit,
         "bounds": None if found.measure.bounds is None else list(found.measure.bounds),
         "means": means_to_dict(found.means),
-        "corrected": means_to_dict(found.corrected),
         "gap": None if found.gap is None else interval_to_dict(found.gap) | {"bias": plain(found.bias)},
-        "corrected_gap": None if found.corrected_gap is None else interval_to_dict(found.corrected_gap),
+        "proof": found.proof,
+        "between": None if found.between is None else plain_all(found.between),
         "test": None
         if test is None
         else {
@@ -574,9 +584,7 @@ FRAME = "to_frame() has all; shown are the least and the largest."
 
 def _rows_of(found: MeasureAudit) -> list[tuple[str, ...]]:
     named = [(str(group), interval) for group, interval in found.means.items()]
-    named += [(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
     named += [] if found.gap is None else [("gap", found.gap)]
-    named += [] if found.corrected_gap is None else [("gap, corrected", found.corrected_gap)]
     return [row_of(name, interval, found.measure) for name, interval in named]
 
 
@@ -589,6 +597,14 @@ ASKED, ASKED_HEADER = (
 
 def _remarks(found: MeasureAudit) -> list[str]:
     remarks = [found.remark] if found.remark else []
+    if found.between is not None:
+        measure = found.measure
+        ends = [
+            f"{short(str(group))} ({measure.cell(mean.estimate)} of {written(mean.n, 6)} people)"
+            for group, mean in ((group, found.means[group]) for group in found.between)
+        ]
+        remarks.append(f"The gap is between {ends[0]} and {ends[1]}.")
+    remarks += _better(found.measure)
     if math.isfinite(found.bias):
         remarks.append(
             "Between equal groups, chance alone would show a gap of "
@@ -601,11 +617,24 @@ def _remarks(found: MeasureAudit) -> list[str]:
             "more": "shown not to hold",
             "undecided": "neither shown nor refuted",
         }
+        says = says if found.proof else says | {"undecided": NOT_MORE[found.measure.bounds is None]}
         remarks.append(
             f"Gap at most {found.measure.quantity(test.at_most)}: {says[test.verdict]} "
             f"(p-value of at most this {p_text(test.p_value)}, of more {p_text(test.p_exceeds)})."
         )
     return remarks
+
+
+def _better(measure: Measure) -> list[str]:
+    """Which direction is good for people, of what a criterion counts; of happiness everybody knows."""
+    if not {measure.name, measure.family} & set(CRITERIA) and measure.wanted:
+        return []
+    lower = not measure.wanted or not (measure.fall_harms or "accuracy" in measure.name)
+    return [f"{measure.name[:1].upper()}{measure.name[1:]}: {'lower' if lower else 'higher'} is better."]
+
+
+#: What is said of a gap that large samples do not show to be more; without declared bounds what would help.
+NOT_MORE = ("not shown to be more", "not shown to be more; declare bounds to show at most")
 
 
 def p_text(p_value: float) -> str:

@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.comparison import compare
-from felicific._audit.measured import measure_people
-from felicific._audit.persons import EachPerson, persons_of
+from felicific._audit.measure_people import measured_of
+from felicific._audit.measured import Measured
+from felicific._audit.methods import audit_of
 from felicific._audit.result import Audit, Interval
 from felicific._fit.candidates import (
     Alternative,
@@ -281,7 +282,7 @@ class _Search:
         """The present gaps, the loss that is allowed, and the sums of every score, with labels as they are expected."""
         first = self.candidates[0]
         known = self._expected(first, people, rows)
-        baseline = persons_of(first.deciding(*known), self.problem)
+        baseline = measured_of(first.deciding(*known), self.problem)
         sums = {}
         for candidate in self.scored:
             known = known if candidate is first else self._expected(candidate, people, rows)
@@ -322,9 +323,9 @@ class _Search:
 
     def _audit(self, decided: People) -> Audit:
         # "Not shown to lose more" is the easier, the wider the interval: so by the narrow one, of large samples.
-        persons = replace(persons_of(decided, self.problem), loss_bounds=None)
+        persons = replace(measured_of(decided, self.problem), loss_bounds=None)
         allowed = [math.inf] * len(self.problem.happiness)
-        return measure_people(persons, allowed, confidence=self.confidence, loss_name=self.problem.loss.name)
+        return audit_of(persons, allowed, confidence=self.confidence, loss_name=self.problem.loss.name)
 
     def _possible(self, change: Interval) -> Interval:
         """The change of the loss, no further than its bounds are apart."""
@@ -339,7 +340,7 @@ class _Search:
         if not self.scored:
             return None
         people, rows, first = self.people, np.arange(len(self.people)), self.candidates[0]
-        baseline = persons_of(first.deciding(people, rows), self.problem)
+        baseline = measured_of(first.deciding(people, rows), self.problem)
         gaps, most = _gaps(baseline), _loss(baseline) + self.slack
         widths = widths_of(gaps) if len(gaps) > 1 else np.ones(1)
         off_loss, off_gap, why = self._margins(baseline, widths)
@@ -351,7 +352,7 @@ class _Search:
         estimates = [self._least(joined, widths, expected) for joined in known.values()]
         high, alpha = math.inf, (1.0 - self.confidence) / 2.0
         if first.score is not None:  # the baseline's is one of these policies
-            parts = measure_people(baseline, [math.inf] * len(gaps), confidence=1.0 - alpha).measures
+            parts = audit_of(baseline, [math.inf] * len(gaps), confidence=1.0 - alpha).measures
             known_gaps = ((part.gap, width) for part, width in zip(parts, widths.tolist(), strict=True))
             high = max(gap.high / width for gap, width in known_gaps if gap is not None)
         ends = float(min(estimates)), max(0.0, min(lows)), high
@@ -364,7 +365,7 @@ class _Search:
         part, policy = least_gap_at(joined, widths, most, sees_group=sees_group, salt=self.salt)
         return math.inf if policy is None else part
 
-    def _margins(self, baseline: EachPerson, widths: Floats) -> tuple[float, float, str]:
+    def _margins(self, baseline: Measured, widths: Floats) -> tuple[float, float, str]:
         """How far the loss and the gaps of any policy may be off; or why nothing bounds that."""
         loss, parts = self.problem.loss.bounds, [part.bounds for part in baseline.measures]
         unknown = [repr(part.name) for part in baseline.measures if part.bounds is None]
@@ -384,12 +385,12 @@ class _Search:
         return (loss[1] - loss[0]) * delta, float((apart / widths).max()), ""
 
 
-def _gaps(persons: EachPerson) -> Floats:
+def _gaps(persons: Measured) -> Floats:
     mean = persons.sample.mean
     return np.asarray(mean.max(axis=0) - mean.min(axis=0))
 
 
-def _loss(persons: EachPerson) -> float:
+def _loss(persons: Measured) -> float:
     assert persons.loss_sample is not None, "there are labels"
     return float(persons.loss_sample.mean[0])
 

@@ -7,29 +7,25 @@ together. Others are chosen after looking: their limits hold at all of them toge
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from felicific._audit.along import Along, Many, changes_along, costs_along, is_plain
-from felicific._audit.facts import Facts, Shift
-from felicific._audit.flags import FEW
-from felicific._audit.measured import judged, measure_people
-from felicific._audit.methods import sample_of
-from felicific._audit.names import isolated, labels
-from felicific._audit.paired import (
-    ADDED,
-    PAIRS,
+from felicific._audit.comparison import (
     change_of_gap,
     change_of_loss,
     change_of_means,
     paired_persons,
 )
-from felicific._audit.persons import EachPerson
+from felicific._audit.facts import Facts, Shift
+from felicific._audit.flags import FEW
+from felicific._audit.measured import Measured
+from felicific._audit.methods import audit_of, sample_of
+from felicific._audit.names import isolated, labels
 from felicific._audit.quantity import PER_THOUSAND, Quantity
+from felicific._audit.requirements import judged
 from felicific._audit.result import Audit, Interval, make_intervals
 from felicific._audit.verdict import Verdict, verdict_of
 from felicific._fit.certificate import TESTED, Certificate
@@ -38,11 +34,10 @@ from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.loss import is_accuracy
 from felicific._problem.unions import compared_by
-from felicific._statistics.gaps import range_interval, spread_of
 from felicific._typing import Codes, Floats, Truths
 
 #: How the interval of a gap is made that was chosen after looking.
-CHOSEN = "studentised range, widened for skewness, at all positions together (large sample)"
+CHOSEN = "t, widened for skewness, at all positions together (large sample)"
 
 
 class Every(NamedTuple):
@@ -126,7 +121,7 @@ class Assessment:
         return self.tried.effect(self.policy)
 
     @cached_property
-    def at_best(self) -> EachPerson | None:
+    def at_best(self) -> Measured | None:
         """What the policy of least loss does."""
         return None if self.best is None else self.tried.persons(self.best)
 
@@ -141,10 +136,10 @@ class Assessment:
         found = self._audit(self.proposed.persons, self.together)
         return replace(found, requirements=judged(found, self.policy, self.before.persons.means))
 
-    def _audit(self, persons: EachPerson, together: int = 1) -> Audit:
+    def _audit(self, persons: Measured, together: int = 1) -> Audit:
         problem = self.tried.problem
         about = {"confidence": self.confidence, "loss_name": problem.loss.name}
-        return measure_people(persons, problem.widths, gaps_together=together, **about)  # type: ignore[arg-type]
+        return audit_of(persons, problem.widths, gaps_together=together, **about)  # type: ignore[arg-type]
 
     @cached_property
     def held_baseline(self) -> bool:
@@ -181,22 +176,19 @@ class Assessment:
         one, other = self.baseline.persons, self.proposed.persons
         alpha = (1.0 - self.confidence) / self.chosen
         paired = paired_persons(one, other, self.proposed.kept)
-        measures, groups = one.measures, len(one.groups)
+        groups = len(one.groups)
         after = self.after if self.chosen == 1 else self._chosen(other, alpha / self.together)
         return Known(
             [part.gap for part in after.measures],
             [[*part.means.values()] for part in after.measures],
             self._gap_changes(other, paired, alpha / self.together),
-            [
-                change_of_means(paired, measures[j], j, alpha / (self.together * groups))
-                for j in range(len(measures))
-            ],
+            [change_of_means(paired, j, alpha / (self.together * groups)) for j in range(len(one.measures))],
             change_of_loss(one, other, alpha),
             None if self.at_best is None else change_of_loss(self.at_best, other, alpha),
             self._every(other, paired),
         )
 
-    def _chosen(self, persons: EachPerson, alpha: float) -> Audit:
+    def _chosen(self, persons: Measured, alpha: float) -> Audit:
         """An audit whose gaps are those of a policy that was chosen by looking at these people."""
         gaps = [self._gap(persons, j, alpha) for j in range(len(persons.measures))]
         parts = zip(self.after.measures, gaps, strict=True)
@@ -205,48 +197,8 @@ class Assessment:
             measures=tuple(part if part.gap is None else replace(part, gap=gap) for part, gap in parts),
         )
 
-    def known_along(self, effects: Sequence[Effect]) -> list[Known]:
-        """What is known of other policies, of which any may be chosen after looking."""
-        one = self.baseline.persons
-        if not effects or not is_plain(one):
-            return [self.known_of(effect) for effect in effects]
-        alpha, others = (1.0 - self.confidence) / self.places, [effect.persons for effect in effects]
-        together, kept = alpha / self.together, [effect.kept for effect in effects]
-        found = changes_along(one, others, kept, self.compared, together, together / len(one.groups))
-        costs = costs_along(one, others, alpha)
-        best = None if self.at_best is None else costs_along(self.at_best, others, alpha)
-        return [
-            self._known_at(i, found, cost, beside)
-            for i, (cost, beside) in enumerate(
-                zip(_each(costs, len(others)), _each(best, len(others)), strict=True)
-            )
-        ]
-
-    def _known_at(self, i: int, found: Along, cost: Interval | None, cost_best: Interval | None) -> Known:
-        """What is known of one of several policies."""
-        parts = self.before.measures
-        fewest = np.where(self.compared.T, found.people[i], np.inf).min(axis=1)
-        gaps = make_intervals(*found.gaps.at(i), fewest, CHOSEN, [""] * len(parts))
-        grown = make_intervals(*found.gap_changes.at(i), fewest, PAIRS, [""] * len(parts))
-        held = [part.gap is not None for part in parts]
-        changes = [gap if own else None for gap, own in zip(grown, held, strict=True)]
-        silent = [""] * found.people.shape[2]
-        bounds = [
-            gap.high if own and math.isfinite(gap.high) else None for gap, own in zip(gaps, held, strict=True)
-        ]
-        means, mean_changes = (
-            [
-                make_intervals(*numbers.at((i, j)), found.people[i, j], words, silent)
-                for j in range(len(parts))
-            ]
-            for numbers, words in ((found.means, CHOSEN), (found.mean_changes, ADDED))
-        )
-        own_gaps = [gap if own else None for gap, own in zip(gaps, held, strict=True)]
-        every = Every(changes, cost, bounds)
-        return Known(own_gaps, means, changes, mean_changes, cost, cost_best, every)
-
     def known_of(self, effect: Effect) -> Known:
-        """The same of one policy, where labels are missing, people come in clusters or fractions are measured."""
+        """What is known of another policy, of which any may be chosen after looking; by large samples."""
         one, other = self.baseline.persons, effect.persons
         alpha = (1.0 - self.confidence) / self.places
         together, groups = alpha / self.together, len(one.groups)
@@ -260,13 +212,13 @@ class Assessment:
             ],
             [self._means(other, j, together / groups) for j in measures],
             every.gaps,
-            [change_of_means(paired, one.measures[j], j, together / groups, bets=False) for j in measures],
+            [change_of_means(paired, j, together / groups, large=True) for j in measures],
             every.cost,
-            None if self.at_best is None else change_of_loss(self.at_best, other, alpha, bets=False),
+            None if self.at_best is None else change_of_loss(self.at_best, other, alpha, large=True),
             every,
         )
 
-    def _every(self, other: EachPerson, paired: EachPerson) -> Every:
+    def _every(self, other: Measured, paired: Measured) -> Every:
         """What holds at all positions together."""
         alpha = (1.0 - self.confidence) / self.places
         together, parts = alpha / self.together, self.before.measures
@@ -274,36 +226,34 @@ class Assessment:
             None if part.gap is None else self._gap(other, j, together).high for j, part in enumerate(parts)
         ]
         return Every(
-            self._gap_changes(other, paired, together),
-            change_of_loss(self.baseline.persons, other, alpha, bets=False),
+            self._gap_changes(other, paired, together, large=True),
+            change_of_loss(self.baseline.persons, other, alpha, large=True),
             [None if bound is None or math.isinf(bound) else bound for bound in bounds],
         )
 
-    def _gap_changes(self, other: EachPerson, paired: EachPerson, alpha: float) -> list[Interval | None]:
+    def _gap_changes(
+        self, other: Measured, paired: Measured, alpha: float, *, large: bool = False
+    ) -> list[Interval | None]:
         one = self.baseline.persons
         return [
-            None if part.gap is None else change_of_gap(one, other, paired, j, self._compared(j), alpha)
+            None
+            if part.gap is None
+            else change_of_gap(one, other, paired, j, self._compared(j), alpha, large=large)
             for j, part in enumerate(self.before.measures)
         ]
 
-    def _gap(self, persons: EachPerson, j: int, alpha: float) -> Interval:
+    def _gap(self, persons: Measured, j: int, alpha: float) -> Interval:
         """The gap, by large samples."""
-        compared = self._compared(j)
-        found = sample_of(persons, j, large=True).only(compared)
-        widest = persons.measures[j].widest
-        low, high = (
-            range_interval(found.pairs, alpha, corrected=True)
-            if found.ends is None
-            else spread_of(found.by("hall").limits(alpha / (2.0 * len(compared))))
-        )
+        found = sample_of(persons, j, large=True).only(self._compared(j))
+        (low, high), widest = found.means.gap(alpha), persons.measures[j].widest
         size, n = float(np.ptp(found.sample.mean)), float(found.sample.n.min())
-        return Interval(size, min(float(low), widest), min(float(high), widest), n, CHOSEN)
+        return Interval(size, min(low, widest), min(high, widest), n, CHOSEN)
 
     @staticmethod
-    def _means(persons: EachPerson, j: int, alpha: float) -> list[Interval]:
+    def _means(persons: Measured, j: int, alpha: float) -> list[Interval]:
         """Means of every group, by large samples."""
         found = sample_of(persons, j, large=True)
-        low, high = found.cautious(alpha / 2.0)
+        low, high = found.limits(alpha / 2.0)
         sample, origin = found.sample, found.origin
         estimates = np.where(sample.n > 0, sample.mean + origin, np.nan)
         return make_intervals(estimates, low + origin, high + origin, sample.n, CHOSEN, [""] * len(low))
@@ -430,6 +380,7 @@ class Assessment:
             asked_otherwise=otherwise,
             without=self._without_few(was, then, compared),
             compared=tuple(compared.tolist()),
+            proof=self.after.measures[j].proof,
         )
 
     def _without_few(self, was: Floats, then: Floats, compared: Codes) -> tuple[float, float] | None:
@@ -456,11 +407,3 @@ class Assessment:
         if not looks or self.baseline.persons.debiased is not None:
             return ""
         return self.labels
-
-
-def _each(costs: Many | None, count: int) -> Iterator[Interval | None]:
-    """A cost of each of some policies."""
-    if costs is None:
-        return iter([None] * count)
-    people = np.full(count, math.inf)
-    return iter(make_intervals(*costs, people, ADDED, [""] * count))

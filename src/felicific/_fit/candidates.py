@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._audit.beside import fitted_notes
 from felicific._audit.decided import (
     decided_by,
     features_of,
+    fitted_notes,
     has_policy,
     last_step,
     without_policy,

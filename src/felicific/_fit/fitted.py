@@ -10,7 +10,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, Persons, lacks_labels, persons_of
+from felicific._audit.measure_people import lacks_labels, measured_of
+from felicific._audit.measured import Measured
 from felicific._fit.certificate import Certificate, WorseOffRow
 from felicific._fit.safety import Trial, by_construction, certify
 from felicific._frontier.breakpoints import Closing
@@ -200,8 +201,8 @@ class Fitted(ABC):
     def certified(
         self,
         asked: Problem,
-        fitted: Persons,
-        held_out: Callable[[Policy], Persons],
+        fitted: Measured,
+        held_out: Callable[[Policy], Measured],
         confidence: float,
         seen: Sequence[People],
     ) -> Self:
@@ -261,12 +262,12 @@ def achieved(problem: Problem, people: People, probabilities: Floats) -> Outcome
     Or of people of whom it is known how likely each label is: then the worst that hidden reasons leave open.
     """
     if people.missing is not None and lacks_labels(people):
-        return outcome_of(persons_of(replace(people, probabilities=probabilities, drawn=True), problem))
+        return outcome_of(measured_of(replace(people, probabilities=probabilities, drawn=True), problem))
     aggregates, as_drawn = _drawn(problem, people, probabilities)
     return aggregates.evaluate(as_drawn)
 
 
-def outcome_of(persons: EachPerson) -> Outcome:
+def outcome_of(persons: Measured) -> Outcome:
     """Loss, group means and gaps of what is known person by person; the worst of what hidden reasons leave open."""
     compared = compared_by(persons.left_out, [one.name for one in persons.measures], persons.groups)
     low, high = persons.ends or (persons, persons)

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.amounts import change_of_parity, with_parity
+from felicific._audit.comparison import change_of_gap, change_of_loss, change_of_means, paired_persons
 from felicific._audit.facts import Facts, Shift
 from felicific._audit.flags import FEW, Flag
-from felicific._audit.measured import judged, measure_people
+from felicific._audit.measure_people import measured_of
+from felicific._audit.measured import Measured
+from felicific._audit.methods import audit_of
 from felicific._audit.names import isolated, labels, listed
-from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
-from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.quantity import Quantity, counts
-from felicific._audit.requirements import Stated
+from felicific._audit.requirements import Stated, judged
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
 from felicific._audit.verdict import Verdict, verdict_of
 from felicific._audit.words_of_verdicts import SPELLED, sureness
@@ -46,8 +47,8 @@ def measured_problem(problem: NumericProblem, unit: str = "") -> NumericProblem:
 
 def audit_amounts(problem: NumericProblem, people: People, confidence: float, together: int = 1) -> Audit:
     """An audit of what is decided on people; so many gaps hold together with this confidence."""
-    found = measure_people(
-        persons_of(people, problem),
+    found = audit_of(
+        measured_of(people, problem),
         problem.widths,
         confidence=confidence,
         loss_name=problem.loss.name,
@@ -132,14 +133,11 @@ class AmountAssessment:
     # What changes for the same people
 
     @staticmethod
-    def _persons(audit: Audit) -> EachPerson:
-        """The people of an audit."""
-        persons = audit.persons
-        assert isinstance(persons, EachPerson), "people are in memory"
-        return persons
+    def _persons(audit: Audit) -> Measured:
+        return audit.persons
 
     @cached_property
-    def _paired(self) -> EachPerson:
+    def _paired(self) -> Measured:
         return paired_persons(self._persons(self.before), self._persons(self.after))
 
     @cached_property
@@ -161,7 +159,7 @@ class AmountAssessment:
         """Changes of every group's mean, all groups together; none of distributional parity, which has no means."""
         alpha = (1.0 - self.confidence) / (self.together * len(self.before.groups))
         return [
-            [] if self.is_parity(j) else change_of_means(self._paired, measure, j, alpha)
+            [] if self.is_parity(j) else change_of_means(self._paired, j, alpha)
             for j, measure in enumerate(self.measures)
         ]
 
@@ -344,6 +342,7 @@ class AmountAssessment:
             bound=None if self._promise is None else self._promise.gaps.get(measure.name),
             without=self._without_few(was, then, self.compared(j)),
             compared=tuple(self.compared(j).tolist()),
+            proof=self.after.measures[j].proof,
         )
 
     def _without_few(

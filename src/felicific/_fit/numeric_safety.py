@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, persons_of
+from felicific._audit.measure_people import measured_of
+from felicific._audit.measured import Measured
 from felicific._fit.certificate import Certificate, tested
 from felicific._fit.safety import Shown, Trial
 from felicific._people.checks import WeightKind
@@ -58,7 +59,7 @@ class _Test:
     """What people held out say of one candidate."""
 
     fitted: FittedAmounts
-    persons: EachPerson
+    persons: Measured
     shown: list[Shown]
     distance: float
     p_value: float
@@ -113,10 +114,10 @@ def _tried(
 
 def _persons(
     problem: NumericProblem, people: People, policy: AmountPolicy, weight_kind: WeightKind
-) -> EachPerson:
+) -> Measured:
     """What a policy does to everybody."""
     decided = replace(people.given(policy.given_to(people)), weight_kind=weight_kind)
-    return persons_of(replace(decided, left_out=policy.left_out), problem)
+    return measured_of(replace(decided, left_out=policy.left_out), problem)
 
 
 def _certificate(problem: NumericProblem, test: _Test, trial: Trial, held: People) -> Certificate:

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from felicific._audit.measured import Measured, groups_compared, regrouped
 from felicific._audit.methods import DEBIASED, Sampled, measure_loss, sample_of
-from felicific._audit.persons import EachPerson, Persons, groups_compared, regrouped
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
@@ -36,14 +36,8 @@ from felicific._problem.problem import Problem
 from felicific._problem.requirement import ComparedMeans, Share
 from felicific._problem.unions import Union, compared, whom_left_out
 from felicific._problem.worse_off import WorseOff
-from felicific._statistics.gaps import (
-    PAIRS,
-    limits_name,
-    range_name,
-    range_quantile,
-    ratio_shown,
-    shown_by_pairs,
-)
+from felicific._statistics.bets import MOST
+from felicific._statistics.gaps import PAIRS, ratio_shown, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import CertificateError, ConstraintError
 
@@ -55,9 +49,6 @@ CANDIDATES = STEPS + 1
 
 #: Share of the error probability that is spent on the statement about the loss.
 LOSS_SHARE = 0.1
-
-#: Above so many people nobody is paired: limits of the means are nearly as narrow, and need sums only.
-PAIRED = 5_000_000
 
 #: In the place of a method.
 TOO_SKEWED = "too skewed"
@@ -236,7 +227,7 @@ class Trial:
         One minus the probability of returning a policy that violates a gap or the stated loss.
     claims : tuple of ComparedMeans
         Means of whom are to be shown close to each other.
-    fitted : Persons
+    fitted : Measured
         What the policy that was asked for does to the people fitted on: how much values vary, which shapes stakes and
         the candidates, and never what a test says is true.
     shares : tuple of Share
@@ -245,7 +236,7 @@ class Trial:
 
     confidence: float
     claims: tuple[ComparedMeans, ...]
-    fitted: Persons
+    fitted: Measured
     shares: tuple[Share, ...] = ()
 
     @property
@@ -263,11 +254,11 @@ class Trial:
         """Gaps of all groups that are to be shown, by measure: what the sequence of candidates tightens."""
         return {claim.j: claim.at_most for claim in self.claims if claim.plain}
 
-    def shows(self, persons: Persons, salt: str) -> list[Shown]:
+    def shows(self, persons: Measured, salt: str) -> list[Shown]:
         """What is shown of everything that is compared, all at one level."""
         return [self._shows(persons, claim, salt) for claim in self.claims]
 
-    def _compared(self, claim: ComparedMeans, persons: Persons) -> tuple[EachPerson, EachPerson]:
+    def _compared(self, claim: ComparedMeans, persons: Measured) -> tuple[Measured, Measured]:
         """Those held out, and those fitted on, as they are compared.
 
         By a measure's own gap those whom it compared in the fit; else large enough are both together.
@@ -291,20 +282,20 @@ class Trial:
         size = 1.0 if claim.ratio == 1.0 else float((part.mean + fitted.origin[claim.j]).max())
         return _errors(self.confidence) * _widest(error, claim) / size if size > 0 else 0.0
 
-    def keeps(self, persons: Persons) -> list[Kept]:
+    def keeps(self, persons: Measured) -> list[Kept]:
         """What is shown of every share that is asked about, by the limit of a mean at the same level."""
         found = []
         for share in self.shares:
             everyone = [Union("everyone", tuple(range(len(persons.groups))))]
             people = persons if share.z is not None else regrouped(persons, everyone)
             sampled = sample_of(people, share.j)
-            z, limits = share.z or 0, sampled.cautious(self.level)
+            z, limits = share.z or 0, sampled.limits(self.level)
             mean, high = (float(part[z] + sampled.origin) for part in (sampled.sample.mean, limits[1]))
             surely = persons.countable and sampled.words_after != DEBIASED
             found.append(Kept(share, mean, high, sampled.words, surely))
         return found
 
-    def _shows(self, persons: Persons, claim: ComparedMeans, salt: str) -> Shown:
+    def _shows(self, persons: Measured, claim: ComparedMeans, salt: str) -> Shown:
         j = claim.j
         persons, fitted = self._compared(claim, persons)
         betting = persons.measures[j].bounds is not None and persons.countable
@@ -313,32 +304,30 @@ class Trial:
         part = found.pairs
         means = part.mean + found.origin
         size = 1.0 if claim.ratio == 1.0 else float(means.max()) or 1.0
-        test = self._bets if betting else self._by_large_samples
-        passed, method = test(found, claim, fitted, salt)
+        passed, method = (
+            self._bets(persons, claim, fitted, salt)
+            if betting
+            else self._by_large_samples(found, claim, fitted)
+        )
         smallest = int((persons.sample.n if persons.countable else persons.counted)[:, j].min())
         error = _widest(part.error, claim) / size
         return Shown(claim, passed, claim.reached(means), error, method, betting, smallest)
 
-    def _bets(self, found: Sampled, claim: ComparedMeans, fitted: EachPerson, salt: str) -> tuple[bool, str]:
-        assert found.bounds is not None, "bets need bounds"
-        shift = 0.0 if claim.ratio == 1.0 else found.origin  # of a difference it does not matter
-        if found.sample.n.sum() > PAIRED:
-            limits = found.by("bernstein")
-            low, high = (side + shift for side in limits.limits(self.level / 2.0))
-            short = claim.ratio * high[:, None] - low
-            np.fill_diagonal(short, -math.inf)
-            return bool(short.max() <= claim.at_most), limits_name(limits.words)
+    def _bets(self, persons: Measured, claim: ComparedMeans, fitted: Measured, salt: str) -> tuple[bool, str]:
         # Rows may stand in an order that has to do with their values, so people are paired at random: the same for
         # every measure, since some say the same twice (who is decided 1, who is decided 0).
         draw = np.random.default_rng([int(salt[-32:], 16), 0])
-        groups = [draw.permutation(found.values(z)) + shift for z in range(len(found.sample.n))]
-        bounds = found.bounds[0] + shift, found.bounds[1] + shift
+        bounds = persons.measures[claim.j].bounds
+        assert bounds is not None, "bets need bounds"
+        values = (persons.values_of(z, claim.j) for z in range(len(persons.groups)))
+        groups = [
+            draw.permutation(part) if len(part) <= MOST else draw.choice(part, MOST, replace=False)
+            for part in values
+        ]
         spread = fitted.sample.sd[:, claim.j]
         return shown_by_pairs(groups, spread, bounds, claim.at_most, self.level, claim.ratio), PAIRS
 
-    def _by_large_samples(
-        self, found: Sampled, claim: ComparedMeans, fitted: EachPerson, salt: str
-    ) -> tuple[bool, str]:
+    def _by_large_samples(self, found: Sampled, claim: ComparedMeans, fitted: Measured) -> tuple[bool, str]:
         # What is rare may be missing among those held out: those fitted on are looked at too.
         before = sample_of(fitted, claim.j)
         if not found.normal or (before.skewed.any() and not before.rate):
@@ -347,12 +336,12 @@ class Trial:
             low, high = (side + found.origin for side in found.limits(self.level / 2.0))
             short = claim.ratio * high[:, None] - low
             np.fill_diagonal(short, -math.inf)
-            return bool(short.max() <= claim.at_most), limits_name(found.words)
+            return bool(short.max() <= claim.at_most), found.means.words
         if claim.ratio == 1.0:
-            return found.p_values(claim.at_most)[1] <= self.level, range_name(2, rate=found.rate)
+            return found.means.most(self.level) <= claim.at_most, found.means.words
         return ratio_shown(found.pairs, found.origin, claim.ratio, self.level), LARGE_RATIO
 
-    def loss_bound(self, persons: Persons, candidates: int) -> tuple[float | None, bool]:
+    def loss_bound(self, persons: Measured, candidates: int) -> tuple[float | None, bool]:
         """Upper limit of the mean loss of whichever candidate was chosen; and whether it is by large samples."""
         loss = measure_loss(persons)
         if loss is None:
@@ -360,8 +349,8 @@ class Trial:
         tail = LOSS_SHARE * self.gamma / candidates
         # Of debiased losses the end of a two-sided interval: one-sided ones hold a little too rarely.
         tail = tail / 2.0 if loss.words_after == DEBIASED else tail
-        high = float(loss.cautious(tail)[1][0])
-        return (high, loss.method in ("t", "added")) if math.isfinite(high) else (None, False)
+        high = float(loss.limits(tail)[1][0])
+        return (high, loss.method == "large") if math.isfinite(high) else (None, False)
 
 
 def margin(share: float, people: float, confidence: float) -> float:
@@ -388,7 +377,7 @@ def certify(
     start: Policy,
     line: Frontier,
     trial: Trial,
-    persons_of: Callable[[Policy], Persons],
+    measured_of: Callable[[Policy], Measured],
     finish: Callable[[Policy], Policy],
 ) -> tuple[Policy, Certificate]:
     """The loosest policy of the frontier that is shown to keep every gap at most what is allowed.
@@ -400,19 +389,19 @@ def certify(
     line : Frontier
         Of the rows that were fitted on.
     trial : Trial
-    persons_of : callable
+    measured_of : callable
         What a policy does to the people held out.
     finish : callable
         Makes a policy of the frontier the one that will decide (its salt, its rounding).
     """
     taus = _sequence(line, trial) if trial.gaps else [math.nan]
-    chosen: tuple[Policy, list[Shown], list[Kept], Persons] | None = None
+    chosen: tuple[Policy, list[Shown], list[Kept], Measured] | None = None
     for tau in taus:
         policy = finish(start)
         if trial.gaps:
             limits = {c.name: tau * r for c, r in zip(line.measures, line.ray, strict=True) if r < math.inf}
             policy = finish(line.at(gap=limits))
-        persons = persons_of(policy)
+        persons = measured_of(policy)
         shown, kept = trial.shows(persons, policy.salt), trial.keeps(persons)
         failed = [part for part in shown if not part.passed]
         if failed or not all(part.passed for part in kept):
@@ -448,7 +437,7 @@ def certify(
     return policy, certificate
 
 
-def _condition(persons: Persons) -> str:
+def _condition(persons: Measured) -> str:
     """What the promise rests on where labels are missing; empty where none is that matters."""
     debiased = persons.debiased
     if debiased is None:
@@ -484,10 +473,10 @@ def _sequence(line: Frontier, trial: Trial) -> list[float]:
 
 def _quantile(trial: Trial) -> float:
     """How many standard errors below the gap allowed a test passes in half of all cases; of bets a little more."""
-    return range_quantile(2.0 * trial.gamma, 2, math.inf) / math.sqrt(2.0)
+    return NormalDist().inv_cdf(1.0 - trial.gamma)
 
 
-def _more_people(persons: Persons, measure: Measure) -> str:
+def _more_people(persons: Measured, measure: Measure) -> str:
     """What helps where nothing can be shown: bounds only where people count one by one and none are known yet."""
     more = (
         "more rows of the smallest group"
@@ -500,7 +489,7 @@ def _more_people(persons: Persons, measure: Measure) -> str:
 
 
 def _failure(
-    line: Frontier, trial: Trial, tau: float, failed: list[Shown], kept: list[Kept], persons: Persons
+    line: Frontier, trial: Trial, tau: float, failed: list[Shown], kept: list[Kept], persons: Measured
 ) -> CertificateError:
     """What could not be shown of the tightest policy."""
     if not failed:
@@ -527,7 +516,7 @@ def _failure(
     )
 
 
-def _not_kept(kept: list[Kept], persons: Persons) -> CertificateError:
+def _not_kept(kept: list[Kept], persons: Measured) -> CertificateError:
     """Say which share could not be shown to be small enough, and what could have been."""
     worst = max((part for part in kept if not part.passed), key=lambda part: part.high - part.share.at_most)
     smallest = int(persons.seen.min())
@@ -539,7 +528,7 @@ def _not_kept(kept: list[Kept], persons: Persons) -> CertificateError:
 
 
 def _refused(
-    line: Frontier, trial: Trial, tau: float, failed: list[Shown], persons: Persons
+    line: Frontier, trial: Trial, tau: float, failed: list[Shown], persons: Measured
 ) -> CertificateError:
     """Say what was found on the tightest policy, how many rows would do, and which gap could have been shown."""
     z = _quantile(trial)

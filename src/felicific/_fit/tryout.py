@@ -9,16 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from felicific._audit.debiased import Debiased, Supposed
-from felicific._audit.persons import (
-    EachPerson,
+from felicific._audit.measure_people import (
     believed,
     check_persons,
     debiased_people,
     fractions_among,
     lacks_labels,
     rates_of,
-    revalued,
 )
+from felicific._audit.measured import Measured, revalued
 from felicific._fit.fitted import achieved, outcome_of
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
@@ -152,11 +151,11 @@ class Tryout:
         helped = better[:, :, self._wanted].any(axis=2) & ~harmed
         return tuple(side.astype(np.float64) for side in (better, worse, helped, harmed))  # type: ignore[return-value]
 
-    def persons(self, policy: Policy) -> EachPerson:
+    def persons(self, policy: Policy) -> Measured:
         """What a policy does to each person."""
         return self.measured(self.probabilities(policy), drawn=policy.is_randomized)
 
-    def measured(self, probabilities: Floats, *, drawn: bool) -> EachPerson:
+    def measured(self, probabilities: Floats, *, drawn: bool) -> Measured:
         """What decision probabilities, which may be ``drawn`` at random, do to each person."""
         values, debiased = self._values(probabilities), self._debiased(probabilities)
         losses = np.asarray(np.einsum("id,id->i", probabilities, self._ledger[0].cost))
@@ -302,11 +301,11 @@ class Tryout:
         return self.people.weights
 
     @cached_property
-    def _everyone(self) -> EachPerson:
+    def _everyone(self) -> Measured:
         """The people, with what does not depend on any decision; their values are yet to be filled in."""
         (ledger, origin), people, problem = self._ledger, self.people, self.problem
         inside = ledger.among[:, 0] == 1.0
-        return EachPerson(
+        return Measured(
             groups=people.groups,
             measures=problem.measures,
             origin=origin,
@@ -412,7 +411,7 @@ class Effect:
     ----------
     policy : Policy or None
         None for the baseline's decisions themselves.
-    persons : EachPerson
+    persons : Measured
         What it does to each of them.
     moves : array of shape (groups, D, D)
         How many people of each group move from which decision by the baseline to which, expected over the lottery.
@@ -429,7 +428,7 @@ class Effect:
     """
 
     policy: Policy | None
-    persons: EachPerson
+    persons: Measured
     moves: Floats
     gain: Floats
     lose: Floats

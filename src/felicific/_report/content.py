@@ -258,8 +258,7 @@ class Choice:
     def positions(self) -> list[dict[str, Any]]:
         """Everything about every place of the slider."""
         others = [place.policy for place in self.places if place.policy is not None and not place.proposed]
-        effects, rules = [*self.tried.effects(others)], iter(self._sentences(others))
-        along = iter([*zip(effects, self.assessment.known_along(effects), strict=True)])
+        effects, rules = iter(self.tried.effects(others)), iter(self._sentences(others))
         found = []
         for place, price in zip(self.places, self._prices(), strict=True):
             if place.policy is None:
@@ -269,7 +268,8 @@ class Choice:
                 effect, said = self.assessment.proposed, self._sentences([self.policy])[0]
                 known = self.assessment.known
             else:
-                (effect, known), said = next(along), next(rules)
+                effect, said = next(effects), next(rules)
+                known = self.assessment.known_of(effect)
             found.append(self._position(place, effect, known) | {"rules": said, "price": price})
         self._name_harmless(found)
         return found

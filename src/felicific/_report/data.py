@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from felicific._audit.measured import Measured
 from felicific._audit.names import clean, labels, listed
-from felicific._audit.persons import EachPerson
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, interval_to_dict, plain
 from felicific._fit.assessment import Known
@@ -228,7 +228,7 @@ def interval_of(found: Interval | None) -> dict[str, Any] | None:
     return None if found is None else limits_of(found)
 
 
-def loss_of(persons: EachPerson) -> float | None:
+def loss_of(persons: Measured) -> float | None:
     """The mean loss, if it is known."""
     return None if persons.loss_sample is None else float(persons.loss_sample.mean[0])
 

@@ -843,7 +843,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         ``weight_kind`` and ``cluster`` as for :func:`felicific.audit`.
         """
         from felicific._audit.band import band_of
-        from felicific._audit.beside import fitted_notes
+        from felicific._audit.decided import fitted_notes
         from felicific._frontier.curve import curve
 
         if confidence is not None:
@@ -937,7 +937,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
             ``.to_dict()``.
         """
-        from felicific._audit.beside import fitted_notes
+        from felicific._audit.decided import fitted_notes
 
         baseline, *unlike = self._baseline(X, baseline)
         said = Roles(baseline=baseline, cluster=cluster, weight_kind=weight_kind)

@@ -592,7 +592,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
             ``.to_dict()``.
         """
-        from felicific._audit.beside import fitted_notes
+        from felicific._audit.decided import fitted_notes
 
         check_is_fitted(self, "policy_")
         tried = self._tryout(X, y, sensitive_features, sample_weight, baseline, unit, weight_kind, cluster)

@@ -1,211 +1,339 @@
-r"""Gaps: intervals and tests for the largest group mean minus the smallest.
+r"""Gaps: limits and tests of the largest group mean minus the smallest, by comparing groups two by two.
 
-The largest of some estimates is biased upwards, and an interval around it that ignores how it was chosen covers 64 %
-of the time at a true gap of 0 with six groups. Two valid ways: the studentised range, which holds for all pairs of
-groups at once (large samples; for two groups it is Welch's t), and limits of every group's mean that hold together
-(Bonferroni; as exact as those limits).
+The largest of some estimates is biased upwards, so an interval has to hold whichever groups turned out to be furthest
+apart. That a gap is at most so much says so of every pair: each has to be shown, and no correction is needed for their
+number. That it is more is shown of one pair that the data chose, so its error is divided by the number of pairs.
+
+Two groups are compared in one of three ways: rates exactly, values within known bounds by bets, and the rest by large
+samples, with Hall's correction for skewness.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import permutations
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from felicific._statistics.intervals import Limits, Sample, hall_inverse
+from felicific._statistics import bets, rates
+from felicific._statistics.intervals import Limits, Sample, hall_inverse, hall_limits, with_added
 from felicific._typing import Codes, Floats, Truths
 
-RANGE = "studentised range (large sample)"
-WELCH = "Welch's t (large sample)"
+#: Of more groups than this, those pairs are compared that may be furthest apart.
+ALL_PAIRS = 12
+
+#: So many pairs, and what is spent on finding them.
+NEAR, SPENT = 64, 0.1
+
+#: By how much larger samples are trusted less than they say, where they show a gap to be more.
+CAUTION = 5.0
 
 
-# ---------------------------------------------------------------------------------------------------------
-# The studentised range
+@dataclass(frozen=True, eq=False)
+class Means(ABC):
+    """Means of some groups, with what is needed to compare any two of them.
+
+    Attributes
+    ----------
+    mean : array of shape (groups,)
+    """
+
+    mean: Floats
+
+    #: How two groups are compared, in words; whether it is proof; of how many groups changes go by pairs.
+    words: ClassVar[str]
+    proof: ClassVar[bool] = True
+    by_pairs: ClassVar[int] = 6
+
+    @abstractmethod
+    def limits(self, tail: float) -> Limits:
+        """Limits of every group's mean, each wrong with a probability of at most ``tail``."""
+
+    @abstractmethod
+    def most_apart(self, one: int, other: int, tail: float) -> float:
+        """Upper limit of one mean minus another."""
+
+    @abstractmethod
+    def shows(self, one: int, other: int, apart: float, tail: float) -> bool:
+        """Whether one mean is shown to be at most so much above another."""
+
+    def all_show(self, pairs: Pairs, apart: float, tail: float) -> bool:
+        """Whether all of some pairs are shown to be at most so far apart."""
+        return all(self.shows(a, b, apart, tail) for a, b in zip(*map(np.ndarray.tolist, pairs), strict=True))
+
+    def furthest(self, pairs: Pairs, tail: float) -> float:
+        """The largest upper limit of some pairs; those that come first are likely to have it."""
+        most = -math.inf
+        for a, b in zip(*map(np.ndarray.tolist, pairs), strict=True):
+            if math.isinf(most) or not self.shows(a, b, most, tail):
+                most = max(most, self.most_apart(a, b, tail))
+        return most
+
+    # -----------------------------------------------------------------------------------------------------
+    # Gaps
+
+    def gap(self, alpha: float) -> tuple[float, float]:
+        """Limits of the gap."""
+        return max(self.least(alpha / 2.0), 0.0), self.most(alpha / 2.0)
+
+    def least(self, tail: float) -> float:
+        """Lower limit of the gap: of the two groups that are furthest apart here, whichever these are."""
+        g = len(self.mean)
+        return -self.most_apart(int(self.mean.argmin()), int(self.mean.argmax()), tail / (g * (g - 1)))
+
+    def most(self, tail: float) -> float:
+        """Upper limit of the gap."""
+        if len(self.mean) <= ALL_PAIRS:
+            return max(self.furthest(self._ordered, tail), 0.0)
+        low, high = self.limits(SPENT * tail / 2.0)
+        top, bottom = np.argsort(-high)[:33], np.argsort(low)[:33]
+        apart = high[top[:-1], None] - low[bottom[:-1]]
+        apart[top[:-1, None] == bottom[:-1]] = -math.inf
+        order = np.argsort(-apart, axis=None, kind="stable")
+        one, other = np.divmod(order[:NEAR], len(bottom) - 1)
+        left = float(apart.flat[order[NEAR]]) if len(order) > NEAR else -math.inf
+        rest = max(left, high[top[-1]] - low[bottom[0]], high[top[0]] - low[bottom[-1]])
+        return max(self.furthest((top[one], bottom[other]), (1.0 - SPENT) * tail), float(rest), 0.0)
+
+    @cached_property
+    def _ordered(self) -> Pairs:
+        """All ordered pairs, those first that are furthest apart here."""
+        one, other = ordered_pairs(len(self.mean))
+        order = np.argsort(self.mean[other] - self.mean[one], kind="stable")
+        return one[order], other[order]
+
+    def p_values(self, at_most: float, alpha: float) -> tuple[float, float]:
+        """p-values of "the gap is at most this" (small: it is more) and of "it is more" (small: it is at most this).
+
+        Found by halving on a logarithmic scale down to 1e-6, and rounded up.
+        """
+        return self._more(at_most, alpha), self._within(at_most, alpha)
+
+    def _more(self, at_most: float, alpha: float) -> float:
+        g, low, high = len(self.mean), int(self.mean.argmin()), int(self.mean.argmax())
+        if self.mean[high] - self.mean[low] <= at_most:
+            return 1.0
+        return least_level(lambda level: self.shows(low, high, -at_most, level / (g * (g - 1))), alpha)
+
+    def _within(self, at_most: float, alpha: float) -> float:
+        if np.ptp(self.mean) > at_most:
+            return 1.0
+        if len(self.mean) > ALL_PAIRS:
+            return least_level(lambda level: self.most(level) <= at_most, alpha, 3)
+        hardest = tuple(part[:1] for part in self._ordered)
+        p = least_level(lambda level: self.all_show((hardest[0], hardest[1]), at_most, level), alpha)
+        while p < 1.0 and not self.all_show(self._ordered, at_most, p):
+            p = min(1.5 * p, 1.0)
+        return p
+
+    def pair_limits(self, alpha: float) -> Limits:
+        """Limits of the differences of all ordered pairs that hold for all of them together."""
+        g, (one, other) = len(self.mean), ordered_pairs(len(self.mean))
+        if g > self.by_pairs:
+            low, high = self.limits(alpha / (2.0 * g))
+            return low[one] - high[other], high[one] - low[other]
+        above = self._above(one, other, alpha / (g * (g - 1)))
+        place = np.empty((g, g), dtype=np.intp)
+        place[one, other] = np.arange(len(one))
+        return -above[place[other, one]], above
+
+    def _above(self, one: Codes, other: Codes, tail: float) -> Floats:
+        return np.array(
+            [self.most_apart(a, b, tail) for a, b in zip(one.tolist(), other.tolist(), strict=True)]
+        )
+
+
+#: Positions of the groups that are compared: the one, and the other.
+Pairs = tuple[Codes, Codes]
+
+
+def ordered_pairs(n_groups: int) -> Pairs:
+    """All ordered pairs of groups."""
+    one, other = np.nonzero(~np.eye(n_groups, dtype=bool))
+    return one, other
+
+
+def least_level(rejects: Callable[[float], bool], alpha: float, halvings: int = 10) -> float:
+    """Least level at which a test rejects; the first look is at the level that decides."""
+    low, high = (1e-6, alpha) if rejects(alpha) else (alpha, 1.0)
+    if low == alpha and not rejects(1.0 - 1e-9):
+        return 1.0
+    if low < alpha and rejects(low):
+        return low
+    for _ in range(halvings):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if rejects(middle) else (middle, high)
+    return high
+
+
+@dataclass(frozen=True, eq=False)
+class Rates(Means):
+    """Rates of people who count one by one; ``n`` are how many."""
+
+    n: Floats
+    words: ClassVar[str] = "score test of two rates (exact)"
+
+    def limits(self, tail: float) -> Limits:
+        """By Clopper and Pearson."""
+        return rates.exact_limits(self.n, self.mean, tail)
+
+    def most_apart(self, one: int, other: int, tail: float) -> float:
+        """By the score test."""
+        return rates.most_apart(*self._counts(one), *self._counts(other), tail)
+
+    def shows(self, one: int, other: int, apart: float, tail: float) -> bool:
+        """By the score test."""
+        return rates.shows(*self._counts(one), *self._counts(other), apart, tail)
+
+    def _counts(self, z: int) -> tuple[float, float]:
+        return round(float(self.n[z] * self.mean[z])), float(self.n[z])
+
+
+@dataclass(frozen=True, eq=False)
+class Bets(Means):
+    """Values within known bounds, of people who count one by one: how many lie in each bin of the bounds."""
+
+    counted: bets.Counted
+    bounds: tuple[float, float]
+    words: ClassVar[str] = "betting on pairs of people (distribution-free)"
+
+    @cached_property
+    def _orders(self) -> list[Floats]:
+        return bets.shuffled(self.counted)
+
+    @property
+    def _span(self) -> float:
+        return self.bounds[1] - self.bounds[0]
+
+    def limits(self, tail: float) -> Limits:
+        """By bets on every mean."""
+        alone = [bets.shuffled([one])[0] for one in self.counted]  # a mean says nothing of other groups
+        low, high = np.array([bets.mean_limits(x, tail) for x in alone]).reshape(-1, 2).T
+        return self.bounds[0] + self._span * low, self.bounds[0] + self._span * high
+
+    def most_apart(self, one: int, other: int, tail: float) -> float:
+        """By bets on pairs of people."""
+        return self._span * bets.most_apart(self._orders[one], self._orders[other], tail)
+
+    def shows(self, one: int, other: int, apart: float, tail: float) -> bool:
+        """By bets on pairs of people."""
+        return bets.shows(self._orders[one], self._orders[other], apart / self._span, tail)
+
+
+@dataclass(frozen=True, eq=False)
+class LargeSamples(Means):
+    """Independent units, each of which adds a little to the error of a mean; with Hall's correction for skewness.
+
+    Of a ``rate`` of people who do not count alike, a success and a failure are added to compare two groups, and two of
+    each for a mean (Agresti and Coull 1998, Agresti and Caffo 2000): rare ones may not have been seen.
+    """
+
+    sample: Sample
+    bounds: tuple[float, float] | None = None
+    rate: bool = False
+    words: ClassVar[str] = "t of every pair, widened for skewness (large sample)"
+    proof: ClassVar[bool] = False
+    by_pairs: ClassVar[int] = 200
+
+    @cached_property
+    def pairs(self) -> Sample:
+        """The sample to compare groups by."""
+        return with_added(self.sample, 1.0) if self.rate else self.sample
+
+    def limits(self, tail: float) -> Limits:
+        """Student's, widened where the correction asks for it."""
+        low, high = hall_limits(with_added(self.sample, 2.0) if self.rate else self.sample, tail)
+        lower, upper = self.bounds or (-math.inf, math.inf)
+        return np.clip(low, lower, upper), np.clip(high, lower, upper)
+
+    def most_apart(self, one: int, other: int, tail: float) -> float:
+        """Welch's, widened likewise."""
+        return float(self._above(np.array([one]), np.array([other]), tail)[0])
+
+    def shows(self, one: int, other: int, apart: float, tail: float) -> bool:
+        """Likewise."""
+        return self.most_apart(one, other, tail) <= apart
+
+    def all_show(self, pairs: Pairs, apart: float, tail: float) -> bool:
+        """All at once."""
+        return self.furthest(pairs, tail) <= apart
+
+    def furthest(self, pairs: Pairs, tail: float) -> float:
+        """All at once."""
+        return float(self._above(*pairs, tail).max(initial=-math.inf))
+
+    def _more(self, at_most: float, alpha: float) -> float:
+        # Few people of a skewed group mostly show neither its mean nor its spread.
+        return min(CAUTION * super()._more(at_most, alpha / CAUTION), 1.0)
+
+    def _above(self, one: Codes, other: Codes, tail: float) -> Floats:
+        from scipy.special import stdtrit
+
+        difference, error, df, skewness = _differences(self.pairs, one, other)
+        t = stdtrit(np.maximum(df, 1.0), 1.0 - tail)
+        known = np.isfinite(error)
+        reach = np.where(known, error, 0.0) * np.maximum(t, -hall_inverse(-t, skewness))
+        return np.where(known, difference + reach, math.inf)
+
+
+def _differences(sample: Sample, one: Codes, other: Codes) -> tuple[Floats, Floats, Floats, Floats]:
+    r"""Of some pairs the difference of the means, its standard error, Welch's degrees of freedom and its skewness.
+
+    The skewness is :math:`(\mu_{3a}/n_a^2 - \mu_{3b}/n_b^2) / \mathrm{se}^3`.
+    """
+    variance, freedom = sample.error**2, sample.freedom
+    sums = variance[one] + variance[other]
+    third = sample.skewness * sample.sd**3 / np.maximum(sample.n, 1.0) ** 2
+    apart = third[one] - third[other]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        parts = [(variance[z] / sums) ** 2 / np.maximum(freedom[z], 1e-300) for z in (one, other)]
+        df = np.where(np.isfinite(sums), 1.0 / (parts[0] + parts[1]), 1.0)
+        if sample.ties is not None:
+            tie = sample.ties.correlation[one, other]
+            tied = sums - 2.0 * tie * np.sqrt(variance[one] * variance[other])
+            # Groups that always move together say nothing of how far apart they may move.
+            sums = np.where(tied > 1e-12 * sums, tied, math.inf)
+            df = np.where(tie == 0.0, df, np.minimum(freedom[one], freedom[other]))
+            # The cube of a difference: a^3 - 3 a^2 b + 3 a b^2 - b^3.
+            size, cube = sample.sd / np.sqrt(np.maximum(sample.n, 1.0)), sample.ties.skewness
+            a, b = size[one], size[other]
+            apart = apart - 3.0 * a * b * (cube[one, other] * a - cube[other, one] * b)
+        error = np.sqrt(sums)
+        return sample.mean[one] - sample.mean[other], error, df, apart / error**3
+
+
+@dataclass(frozen=True, eq=False)
+class Ends(Means):
+    """Means of which hidden reasons leave open the least and the most."""
+
+    at_least: LargeSamples
+    at_most: LargeSamples
+    words: ClassVar[str] = "limits of two means, widened for skewness (large sample)"
+    proof: ClassVar[bool] = False
+
+    def limits(self, tail: float) -> Limits:
+        """The lower limits of the least, and the upper ones of the most."""
+        return self.at_least.limits(tail)[0], self.at_most.limits(tail)[1]
+
+    def most_apart(self, one: int, other: int, tail: float) -> float:
+        """From limits of both means."""
+        low, high = self.limits(tail / 2.0)
+        return float(high[one] - low[other])
+
+    def shows(self, one: int, other: int, apart: float, tail: float) -> bool:
+        """Likewise."""
+        return self.most_apart(one, other, tail) <= apart
 
 
 @lru_cache(maxsize=64)
 def _nodes(count: int) -> tuple[Floats, Floats]:
     x, w = np.polynomial.legendre.leggauss(count)
     return x, w
-
-
-def range_tail(q: float, n_groups: int, df: float) -> float:
-    r"""Probability that the studentised range of that many normal means exceeds q.
-
-    .. math:: P(Q \le q) = E_s \Big[ G \int \varphi(x) (\Phi(x) - \Phi(x - q s))^{G-1} dx \Big], \quad
-              \nu s^2 \sim \chi^2_\nu
-    """
-    from scipy.special import gammaincinv, ndtr, stdtr
-
-    if q <= 0:
-        return 1.0
-    if n_groups == 2:
-        return float(2.0 * stdtr(df, -q / math.sqrt(2.0))) if math.isfinite(df) else _normal_tails(q)
-    x, w = _nodes(160)
-    x, w = 9.0 * x, 9.0 * w
-    p, share = _nodes(120)
-    if math.isfinite(df):
-        # Nodes crowd at both ends, where the quantile is steep.
-        angle = math.pi / 2.0 * (p + 1.0) / 2.0
-        chance, share = np.sin(angle) ** 2, share * math.pi / 4.0 * 2.0 * np.sin(angle) * np.cos(angle)
-        s = np.sqrt(2.0 * gammaincinv(df / 2.0, chance) / df)
-    else:
-        s, share = np.ones(1), np.ones(1)
-    density = np.exp(-(x**2) / 2.0) / math.sqrt(2.0 * math.pi)
-    # The largest of the group is at x: the others lie within the range below it.
-    inner = ndtr(x)[None, :] - ndtr(x[None, :] - q * s[:, None])
-    below = n_groups * (inner ** (n_groups - 1)) @ (w * density)
-    return float(min(max(share @ (1.0 - below), 0.0), 1.0))
-
-
-def _normal_tails(q: float) -> float:
-    return math.erfc(q / 2.0)
-
-
-@lru_cache(maxsize=4096)
-def range_quantile(alpha: float, n_groups: int, df: float) -> float:
-    """The q that the studentised range exceeds with probability alpha."""
-    from scipy.special import stdtrit
-
-    if n_groups == 2 and math.isfinite(df):
-        return float(math.sqrt(2.0) * stdtrit(df, 1.0 - alpha / 2.0))
-    low, high = 0.0, 4.0
-    while range_tail(high, n_groups, df) > alpha and high < 1e8:
-        low, high = high, 2.0 * high
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if range_tail(middle, n_groups, df) > alpha else (low, middle)
-        if high - low < 1e-9 * high:
-            break
-    return high
-
-
-def _pairs(sample: Sample) -> tuple[Floats, Floats, Floats, Floats]:
-    """Differences of all ordered pairs, their standard errors, Welch's degrees of freedom, and the fewest of those.
-
-    Groups are the last axis of a sample here; others, of many data sets at once, may come before it.
-    """
-    one, other = _ordered(sample.n.shape[-1])
-    variance, freedom = sample.error**2, sample.freedom
-    sums = variance[..., one] + variance[..., other]
-    known = np.isfinite(sums)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        parts = variance**2 / np.maximum(freedom, 1e-300)
-        df = np.where(known, sums**2 / (parts[..., one] + parts[..., other]), 1.0)
-        if sample.ties is not None:
-            tie = sample.ties.correlation[..., one, other]
-            apart = sums - 2.0 * tie * np.sqrt(variance[..., one] * variance[..., other])
-            # Groups that always move together say nothing of how far apart they may move.
-            sums = np.where(apart > 1e-12 * sums, apart, math.inf)
-            df = np.where(tie == 0.0, df, np.minimum(freedom[..., one], freedom[..., other]))
-            known = np.isfinite(sums)
-    fewest = np.where(known, df, math.inf).min(axis=-1)
-    fewest = np.maximum(np.where(np.isfinite(fewest), fewest, 1.0), 1.0)
-    if sample.n.shape[-1] > 2:
-        # Rounded down to two digits: quantiles hardly change, and far fewer of them have to be found.
-        digit = 10.0 ** (np.floor(np.log10(fewest)) - 1.0)
-        fewest = np.maximum(np.floor(fewest / digit) * digit, np.floor(fewest / 1.0).clip(max=10.0))
-    return sample.mean[..., one] - sample.mean[..., other], np.sqrt(sums), df, fewest
-
-
-def _ordered(n_groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    one, other = np.nonzero(~np.eye(n_groups, dtype=bool))
-    return one, other
-
-
-def _quantiles(alpha: float, n_groups: int, df: Floats) -> Floats:
-    from scipy.special import stdtrit
-
-    if n_groups == 2:
-        return np.asarray(math.sqrt(2.0) * stdtrit(df, 1.0 - alpha / 2.0))
-    different, place = np.unique(df, return_inverse=True)
-    return np.array([range_quantile(alpha, n_groups, float(one)) for one in different])[place].reshape(
-        df.shape
-    )
-
-
-def pair_limits(sample: Sample, alpha: float, *, corrected: bool = False) -> Limits:
-    """Limits of the differences of all ordered pairs of group means that hold for all of them together.
-
-    By the studentised range, for groups of any sizes and spreads (Games and Howell 1976). If ``corrected``, widened
-    where Hall's correction for skewness asks for it.
-    """
-    difference, error, _, df = _pairs(sample)
-    q = (_quantiles(alpha, sample.n.shape[-1], df) / math.sqrt(2.0))[..., None] * np.ones_like(error)
-    below = above = q
-    if corrected:
-        g = _pair_skewness(sample, error)
-        below, above = np.maximum(q, hall_inverse(q, g)), np.maximum(q, -hall_inverse(-q, g))
-    return difference - below * error, difference + above * error
-
-
-def range_interval(sample: Sample, alpha: float, *, corrected: bool = False) -> Limits:
-    """Interval for the gap by the studentised range."""
-    low, high = pair_limits(sample, alpha, corrected=corrected)
-    return np.maximum(low.max(axis=-1), 0.0), high.max(axis=-1)
-
-
-def range_p_values(sample: Sample, at_most: float, *, trusted: bool = False) -> tuple[float, float]:
-    """p-values of "the gap is at most this" (small: it is more) and of "it is more" (small: it is at most this).
-
-    The second needs no correction for the number of pairs, since all of them have to pass. Both are the larger of
-    Welch's and of the one after Hall's correction for skewness. Where groups are too skewed even for that, and the
-    sample is not ``trusted`` (a rate with enough successes and failures is), they are Chebyshev's and Cantelli's
-    inequality: few people of a skewed group mostly show neither its mean nor its spread.
-    """
-    from scipy.special import stdtr
-
-    n_groups = len(sample.n)
-    difference, error, df, fewest = _pairs(sample)
-    known = np.isfinite(error)
-    t = np.where(known, difference - at_most, 0.0) / np.where(known, error, 1.0)
-    g = _pair_skewness(sample, np.where(known, error, math.inf))
-    corrected = t + g / 3.0 * t**2 + g**2 / 27.0 * t**3 + g / 6.0
-    skewed = np.zeros_like(sample.skewed) if trusted else sample.skewed
-    least, most = np.minimum(t, corrected), np.maximum(t, corrected)
-    excess = float(least[known].max(initial=-math.inf))
-    more = range_tail(math.sqrt(2.0) * excess, n_groups, float(fewest)) if excess > 0 else 1.0
-    if skewed.any() and excess > 0:
-        more = max(more, min(1.0, n_groups * (n_groups - 1) / 2.0 / excess**2))
-    within = np.where(known, stdtr(df, most), 1.0)
-    one, other = _ordered(n_groups)
-    cantelli = np.where(most < 0, 1.0 / (1.0 + most**2), 1.0)
-    return more, float(np.where(skewed[one] | skewed[other], np.maximum(within, cantelli), within).max())
-
-
-def ratio_shown(sample: Sample, origin: float, ratio: float, level: float) -> bool:
-    """Whether every mean is shown, at this level, to be at least ``ratio`` times every other, by large samples.
-
-    Each pair by its own t test: all of them have to reject, so no correction is needed for their number. With fewer
-    degrees of freedom of the two, and what ties their errors.
-    """
-    from scipy.special import stdtrit
-
-    one, other = _ordered(len(sample.n))
-    mean, error, freedom = sample.mean + origin, sample.error, sample.freedom
-    variance = error[one] ** 2 + (ratio * error[other]) ** 2
-    if sample.ties is not None:
-        variance -= 2.0 * ratio * sample.ties.correlation[one, other] * error[one] * error[other]
-    needed = stdtrit(np.minimum(freedom[one], freedom[other]), 1.0 - level) * np.sqrt(variance)
-    return bool((mean[one] - ratio * mean[other] >= needed).all())
-
-
-def _pair_skewness(sample: Sample, error: Floats) -> Floats:
-    r"""Skewness of the difference of two means, :math:`(\mu_{3a}/n_a^2 - \mu_{3b}/n_b^2) / \mathrm{se}^3`."""
-    one, other = _ordered(sample.n.shape[-1])
-    third = sample.skewness * sample.sd**3 / np.maximum(sample.n, 1.0) ** 2
-    apart = third[..., one] - third[..., other]
-    if sample.ties is not None:
-        # The cube of a difference: a^3 - 3 a^2 b + 3 a b^2 - b^3.
-        size, tie = sample.sd / np.sqrt(np.maximum(sample.n, 1.0)), sample.ties.skewness
-        a, b = size[..., one], size[..., other]
-        apart = apart - 3.0 * a * b * (tie[..., one, other] * a - tie[..., other, one] * b)
-    return np.asarray(apart / error**3)
 
 
 def chance_gap(sample: Sample) -> float:
@@ -236,7 +364,7 @@ def _tied_gap(error: Floats, correlation: Floats) -> float:
     return float(np.ptp(error[:, None] * (root @ draws), axis=0).mean())
 
 
-def change_interval(before: Sample, after: Sample, change: Sample, alpha: float) -> Limits:
+def change_interval(before: Means, after: Means, change: Means, alpha: float) -> tuple[float, float]:
     r"""Interval for the gap afterwards minus the gap before, of the same people.
 
     With :math:`b_p, a_p` the differences of ordered pair p before and after, let :math:`a_p`, :math:`b_p` and
@@ -245,10 +373,9 @@ def change_interval(before: Sample, after: Sample, change: Sample, alpha: float)
     any pair. So the gap grows by at most the largest :math:`a_p - \max(|b_p|, L)` that the limits of these pairs leave
     open; with before and after exchanged, it falls by at most so much.
 
-    Groups are the last axis of the samples; others, of many ways of deciding, may come before it.
     """
-    b, a, d = (pair_limits(sample, alpha / 3.0, corrected=True) for sample in (before, after, change))
-    return -_most_growth(a, b, (-d[1], -d[0])), _most_growth(b, a, d)
+    b, a, d = (means.pair_limits(alpha / 3.0) for means in (before, after, change))
+    return -float(_most_growth(a, b, (-d[1], -d[0]))), float(_most_growth(b, a, d))
 
 
 def _most_growth(before: Limits, after: Limits, change: Limits) -> Floats:
@@ -265,56 +392,29 @@ def _most_growth(before: Limits, after: Limits, change: Limits) -> Floats:
     return np.asarray(np.where(top, growth, -math.inf).max(axis=-1))
 
 
-# ---------------------------------------------------------------------------------------------------------
-# Limits of every group's mean
-
-
 def spread_of(limits: Limits) -> Limits:
     """Least and largest gap that limits of the group means leave open."""
     low, high = limits
-    one, other = _ordered(low.shape[-1])
+    one, other = ordered_pairs(low.shape[-1])
     least, most = low[..., one] - high[..., other], high[..., one] - low[..., other]
     return np.maximum(least.max(axis=-1), 0.0), most.max(axis=-1)
 
 
-def limits_p_values(
-    limits: Callable[[float], Limits], n_groups: int, at_most: float, alpha: float
-) -> tuple[float, float]:
-    """The same two p-values as :func:`range_p_values`, from limits of the means as a function of the tail.
+def ratio_shown(sample: Sample, origin: float, ratio: float, level: float) -> bool:
+    """Whether every mean is shown, at this level, to be at least ``ratio`` times every other, by large samples.
 
-    Found by halving on a logarithmic scale down to 1e-6, and rounded up.
+    Each pair by its own t test: all of them have to reject, so no correction is needed for their number. With fewer
+    degrees of freedom of the two, and what ties their errors.
     """
+    from scipy.special import stdtrit
 
-    def more(level: float) -> bool:
-        return bool(spread_of(limits(level / (2.0 * n_groups)))[0] > at_most)
-
-    def within(level: float) -> bool:
-        return bool(spread_of(limits(level / 2.0))[1] <= at_most)
-
-    return _least_level(more, alpha), _least_level(within, alpha)
-
-
-def _least_level(rejects: Callable[[float], bool], alpha: float) -> float:
-    """Least level at which a test rejects; the first look is at the level that decides."""
-    low, high = (1e-6, alpha) if rejects(alpha) else (alpha, 1.0)
-    if low == alpha and not rejects(1.0 - 1e-9):
-        return 1.0
-    if low < alpha and rejects(low):
-        return low
-    for _ in range(10):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if rejects(middle) else (middle, high)
-    return high
-
-
-def range_name(n_groups: int, *, rate: bool) -> str:
-    """The studentised range in words; for two groups it is Welch's t."""
-    return (WELCH if n_groups == 2 else RANGE) + (", a success and a failure added" if rate else "")
-
-
-def limits_name(words: str) -> str:
-    """Limits of every group's mean in words."""
-    return f"limits of all group means together, {words}"
+    one, other = ordered_pairs(len(sample.n))
+    mean, error, freedom = sample.mean + origin, sample.error, sample.freedom
+    variance = error[one] ** 2 + (ratio * error[other]) ** 2
+    if sample.ties is not None:
+        variance -= 2.0 * ratio * sample.ties.correlation[one, other] * error[one] * error[other]
+    needed = stdtrit(np.minimum(freedom[one], freedom[other]), 1.0 - level) * np.sqrt(variance)
+    return bool((mean[one] - ratio * mean[other] >= needed).all())
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -1,38 +1,32 @@
-r"""Intervals for means: from the values of independent people to what can be said of everybody.
+r"""Large samples: limits of means by how much independent units vary, with Hall's correction for skewness.
 
-.. math:: P(\mathrm{low} \le \mu \le \mathrm{high}) \ge 1 - 2 \, \mathrm{tail}
+.. math:: P(\mathrm{low} \le \mu \le \mathrm{high}) \approx 1 - 2 \, \mathrm{tail}
 
-exactly (Clopper-Pearson, of 0/1 values), for any distribution within known bounds (empirical Bernstein, betting), or
-nearly, for many people and tails that are not too heavy (t; with Hall's correction for skewness). A sample that
-can say nothing gets the whole range, never a NaN.
+for many people and tails that are not too heavy. A sample that can say nothing gets the whole range, never a NaN.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._statistics.betting import Betting
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError
 
 Limits = tuple[Floats, Floats]
 
-#: Every way to make an interval for a mean, by the name that ``method=`` takes, with the words of the output.
+#: Every way to make an interval of a mean, in the words of the output.
 METHODS = {
-    "t": "t (large sample)",
-    "hall": "t, widened by Hall's correction for skewness (large sample)",
-    "added": "t with two successes and failures added (large sample)",
     "exact": "Clopper-Pearson (exact)",
-    "bernstein": "empirical Bernstein (distribution-free)",
-    "betting": "betting (distribution-free)",
+    "bets": "betting (distribution-free)",
+    "large": "t, widened for skewness (large sample)",
+    "changed": "t with two changed people added, widened for skewness (large sample)",
+    "added": "t with two successes and failures added (large sample)",
 }
-
 
 #: Fewer people than this are no large sample.
 LARGE = 30
@@ -231,16 +225,6 @@ KNOWN = 1e-90
 # Large samples
 
 
-def t_limits(sample: Sample, tail: float) -> Limits:
-    r"""Student's :math:`\bar v \pm t_{n-1} s / \sqrt n`; infinite where there is no spread to go by."""
-    from scipy.special import stdtrit
-
-    half = np.full(sample.n.shape, math.inf)
-    known = ~sample.silent
-    half[known] = stdtrit(sample.freedom[known], 1.0 - tail) * sample.error[known]
-    return sample.mean - half, sample.mean + half
-
-
 def hall_limits(sample: Sample, tail: float) -> Limits:
     r"""Student's limits, widened where Hall's (1992) correction for skewness asks for it.
 
@@ -265,81 +249,6 @@ def hall_inverse(x: Floats, g: Floats) -> Floats:
     straight = np.abs(g) < 1e-6
     safe = np.where(straight, 1.0, g)
     return np.where(straight, x, 3.0 / safe * (np.cbrt(1.0 + safe * (x - safe / 6.0)) - 1.0))
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Exact and distribution-free
-
-
-def exact_limits(n: Floats, rate: Floats, tail: float) -> Limits:
-    """Clopper and Pearson's limits of a rate, of values that are 0 or 1."""
-    from scipy.special import betaincinv
-
-    hits = np.round(n * rate)
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), n - hits + 1.0, tail), 0.0)
-    high = np.where(hits < n, betaincinv(hits + 1.0, np.maximum(n - hits, 1e-9), 1.0 - tail), 1.0)
-    return low, high
-
-
-def bernstein_limits(sample: Sample, tail: float, lower: Any, upper: Any) -> Limits:
-    r"""Maurer and Pontil's (2009) empirical Bernstein bound, for values between ``lower`` and ``upper``.
-
-    .. math:: |\bar v - \mu| \le s \sqrt{2 \ln(2/\mathrm{tail}) / n} + 7 C \ln(2/\mathrm{tail}) / (3 (n - 1))
-    """
-    log = math.log(2.0 / tail)
-    with np.errstate(divide="ignore"):
-        half = np.where(
-            sample.n < 2,
-            math.inf,
-            sample.sd * np.sqrt(2.0 * log / np.maximum(sample.n, 1.0))
-            + 7.0 * (upper - lower) * log / (3.0 * np.maximum(sample.n - 1.0, 1.0)),
-        )
-    return np.maximum(sample.mean - half, lower), np.minimum(sample.mean + half, upper)
-
-
-def hoeffding_width(n: float, confidence: float, span: float = 1.0) -> float:
-    """Width of Hoeffding's two-sided interval, to compare others with."""
-    return 2.0 * span * math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * n))
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Any of them
-
-
-def mean_limits(
-    method: str,
-    sample: Sample,
-    tail: float,
-    bounds: tuple[float, float] | None = None,
-    bets: Callable[[int], Betting] | None = None,
-) -> Limits:
-    """Limits of every group's mean of one measure, by one of the ``METHODS``.
-
-    Parameters
-    ----------
-    sample : Sample
-        Of shape (groups,).
-    tail : float
-        Probability allowed on each side.
-    bounds : (low, high), optional
-        The range of the values; limits never leave it.
-    bets : callable, optional
-        Bets on the values of a group.
-    """
-    if method == "exact":
-        return exact_limits(sample.n, sample.mean, tail)
-    if method == "added":
-        method, sample, bounds = "t", with_added(sample, 2.0), (0.0, 1.0)
-    lower, upper = bounds if bounds is not None else (-math.inf, math.inf)
-    if method in ("t", "hall"):
-        low, high = (t_limits if method == "t" else hall_limits)(sample, tail)
-        return np.clip(low, lower, upper), np.clip(high, lower, upper)
-    if method == "bernstein":
-        return bernstein_limits(sample, tail, lower, upper)
-    assert bets is not None, "betting needs the values themselves"
-    found = [bets(z).limits(tail) for z in range(len(sample.n))]
-    low, high = np.array(found).T
-    return low, high
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from felicific._audit.beside import fitted_notes
+from felicific._audit.decided import fitted_notes
 from felicific._fit.numeric_assessment import AmountTryout
 from felicific._people.people import People
 from felicific._people.roles import Roles

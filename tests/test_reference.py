@@ -20,7 +20,6 @@ from felicific import (
     Exploration,
     FairClassifier,
     FairRegressor,
-    Happiness,
     Policy,
     Ratio,
     aggregate,
@@ -153,7 +152,6 @@ def sql_on_the_command_line(policy):
 
 
 FIT = ("--score", "score", "--label", "repaid")
-BOUNDED = Happiness("decision * loan", bounds=(0.0, 1000.0))
 INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
 APPROVE = "decision == 'approve'"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive_program import Naive
 from strategies import examples, small_ints
 
-from felicific import Budget, Floor, Gap, Happiness, Policy, Ratio, Score, aggregate, solve
+from felicific import Budget, Floor, Happiness, Policy, Ratio, Score, aggregate, solve
 from felicific._problem.constraints import requirements_of
 from felicific._problem.linear import Goal
 from felicific._problem.requirements import fraction_of
@@ -456,11 +456,3 @@ def test_gap_of_a_union_is_of_its_sums():
     assert top / bottom == pytest.approx(
         [total[:2, 0].sum() / total[:2, 1].sum(), total[2, 0] / total[2, 1]], rel=1e-12
     )
-
-
-def test_gap_as_a_constraint_stands_for_the_gap():
-    """Gap(...) of a fraction and gap= ask for the same."""
-    sums = sums_of(crowd(), policy=Score())
-    one = solve(sums, gap={PRECISION: 0.02}, random_state=0)
-    other = solve(sums, gap={}, constraints=[Gap(PRECISION, 0.02)], random_state=0)
-    assert np.array_equal(one.q, other.q)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import stdtrit
 
 from felicific._statistics.gaps import chance_gap, pair_limits, range_interval
-from felicific._statistics.intervals import Sample, hall_limits, mean_limits, sample_of, summarise, t_limits
+from felicific._statistics.intervals import hall_limits, mean_limits, sample_of, summarise, t_limits
 
 
 def draw(seed, n=240, clusters=30, groups=3):
@@ -151,14 +151,6 @@ def test_what_says_nothing_gets_no_interval():
 
 def share(low, high, truth):
     return float(((low <= truth) & (truth <= high)).mean())
-
-
-def samples(runs, draw_one, **how):
-    """Samples of many data sets, one after the other, as one of shape (runs, groups)."""
-    found = [sample_of(*draw_one(), **how) for _ in range(runs)]
-    return Sample(
-        *(np.stack([getattr(s, name)[:, 0] for s in found]) for name in ("n", "mean", "sd", "skewness", "df"))
-    )
 
 
 def test_survey_weights_cover_and_frequencies_do_not():

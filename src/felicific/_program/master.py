@@ -26,6 +26,9 @@ from felicific.exceptions import SolverError
 #: What a change of the baseline's decision costs at most where policies are equally good, in units of the program.
 TIE = 1e-7
 
+#: What costs are multiplied by where ties are settled, so that differences of changes exceed the solver's tolerance.
+SHARP = 1e3
+
 #: A part of a policy that is none.
 NONE = 1e-12
 
@@ -302,7 +305,7 @@ class Master:
         ]
         width = 0.0 if self.ray is None else float(values[self.ray]) * self.unit
         if nearest and program.choice_changes.any():
-            self.run(1.0, TIE)
+            self.run(SHARP, SHARP * TIE)
             values = np.array(self.solver.getSolution().col_value)
         parts = values[self.columns]
         parts = np.where(parts > NONE, parts, 0.0)

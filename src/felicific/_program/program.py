@@ -95,7 +95,8 @@ class Program:
         aggregates = aggregates if alike is None else aggregates.moved(alike)
         n_decisions = aggregates.loss.shape[2]
         check_size(aggregates)
-        refuse_chances(chances, len(aggregates.groups), sees_group=sees_group)
+        if chances:
+            refuse_chances(chances, len(aggregates.groups), sees_group=sees_group)
         mass, loss = aggregates.mass, charged_losses(aggregates, change_cost)
         charged = loss
         if not sees_group:
@@ -141,7 +142,7 @@ class Program:
             sees_group=sees_group,
             order=order,
             alike=alike,
-            lotteries=lotteries_of(chances, aggregates, order, sees_group=sees_group),
+            lotteries=lotteries_of(chances, aggregates, order, sees_group=sees_group) if chances else None,
             given_changes=changes,
         )
 
@@ -309,7 +310,8 @@ class Program:
 
     def keeping(self, chances: Sequence[Chance]) -> Program:
         """The same where people keep these chances."""
-        lotteries = lotteries_of(chances, self.aggregates, self.order, sees_group=self.sees_group)
+        sight = self.aggregates, self.order
+        lotteries = lotteries_of(chances, *sight, sees_group=self.sees_group) if chances else None
         return replace(self, lotteries=lotteries, pool=Pool())
 
     def policy(self, mixed: Floats) -> Floats:

@@ -20,7 +20,6 @@ from felicific import (
     Exploration,
     FairClassifier,
     FairRegressor,
-    Happiness,
     Policy,
     Ratio,
     aggregate,
@@ -145,23 +144,6 @@ def command_line(*words):
     assert run([words[0], *common, *words[1:]]) == 0
 
 
-def run_amounts():
-    people().to_csv("people.csv", index=False)
-    said = [
-        "--predicted",
-        "score",
-        "--loss",
-        "squared",
-        "--label",
-        "loan",
-        "--group",
-        "sex",
-        "--happiness",
-        "distributional_parity",
-    ]
-    assert run(["fit", "people.csv", *said]) == 0
-
-
 def sql_on_the_command_line(policy):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "policy.json"
@@ -170,8 +152,6 @@ def sql_on_the_command_line(policy):
 
 
 FIT = ("--score", "score", "--label", "repaid")
-BELIEVED = ("--group-proba", "f=score", "--group-proba", "m=rest")
-BOUNDED = Happiness("decision * loan", bounds=(0.0, 1000.0))
 INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
 APPROVE = "decision == 'approve'"
 

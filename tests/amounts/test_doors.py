@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from amount_policies import find_amounts
 from functions import as_arrow, as_duckdb, as_lazy, as_pandas, write_parquet
-from helpers import solved, traced
+from helpers import solved
 
-from felicific import Budget, Floor, Gap, Happiness, Policy, Score, aggregate, load, monitor, solve
+from felicific import Budget, Floor, Gap, Happiness, Policy, Score, aggregate, frontier, load, monitor, solve
 from felicific._files import POLICY, VERSION, _digest
 from felicific._policy.numeric import AmountPolicy
 from felicific._program.aggregates import Aggregates
@@ -75,16 +75,12 @@ def test_sums_are_the_same_wherever_the_rows_are(place, decisions, tmp_path):
     assert solve(there, gap=0.1, random_state=0).to_json() == solve(here, gap=0.1, random_state=0).to_json()
 
 
-@pytest.mark.parametrize("place", ["polars lazy", "duckdb"])
-def test_solve_of_a_lazy_table_is_that_of_its_sums(place, tmp_path):
-    """And so is the frontier."""
-    table = care()
-    lazy, sums = PLACES[place](table, tmp_path), aggregate(as_pandas(table), **ASKED | BOUNDS)
-    policy = solved(lazy, gap=0.05, random_state=0, **ASKED | BOUNDS)
-    assert policy.loss == pytest.approx(solve(sums, gap=0.05, random_state=0).loss, rel=1e-9)
+def test_the_frontier_of_sums():
+    """At a gap it is the policy that is solved for."""
+    sums = aggregate(as_pandas(care()), **ASKED | BOUNDS)
+    policy = solve(sums, gap=0.05, random_state=0)
     assert policy.gap <= 0.05 * (1 + 1e-9)
-    line = traced(lazy, random_state=0, **ASKED | BOUNDS)
-    assert line.at(gap=0.05).loss == pytest.approx(policy.loss, rel=1e-9)
+    assert frontier(sums, random_state=0).at(gap=0.05).loss == pytest.approx(policy.loss, rel=1e-9)
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -37,10 +37,6 @@ def funding(decision, x):
     return decision * x["loan"]
 
 
-def relief(decision, x, y):
-    return np.where(y == decision, 0.0, -1.0) * x["loan"]
-
-
 def make_signs(n=600, n_groups=2, seed=1, n_classes=2):
     """People whose features tell something about the group."""
     table, y = make_people(n, n_classes, n_groups, seed=seed)

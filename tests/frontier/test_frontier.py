@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers import as_if_changed, traced
 
-from felicific import Budget, Floor, Gap, Score, aggregate, frontier, solve
+from felicific import Budget, Floor, Score, aggregate, frontier, solve
 from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError
 
 
@@ -351,35 +351,6 @@ def test_places_that_are_none(place, error):
     """A place off the frontier is refused with what is there."""
     with pytest.raises(error):
         frontier(people(8, policy="label")).at(**place)
-
-
-@pytest.mark.parametrize("gap", [None, {"funding": 2.0, "rate": 0.1}])
-@pytest.mark.parametrize("more", [("rate", 0.02), ("funding", 1.0)])
-def test_a_gap_among_the_constraints_counts_for_a_table_as_for_its_aggregates(refuses, gap, more):
-    """The door that takes a table closes what the one that takes aggregates closes."""
-    rng = np.random.default_rng(0)
-    score, loan = rng.random(200), rng.gamma(2, 10, 200)
-    table = {"z": rng.choice(["f", "m"], 200), "score": score, "loan": loan}
-    table["y"] = (rng.random(200) < score).astype(int)
-    asked = {
-        "score": "score",
-        "y": "y",
-        "sensitive_features": "z",
-        "happiness": {"funding": "decision * loan", "rate": "decision"},
-    }
-    sums, constraints = aggregate(table, **asked), [Gap(*more)]
-    by_sums, by_table = (
-        frontier(sums, gap=gap, constraints=constraints),
-        traced(table, **asked, gap=gap, constraints=constraints),
-    )
-    np.testing.assert_array_equal(by_table.ray, by_sums.ray)
-    np.testing.assert_allclose(by_table.loss, by_sums.loss, atol=1e-12)
-    for ask in (
-        lambda: frontier(sums, gap=["rate"], constraints=constraints),
-        lambda: traced(table, **asked, gap=["rate"], constraints=constraints),
-    ):
-        with refuses(ConstraintError, "Gap(...)", remedy="one place"):
-            ask()
 
 
 def test_a_frontier_prints_in_a_line():

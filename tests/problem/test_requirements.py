@@ -127,28 +127,6 @@ def test_a_classifier_takes_gaps_among_its_constraints(people, policy):
     assert again.loss_ == pytest.approx(moved.loss_, abs=1e-9 if policy == "score" else 5e-3)
 
 
-def test_individual_policies_of_tables_take_gaps_among_the_constraints():
-    """The same policy as with the gap in short."""
-    rng = np.random.default_rng(0)
-    group, y = rng.integers(0, 2, 200), rng.integers(0, 2, 200)
-    score = np.clip(0.3 + 0.2 * y + 0.2 * group + rng.normal(0, 0.1, 200), 0.01, 0.99)
-    asked = {
-        "score": np.column_stack([1 - score, score]),
-        "y": y,
-        "sensitive_features": group,
-        "happiness": "statistical_parity",
-    }
-    short = solved({"score": score}, policy="individual", gap=0.05, **asked)
-    objects = solved(
-        {"score": score},
-        policy="individual",
-        gap={},
-        constraints=[Gap("statistical_parity", 0.05)],
-        **asked,
-    )
-    assert (objects.loss, objects.gaps, objects.prices) == (short.loss, short.gaps, short.prices)
-
-
 def test_a_frontier_closes_gaps_among_its_constraints():
     """As those of gap=, and keeps the other requirements; a list of gaps beside them is refused."""
     computed = aggregates_of(some_rows(3, J=2))

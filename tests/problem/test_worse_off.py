@@ -270,20 +270,6 @@ def test_it_holds_along_a_frontier_and_at_other_gaps(kind):
     assert lost(moved.predict_proba(table), MODEL.predict(table[["s"]])).mean() <= 0.03 + 1e-6
 
 
-def test_frontiers_of_tables_and_sums_agree():
-    """The frontier of a table, of sums and of an engine is the same, with the limit kept everywhere."""
-    table, asked = people(), [WorseOff(0.02)]
-    columns = {name: table[name].to_numpy() for name in table}
-    lines = [
-        traced(table, **ASKED, constraints=asked),
-        frontier(aggregate(table, **ASKED), constraints=asked),
-        traced(LAZY["duckdb"](columns, None), **ASKED, constraints=asked),
-    ]
-    for line in lines[1:]:
-        assert line.loss == pytest.approx(lines[0].loss, abs=1e-9)
-        assert line.tau == pytest.approx(lines[0].tau, abs=1e-9)
-
-
 def test_limits_along_a_frontier_know_who_loses():
     """A band of a frontier that keeps a limit measures it too, from the same happiness."""
     table, others = people(), people(seed=8)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from naive_program import Naive
 from strategies import examples, small_ints
 
-from felicific import Budget, Floor, Gap, Happiness, Policy, Ratio, Score, aggregate, solve
+from felicific import Budget, Floor, Happiness, Policy, Ratio, Score, aggregate, solve
 from felicific._problem.constraints import requirements_of
 from felicific._problem.linear import Goal
 from felicific._problem.requirements import fraction_of
@@ -297,24 +297,6 @@ def test_few_who_are_left_are_noted():
     assert not any(sentence.startswith("Few are left") for sentence in kept.sentences())
 
 
-@examples
-@given(people(), st.sampled_from([0.5, 0.8, 1.0]))
-def test_a_ratio_of_fractions_against_a_fine_grid(table, ratio):
-    """The same search finds the level of a ratio: all fractions between ratio times t and t."""
-    sums = sums_of(table)
-    naive = Naive(sums)
-    grid = [naive.solved([Ratio(PRECISION, ratio, min_people=0)], t) for t in np.linspace(0, 1, 121)]
-    best = min((one[0] for one in grid if one is not None), default=None)
-    try:
-        found = solve_program(sums, [Ratio(PRECISION, ratio)], tolerance=1e-7)
-    except InfeasibleError:
-        assert best is None
-        return
-    assert best is None or found.outcome.loss <= best + 1e-6
-    means = found.outcome.means[:, 0]
-    assert means.min() >= ratio * means.max() - 1e-6
-
-
 def test_price_of_a_ratio():
     """What a little more of a ratio costs."""
     sums = sums_of(crowd(seed=3), policy=Score())
@@ -474,11 +456,3 @@ def test_gap_of_a_union_is_of_its_sums():
     assert top / bottom == pytest.approx(
         [total[:2, 0].sum() / total[:2, 1].sum(), total[2, 0] / total[2, 1]], rel=1e-12
     )
-
-
-def test_gap_as_a_constraint_stands_for_the_gap():
-    """Gap(...) of a fraction and gap= ask for the same."""
-    sums = sums_of(crowd(), policy=Score())
-    one = solve(sums, gap={PRECISION: 0.02}, random_state=0)
-    other = solve(sums, gap={}, constraints=[Gap(PRECISION, 0.02)], random_state=0)
-    assert np.array_equal(one.q, other.q)

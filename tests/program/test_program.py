@@ -10,7 +10,6 @@ from naive_program import Naive
 from strategies import world
 
 from felicific import Budget, Exploration, Floor, Gap, Happiness, Ratio, Score, WorseOff, aggregate, frontier
-from felicific._fit.alternatives import least_gap_at
 from felicific._problem.requirement import rows_of
 from felicific._program.change_cost import resolved
 from felicific._program.master import TIE
@@ -356,24 +355,6 @@ def test_the_frontier_of_several_measures_is_that_of_the_naive_program(seed):
     for tau in middle:
         there = np.interp(tau, line.tau, line.value)
         assert line.at(tau=tau).loss == pytest.approx(there, abs=1e-9 * rise)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_the_least_gap_at_a_loss_is_that_of_the_naive_program(seed):
-    """The other way round: gaps that are any narrower cost more than the loss."""
-    sums = world(seed, 2, monotone=True)
-    free, naive = solve_program(sums, ()), Naive(sums)
-    widths, loss = np.maximum(free.outcome.gaps, 1e-12), free.outcome.loss + 0.02
-
-    def least(part):
-        pairs = zip(sums.measures, widths.tolist(), strict=True)
-        return naive.least([Gap(measure.name, part * width, min_people=0) for measure, width in pairs])
-
-    part, policy = least_gap_at(sums, widths, loss, sees_group=True, salt="0" * 32)
-    assert policy.loss <= loss + 1e-9
-    assert least(part * (1 + 1e-7) + 1e-9) <= loss + 1e-9
-    narrower = least(part * (1 - 1e-6) - 1e-9) if part > 1e-6 else None
-    assert narrower is None or narrower > loss
 
 
 def test_a_policy_does_not_depend_on_which_others_were_looked_at():

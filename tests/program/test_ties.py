@@ -12,19 +12,14 @@ from felicific._program import generation
 POLICIES = {"label": "label", "cells": Score(12), "free cells": Score(12, monotone=False)}
 
 
-def sums(seed, policy, K=2):
+def sums(seed, policy):
     """People with few distinct numbers, so that many policies are equally good."""
     rng = np.random.default_rng(seed)
     n = 60
     group = rng.integers(0, 2, n)
-    if K == 2:
-        score = rng.choice([0.1, 0.2, 0.4, 0.6, 0.7, 0.9], n)
-        score = np.column_stack([1 - score, score])
-    else:
-        score = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8], [0.5, 0.25, 0.25]])[
-            rng.integers(0, 4, n)
-        ]
-    y = rng.integers(0, K, n)
+    score = rng.choice([0.1, 0.2, 0.4, 0.6, 0.7, 0.9], n)
+    score = np.column_stack([1 - score, score])
+    y = rng.integers(0, 2, n)
     return aggregate(
         np.zeros((n, 1)),
         score=score,
@@ -79,13 +74,6 @@ def test_points_of_the_frontier_are_the_nearest_too(policy):
     for tau, policy_there in zip(line.tau, line.policies, strict=True):
         changed = (naive_distance(computed) * policy_there.q).sum()
         assert changed == pytest.approx(naive_nearest(computed, float(tau) + 1e-12), abs=1e-5)
-
-
-def test_many_classes():
-    """With three classes a change counts the more, the surer the model was."""
-    computed = sums(3, Score(12), K=3)
-    changed = (naive_distance(computed) * solve(computed, gap=0.1).q).sum()
-    assert changed == pytest.approx(naive_nearest(computed, 0.1), abs=1e-5)
 
 
 def test_who_is_indifferent_keeps_the_decision():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from felicific._statistics.gaps import LargeSamples, _differences, chance_gap, ordered_pairs
-from felicific._statistics.intervals import Sample, hall_limits, sample_of, summarise
+from felicific._statistics.intervals import hall_limits, sample_of, summarise
 
 
 def draw(seed, n=240, clusters=30, groups=3):
@@ -152,14 +152,6 @@ def test_what_says_nothing_gets_no_interval():
 
 def share(low, high, truth):
     return float(((low <= truth) & (truth <= high)).mean())
-
-
-def samples(runs, draw_one, **how):
-    """Samples of many data sets, one after the other, as one of shape (runs, groups)."""
-    found = [sample_of(*draw_one(), **how) for _ in range(runs)]
-    return Sample(
-        *(np.stack([getattr(s, name)[:, 0] for s in found]) for name in ("n", "mean", "sd", "skewness", "df"))
-    )
 
 
 def test_survey_weights_cover_and_frequencies_do_not():

@@ -46,7 +46,7 @@ def test_means_and_intervals_are_the_textbook_ones(people, decided):
     size = parts[top].mean() - parts[bottom].mean()
     gap = found["funding"].gap
     assert gap.estimate == pytest.approx(size, rel=1e-12)
-    assert gap.low == pytest.approx(max(0.0, halls(size, *about, 0.0125)[0]), abs=1e-9)
+    assert gap.low == pytest.approx(max(0.0, halls(size, *about, 0.025)[0]), abs=1e-9)
     assert gap.high == pytest.approx(halls(size, *about, 0.025)[1], rel=1e-9)
 
 

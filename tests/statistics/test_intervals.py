@@ -67,8 +67,8 @@ def test_large_sample_intervals_cover(normal):
     with pytest.raises(AssertionError):
         check_coverage(narrower(limits), truth, 0.05)
     gaps = gaps_of(Sample(*(getattr(normal, a)[:2000] for a in ("n", "mean", "sd", "skewness"))), 0.05)
-    assert check_coverage(gaps, 1.0, 0.05) <= 0.985
-    assert check_coverage((gaps[0], np.inf), 1.0, 0.0125) <= 0.995  # either group might have been the higher
+    assert check_coverage(gaps, 1.0, 0.05) <= 0.97
+    assert check_coverage((gaps[0], np.inf), 1.0, 0.025) <= 0.985
     assert check_coverage((-np.inf, gaps[1]), 1.0, 0.025) <= 0.985
 
 

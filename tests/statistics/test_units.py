@@ -188,8 +188,6 @@ def test_clusters_that_span_groups_cover():
         gaps.append((least <= 0.3 <= most, most - least))
     assert 0.935 <= np.mean(means) <= 0.965
     assert np.mean(naive_means) <= 0.7
-    assert (
-        0.935 <= np.mean([covered for covered, _ in gaps]) <= 0.985
-    )  # the lower end is at a quarter of the error
+    assert 0.935 <= np.mean([covered for covered, _ in gaps]) <= 0.985
     # What branches have in common moves no gap: 0.2 is the error of 200 against 200 independent people.
     assert np.mean([width for _, width in gaps]) < 2 * 2.2 * math.sqrt(2 / 200)

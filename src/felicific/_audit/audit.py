@@ -169,10 +169,9 @@ def audit(
         then go by how much clusters vary.
     confidence : float, default=0.95
         With which every interval is to hold the truth: that of each group's mean by itself, that of a gap for all
-        groups together. Whoever reads several gaps at once divides: ``1 - 0.05 / 6`` for six. Intervals are by
-        Clopper-Pearson for values that are 0 or 1, by bets (in large groups and in tables that are not in memory by
-        empirical Bernstein) where ``bounds`` of the happiness are known, and by t otherwise; of a gap by the
-        studentised range, unless some group has too few successes or failures for it.
+        groups together. Whoever reads several gaps at once divides: ``1 - 0.05 / 6`` for six. Rates are exact
+        (Clopper-Pearson, and the score test of two rates), what has ``bounds`` is by bets on people, for any
+        distribution, and the rest by large samples: that its gap is at most so much cannot be shown.
 
     Returns
     -------

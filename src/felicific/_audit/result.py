@@ -604,7 +604,7 @@ def _remarks(found: MeasureAudit) -> list[str]:
             for group, mean in ((group, found.means[group]) for group in found.between)
         ]
         remarks.append(f"The gap is between {ends[0]} and {ends[1]}.")
-    remarks += _better(found.measure)
+    remarks += _better(found.measure) if found.at is None else []
     if math.isfinite(found.bias):
         remarks.append(
             "Between equal groups, chance alone would show a gap of "

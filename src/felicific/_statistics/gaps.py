@@ -24,9 +24,6 @@ from felicific._statistics import bets, rates
 from felicific._statistics.intervals import Limits, Sample, hall_inverse, hall_limits, with_added
 from felicific._typing import Codes, Floats, Truths
 
-#: Of more groups than this, those pairs are compared that may be furthest apart.
-ALL_PAIRS = 12
-
 #: So many pairs, and what is spent on finding them.
 NEAR, SPENT = 64, 0.1
 
@@ -49,6 +46,8 @@ class Means(ABC):
     words: ClassVar[str]
     proof: ClassVar[bool] = True
     by_pairs: ClassVar[int] = 6
+    #: Of more groups than this, those pairs are compared that may be furthest apart.
+    all_pairs: ClassVar[int] = 12
 
     @abstractmethod
     def limits(self, tail: float) -> Limits:
@@ -78,8 +77,14 @@ class Means(ABC):
     # Gaps
 
     def gap(self, alpha: float) -> tuple[float, float]:
-        """Limits of the gap."""
-        return max(self.least(alpha / 2.0), 0.0), self.most(alpha / 2.0)
+        """Limits of the gap.
+
+        The lower one may err by any ordered pair but the reverse of the one that is furthest apart in truth: where that
+        does, the upper one errs anyway.
+        """
+        g = len(self.mean)
+        pairs = g * (g - 1)
+        return max(self.least(alpha / 2.0 * pairs / (pairs - 1)), 0.0), self.most(alpha / 2.0)
 
     def least(self, tail: float) -> float:
         """Lower limit of the gap: of the two groups that are furthest apart here, whichever these are."""
@@ -88,7 +93,7 @@ class Means(ABC):
 
     def most(self, tail: float) -> float:
         """Upper limit of the gap."""
-        if len(self.mean) <= ALL_PAIRS:
+        if len(self.mean) <= self.all_pairs:
             return max(self.furthest(self._ordered, tail), 0.0)
         low, high = self.limits(SPENT * tail / 2.0)
         top, bottom = np.argsort(-high)[:33], np.argsort(low)[:33]
@@ -123,7 +128,7 @@ class Means(ABC):
     def _within(self, at_most: float, alpha: float) -> float:
         if np.ptp(self.mean) > at_most:
             return 1.0
-        if len(self.mean) > ALL_PAIRS:
+        if len(self.mean) > self.all_pairs:
             return least_level(lambda level: self.most(level) <= at_most, alpha, 3)
         hardest = tuple(part[:1] for part in self._ordered)
         p = least_level(lambda level: self.all_show((hardest[0], hardest[1]), at_most, level), alpha)
@@ -239,6 +244,7 @@ class LargeSamples(Means):
     words: ClassVar[str] = "t of every pair, widened for skewness (large sample)"
     proof: ClassVar[bool] = False
     by_pairs: ClassVar[int] = 200
+    all_pairs: ClassVar[int] = 200
 
     @cached_property
     def pairs(self) -> Sample:

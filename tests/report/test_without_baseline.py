@@ -144,7 +144,7 @@ def test_one_person_is_decided_as_the_policy_decides(rows):
 
 def test_a_safe_fit_is_judged_beside_it():
     """confidence= needs no baseline: its verdict compares with the least loss without requirements."""
-    fair = fit(*people(4000), gap=0.15, confidence=0.9)
+    fair = fit(*people(4000), gap=0.15, confidence=0.9, random_state=0)
     assert fair.verdict_.kind == "certified"
     assert "without requirements" in fair.verdict_.headline
     assert "baseline" not in str(fair.verdict_).lower()

@@ -68,9 +68,9 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become at the end of the round where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "src: lines of code": (47_805, 34_000),
-    "src: statements": (34_513, None),
-    "src: files": (237, 150),
+    "src: lines of code": (46_949, 34_000),
+    "src: statements": (33_929, None),
+    "src: files": (220, 150),
     "src: lines of pages": (1_424, None),
     "longest file": (1_281, 600),
     "longest function body": (89, 60),
@@ -78,7 +78,7 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "depth, imports at import": (24, None),
     "depth, imports anywhere": (27, None),
     "questions about kinds": (3, 0),
-    "parameters of type Any": (622, None),
+    "parameters of type Any": (618, None),
     "parameters of type Any, %": (8.5, None),
     "public names": (23, 24),
     "parameters of FairClassifier": (16, 16),
@@ -87,22 +87,22 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "commands": (15, 13),
     "fit: modules on the path": (47, 25),
     "audit: modules on the path": (41, 22),
-    "report: modules on the path": (89, 45),
+    "report: modules on the path": (88, 45),
     "report: calls of check_proba": (1, None),
     "report: calls of check_weights": (1, None),
     "report: calls of encode_groups": (1, None),
     "report: calls of encode_labels": (2, None),
-    "tests: lines": (57_769, 34_000),
+    "tests: lines": (57_693, 34_000),
     "studies: lines of code": (713, None),
-    "benchmarks: lines of code": (5_943, None),
+    "benchmarks: lines of code": (5_940, None),
     "examples: lines of code": (397, None),
     "docs: lines of code": (580, None),
     ".ci: lines of code": (353, None),
-    "docs: words": (56_828, 42_000),
+    "docs: words": (56_808, 42_000),
 }
 
 #: What no number may fall below.
-FLOORS = {"functions with docstrings, %": 82.1, "oracles: lines of code": 1_581}
+FLOORS = {"functions with docstrings, %": 82.5, "oracles: lines of code": 1_774}
 
 #: Pages that a script writes as a whole.
 WRITTEN = ("studies.md",)
@@ -111,7 +111,7 @@ WRITTEN = ("studies.md",)
 BUILT = ("api", "gallery")
 
 #: Naive second implementations, by which everything else is tried.
-ORACLES = ("oracles*.py", "naive*.py", "plain.py")
+ORACLES = ("oracles*.py", "naive*.py")
 
 #: Classes whose instances should answer for themselves.
 KINDS = {

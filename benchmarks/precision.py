@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from felicific._program.model import build
 from shared import EVIDENCE, fill, machine, table
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import OrdinalEncoder
@@ -19,9 +18,9 @@ from sklearn.preprocessing import OrdinalEncoder
 from felicific import aggregate
 from felicific._problem.constraints import requirements_of
 from felicific._program.aggregates import Aggregates
-from felicific._program.fractions import TOLERANCE, free_row
-from felicific._program.highs import run_model
-from felicific._program.solution import solve_program
+from felicific._program.fractions import TOLERANCE, exchanged, fraction_level
+from felicific._program.master import solve_rows
+from felicific._program.solution import linear_rows, solve_program, written_program
 from felicific.datasets import adult
 from felicific.exceptions import InfeasibleError
 
@@ -70,17 +69,15 @@ def people() -> dict[str, np.ndarray]:
 
 def grid(sums: Aggregates, gaps: dict[str, float]) -> float | None:
     """The least loss at some levels, each a program of its own."""
-    program = build(sums, [row for r in requirements_of(gaps, (), sums.measures) for row in r.rows(sums)])
-    free = free_row(program.rows)
+    program, rows = written_program(sums, requirements_of(gaps, (), sums.measures))
+    free = fraction_level(rows)
     if free is None:
         return None
     losses = []
     for level in np.linspace(0.0, 1.0, GRID):
-        rows = [free.between(level, level) if row is free else row for row in program.rows]
-        answer = run_model(program, rows)
-        if answer.feasible:
-            objective = float(answer.columns[: len(program.cost)] @ program.cost)
-            losses.append(program.least_loss + objective * program.cost_scale)
+        answer = solve_rows(program, linear_rows(exchanged(rows, free, free.between(level, level))))
+        if answer is not None:
+            losses.append(answer.value)
     return min(losses)
 
 

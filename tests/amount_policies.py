@@ -6,8 +6,9 @@ from functools import cache
 import numpy as np
 from warehouses import HOSTILE, Case
 
-from felicific._policy.amounts import AmountPolicy
-from felicific._policy.lines import AmountOutcome, Atom, Line
+from felicific._policy.lines import Atom, Line
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_outcome import AmountOutcome
 
 SALT = "seed-0123456789abcdef0123456789abcdef"
 

@@ -12,21 +12,21 @@ import typer
 from scipy import stats
 
 from felicific import FairClassifier, Individual, Score, aggregate, frontier, solve
-from felicific._amounts.aggregates import AmountAggregates
 from felicific._audit import methods
 from felicific._fit.fit import FittedIndividual
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.individual import individual_frontier
 from felicific._people.lazy import labelled_people
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._policy.fit_individual import ground_of
 from felicific._policy.lottery import make_salt
 from felicific._problem.decisions import predicts_amounts
 from felicific._problem.missing_labels import resolve_missing_labels
 from felicific._problem.problem import problem_of
 from felicific._program.aggregates import Aggregates
+from felicific._program.numeric import AmountAggregates
 from felicific._program.signal_names import resolve_policy
-from felicific._program.sums import sum_table
+from felicific._program.sums import aggregate_roles
 from felicific._tables.engine import find_engine
 from felicific.cli import app
 
@@ -150,7 +150,20 @@ def summed(table, asked, settings):
         *((every | settings)[name] for name in ("score", "predicted", "loss", "decisions", "policy"))
     ):
         return aggregate(table, **settings)
-    return sum_table(table, **every | settings, constraints=asked.get("constraints", ()))
+    every |= settings
+    roles = Roles(
+        *(every[name] for name in ("sensitive_features", "y", "score", "predicted", "baseline")),
+        weight=every["sample_weight"],
+        key=every["key"],
+        weight_kind=every["weight_kind"],
+        missing_labels=resolve_missing_labels(every["missing_labels"]),
+        listed=every["decisions"] is not None,
+    )
+    problem = {name: every[name] for name in ("decisions", "happiness", "loss")} | {
+        "constraints": asked.get("constraints", ())
+    }
+    of_classes = partial(problem_of, **problem)
+    return aggregate_roles(table, roles, of_classes, every["policy"], every["classes"], every["groups"])
 
 
 def is_individual(table, settings):
@@ -167,7 +180,7 @@ def fitted_individual(
 ):  # fmt: skip
     """An individual policy, fitted to people in memory without a model of theirs."""
     constraints = tuple(constraints)
-    columns = Columns(
+    columns = Roles(
         sensitive_features, y, score, predicted, baseline, weight=sample_weight,
         group_proba=group_proba, missing_labels=resolve_missing_labels(missing_labels), listed=decisions is not None,
     )  # fmt: skip

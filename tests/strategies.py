@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracles import Rows, UncertifiedError, best_regret, conflict_depth, least_gap
 
-from felicific import Happiness, aggregate
+from felicific import Happiness, Score, aggregate
 
 #: For tests whose people take long to make: how many are made is for the profile to say (``conftest.py``).
 examples = settings(
@@ -198,3 +198,57 @@ def least_gap_by_oracle(exact, j):
         return least_gap(exact, j)
     except UncertifiedError:
         assume(False)
+
+
+class Amount:
+    """Happiness that a decision brings, a column of the table, away from an offset."""
+
+    def __init__(self, name, offset):
+        self.__name__, self.offset = name, offset
+
+    def __call__(self, decision, x):
+        return decision * x[self.__name__] + self.offset
+
+
+def _amounts(rng, how, score, y, group, unit):
+    n = len(score)
+    found = {
+        "amount": rng.lognormal(0, 0.5, n),
+        "flat": np.ones(n),
+        "negative": rng.normal(0, 1, n),
+        "falling": -rng.lognormal(0, 0.5, n) * (1 + score),
+        "of nobody in a group": np.where(group == 0, 0.0, rng.lognormal(0, 0.5, n)),
+        "label": np.where(y == 1, 1.0, -0.5),
+    }[how]
+    if rng.random() < 0.3:
+        found = np.round(found * 2) / 2  # ties
+    return unit * found * (1 + 0.3 * np.cos(group))
+
+
+def world(seed, n_measures=1, monotone=None):
+    """Sums of random people: few or many cells and groups, ties, constants, units, offsets, identical groups."""
+    rng = np.random.default_rng(seed)
+    n_groups, n = int(rng.integers(2, 12)), int(rng.integers(20, 400))
+    group = np.concatenate([np.tile(np.arange(n_groups), 2), rng.integers(0, n_groups, n)])
+    n, levels = len(group), int(rng.integers(2, 61))
+    score = np.round(rng.random(n) * levels) / levels
+    y = (rng.random(n) < (0.5 if rng.random() < 0.2 else score)).astype(int)
+    unit = 10.0 ** rng.choice([-9, -6, 0, 0, 0, 3, 9])
+    offset = float(rng.choice([0.0, 0.0, 0.0, 1e8 * unit]))
+    kinds = ["amount", "flat", "negative", "falling", "of nobody in a group", "label"]
+    table = {f"a{j}": _amounts(rng, rng.choice(kinds), score, y, group, unit) for j in range(n_measures)}
+    if rng.random() < 0.15:  # two groups that are the same
+        half = n // 2
+        for column in (*table.values(), score, y):
+            column[half : 2 * half] = column[:half]
+        group = (np.arange(n) >= half).astype(int)
+    free = not monotone if monotone is not None else rng.random() < 0.25
+    return aggregate(
+        table,
+        score=score,
+        y=y,
+        sensitive_features=group,
+        happiness={name: Amount(name, offset) for name in table},
+        sample_weight=rng.choice([1.0, 2.0, 3.0], n) if rng.random() < 0.3 else None,
+        policy=Score(int(rng.choice([4, 16, 64])), monotone=not free),
+    ).joined()

@@ -8,9 +8,9 @@ from typing import Any
 
 from felicific._audit.monitored import Monitor
 from felicific._files import AGGREGATES, MONITOR, POLICY, STEERING, format_of
-from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.cells import CellPolicy
 from felicific._policy.individual import IndividualPolicy
+from felicific._policy.numeric_individual import IndividualAmountPolicy
 from felicific._policy.policy import Policy
 from felicific._policy.steering import Steering
 from felicific._program.aggregates import Aggregates

@@ -36,8 +36,8 @@ from felicific._audit.verdict import plain_text
 from felicific._files import folder_whole, read_document, write_document
 from felicific._fit.certificate import Certificate, no_certificate
 from felicific._people.roles import Roles
-from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply import SeenColumns
+from felicific._policy.numeric import AmountPolicy
 from felicific._policy.policy import Policy, among_classes
 from felicific._typing import Array, ProbaColumns, Table
 from felicific.exceptions import DataError, GroupError, PolicyFileError

@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from felicific._amounts.frontier import AmountFrontier
 from felicific._audit.monitored import Monitor
 from felicific._audit.names import clean
 from felicific._audit.names import labels as short_labels
@@ -26,7 +25,8 @@ from felicific._files import write_whole
 from felicific._fit.candidates import Alternatives
 from felicific._frontier.curve import drawn
 from felicific._frontier.frontier import Frontier
-from felicific._policy.amounts import AmountPolicy
+from felicific._frontier.numeric import AmountFrontier
+from felicific._policy.numeric import AmountPolicy
 from felicific._policy.policy import Policy
 from felicific._policy.steering import Steering
 from felicific._policy.words import loss_title

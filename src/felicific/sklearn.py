@@ -13,7 +13,7 @@ from felicific._audit.missing import with_beliefs
 from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
 from felicific._people.people import People, changes, refuse_idle
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._problem.constraints import check_one_unit
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
@@ -98,7 +98,7 @@ class Scorer:
         missing = resolve_missing_labels(
             last.missing_labels if fair and self.missing_labels is None else self.missing_labels
         )
-        chances = Columns(missing_labels=missing).label_proba_in(X) if len(null_rows(labels)) else None
+        chances = Roles(missing_labels=missing).label_proba_in(X) if len(null_rows(labels)) else None
         present = present_rows(weight)
         if present is not None and weight is not None:
             # Weight 0 is the row absent: not even a model is asked about it.

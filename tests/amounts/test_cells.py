@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from oracles_amounts import Measure, best_levels, cell_means, level_costs, nearest_amounts
 
 from felicific import Budget, Floor
-from felicific._amounts.cells import CELLS, Cells
-from felicific._amounts.fit import fit_amounts
-from felicific._amounts.levels import level_aggregates
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import LinesProblem
-from felicific._policy.amounts import AmountPolicy
+from felicific._people.people import People
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import fit_amounts
+from felicific._problem.numeric import NumericProblem
+from felicific._program.levels import BINS, Bins, level_aggregates
 from felicific._program.solution import solve_program
 from felicific.exceptions import ConstraintError, DataError, HappinessError, InfeasibleError
 
@@ -39,12 +38,12 @@ def world(n=300, n_groups=2, n_predictions=6, seed=0):
 
 
 def people_of(x, prediction, y, group, **more):
-    return AmountPeople.of(x, prediction=prediction, y=y, group=group, **more)
+    return People.predicted_amounts(x, prediction=prediction, y=y, group=group, **more)
 
 
 def fitted(people, happiness, gap=None, calibration="none", **asked):
     monotone = asked.pop("monotone", True)
-    problem = replace(LinesProblem.of_lines(happiness, gap=gap, **asked), monotone=monotone)
+    problem = replace(NumericProblem.finding(happiness, gap=gap, **asked), monotone=monotone)
     return fit_amounts(problem, people, calibration=calibration, salt=SALT)
 
 
@@ -180,9 +179,9 @@ def test_levels_as_the_whole_program(seed, loss, blind, happiness):
     free = fitted(people, happiness, {happiness: np.inf}, **asked)
     gap = 0.5 * free.policy.gaps[happiness]
     best = best_levels(mass, cost, measures=[Measure(value, gap)], blind=blind)
-    problem = LinesProblem.of_lines(happiness, gap=gap, **asked)
-    cells = Cells.of(people, fit_scale(people), sees_group=not blind)
-    aggregates = level_aggregates(problem, people, cells, prediction, levels)
+    problem = NumericProblem.finding(happiness, gap=gap, **asked)
+    cells = Bins.of(people, fit_scale(people), sees_group=not blind)
+    aggregates = level_aggregates(problem, people, cells, prediction, levels, np.bincount(group))
     solution = solve_program(aggregates, problem.requirements, sees_group=not blind)
     assert solution.outcome.loss == pytest.approx(best.loss, rel=1e-7, abs=1e-9)
     fit = fitted(people, happiness, gap, **asked)
@@ -193,30 +192,6 @@ def test_levels_as_the_whole_program(seed, loss, blind, happiness):
 
 def fit_scale(people):
     return fitted(people, "decision", np.inf).sums.scale
-
-
-def test_means_instead_of_lotteries():
-    """The mean of a cell's levels is worth as much as drawing one, and costs no more if the loss is convex."""
-    x, cell, prediction, y, group = world(240, 3, 8, 3)
-    people = people_of(x, prediction, y, group)
-    problem = LinesProblem.of_lines("decision * loan", gap=0.3, loss="absolute", decisions=(0.0, 10.0))
-    cells = Cells.of(people, fit_scale(people), sees_group=True)
-    grid = np.linspace(0.0, 10.0, 21)
-    aggregates = level_aggregates(problem, people, cells, prediction, grid)
-    probabilities = solve_program(aggregates, problem.requirements, sees_group=True).q
-    assert (probabilities.max(axis=2) < 1).any()
-    amounts = (probabilities @ grid)[group, cell]
-    drawn = [
-        np.sum((probabilities[group, cell] * grid[None] * x["loan"].to_numpy()[:, None])[group == z])
-        for z in range(3)
-    ]
-    sure = [np.sum((amounts * x["loan"])[group == z]) for z in range(3)]
-    assert sure == pytest.approx(drawn, rel=1e-12)
-    lottery = np.mean(np.sum(probabilities[group, cell] * np.abs(grid[None] - y[:, None]), axis=1))
-    assert np.mean(np.abs(amounts - y)) <= lottery + 1e-12
-    fit = fitted(people, "decision * loan", 0.3, loss="absolute", decisions=(0.0, 10.0))
-    assert fit.policy.share_randomized == 0.0
-    assert fit.policy.gaps["decision * loan"] <= 0.3 + 1e-9
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -238,19 +213,6 @@ def test_blind_line():
     assert again.amounts(prediction) == pytest.approx(given_by(fit, people), abs=1e-12)
 
 
-def test_free_cells_lose_less():
-    """Amounts that may fall along the prediction lose no more than those that may not."""
-    x, _, prediction, y, group = world(600, 2, 50)
-    group = np.where(np.random.default_rng(0).random(600) < 0.5 + 0.04 * (prediction - 5), 1, 0)
-    people = people_of(x, prediction, y, group)
-    rising, free = (
-        fitted(people, "decision", 0.2, sees_group=False, monotone=monotone, decisions=(-20.0, 30.0))
-        for monotone in (True, False)
-    )
-    assert free.policy.loss < rising.policy.loss
-    assert free.policy.gap <= 0.2 + 1e-6
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Other people, and what is refused
 
@@ -266,14 +228,6 @@ def test_recalibrate():
     looking = fitted(people, "decision * y", 5.0)
     with pytest.raises(HappinessError, match="looks at the label"):
         looking.recalibrated(replace(people, y=None))
-
-
-def test_frontier():
-    """Tighter gaps cost more, and any gap is solved anew."""
-    x, _, prediction, y, group = world(600, 2, 30)
-    fit = fitted(people_of(x, prediction, y, group), "decision * loan", 0.5, decisions=(-10.0, 30.0))
-    assert (np.diff(fit.frontier.loss) <= 1e-6).all()
-    assert fit.moved(1.0).policy.gaps["decision * loan"] == pytest.approx(1.0, abs=1e-6)
 
 
 def test_refused():
@@ -298,11 +252,11 @@ def test_cells_hold_everybody():
     people = people_of(None, prediction, prediction, group, weight=rng.integers(1, 4, 3_000))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cells = Cells.of(people, fit_scale(people), sees_group=True)
+        cells = Bins.of(people, fit_scale(people), sees_group=True)
     assert cells.mass.sum() == pytest.approx(people.weights.sum())
     for z in range(3):
         run = cells.run(z)
-        assert run.stop - run.start <= CELLS
+        assert run.stop - run.start <= BINS
         assert (cells.most[run][:-1] < cells.least[run][1:]).all()
         assert (cells.mass[z, run] > 0).all()
         assert np.delete(cells.mass[z], np.r_[run]).sum() == 0

@@ -9,10 +9,10 @@ from functions import as_arrow, as_duckdb, as_lazy, as_pandas, write_parquet
 from helpers import solved, traced
 
 from felicific import Budget, Floor, Gap, Happiness, Policy, Score, aggregate, load, monitor, solve
-from felicific._amounts.aggregates import AmountAggregates
 from felicific._files import POLICY, VERSION, _digest
-from felicific._policy.amounts import AmountPolicy
+from felicific._policy.numeric import AmountPolicy
 from felicific._program.aggregates import Aggregates
+from felicific._program.numeric import AmountAggregates
 from felicific.exceptions import AggregatesError, DataError, FelicificError, PolicyFileError
 
 ASKED = {
@@ -117,17 +117,6 @@ def test_a_site_without_a_group_adds_once_the_groups_are_named():
     assert policy.loss == pytest.approx(solve(aggregate(frame, **asked), gap=0.1).loss, rel=1e-9)
 
 
-def test_weights_are_rows():
-    """Weight 2 is the row twice, weight 0 the row absent."""
-    table = eighths(care(weights=True))
-    frame = as_pandas(table)
-    asked = ASKED | BOUNDS
-    weighted = aggregate(frame, sample_weight="w", **asked).sums
-    repeated = aggregate(frame.loc[frame.index.repeat(frame["w"])], **asked).sums
-    for name in ("mass", "predicted", "labels", "squares", "least", "most"):
-        assert np.array_equal(getattr(weighted, name), getattr(repeated, name)), name
-
-
 @pytest.mark.parametrize(
     "happiness",
     [
@@ -169,7 +158,7 @@ def damage(content):
         "scale": content | {"scale": [3.0, 1.0]},
         "loss": content | {"loss_name": "absolute"},
         "calibration": content | {"calibration": "linear"},
-        "decisions": content | {"decisions": {"bounds": [1.0], "levels": 65, "listed": None}},
+        "decisions": content | {"decisions": {"bounds": [1.0], "listed": None}},
         "happiness": content | {"happiness": [{"function": "__import__('os')"}]},
         "code": content
         | {

@@ -8,16 +8,15 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from oracles_amounts import mean_gap_loss, mean_shift, nearest_amounts
+from oracles_amounts import nearest_amounts
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 
-from felicific import Budget, FairRegressor, Floor, Gap, Individual, Policy, Ratio
-from felicific._amounts.fit import fit_amounts
-from felicific._amounts.individual import fit_individual_amounts
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import LinesProblem
-from felicific._policy.amount_individual import IndividualAmountPolicy
+from felicific import Budget, FairRegressor, Floor, Individual, Policy, Ratio
+from felicific._people.people import People
+from felicific._policy.numeric_fit import fit_amounts
+from felicific._policy.numeric_individual import IndividualAmountPolicy
+from felicific._problem.numeric import NumericProblem
 from felicific.exceptions import (
     ConstraintError,
     DataError,
@@ -40,7 +39,7 @@ def world(n=400, n_groups=2, seed=0):
 
 def people_of(x, prediction, y, group, weight=None, baseline=None, group_proba=None):
     table = pd.DataFrame(x)
-    return AmountPeople.of(
+    return People.predicted_amounts(
         table,
         prediction=prediction,
         y=y,
@@ -52,8 +51,8 @@ def people_of(x, prediction, y, group, weight=None, baseline=None, group_proba=N
 
 
 def fitted(people, happiness, gap=None, calibration="none", **asked):
-    problem = LinesProblem.of_lines(happiness, gap=gap, **asked)
-    return fit_individual_amounts(problem, people, calibration=calibration, salt=SALT)
+    problem = NumericProblem.finding(happiness, gap=gap, **asked)
+    return fit_amounts(problem, people, calibration=calibration, salt=SALT, individual=True)
 
 
 def given_by(fit, people):
@@ -159,53 +158,15 @@ def test_floors_budgets_and_ratios_as_the_naive_program():
 # Closed forms and invariances
 
 
-def test_mean_amount_is_a_shift():
-    """Where one more unit is worth the same to all, everybody of a group is moved by one number."""
-    x, prediction, y, group = world(600, 3)
-    fit = fitted(people_of(x, prediction, y, group), "decision", 0.4, decisions=(-50.0, 80.0))
-    assert given_by(fit, people_of(x, prediction, y, group)) == pytest.approx(
-        mean_shift(prediction, group, gap=0.4), abs=1e-6
-    )
-
-
-def test_loss_of_two_groups():
-    """loss_free + p0 p1 (g0 - eps)^2 where no amount meets its bound."""
-    x, prediction, y, group = world(900)
-    people = people_of(x, prediction, y, group)
-    share = np.bincount(group) / len(group)
-    for eps in (0.0, 0.3, 1.0):
-        fit = fitted(people, "decision", eps, calibration="affine", decisions=(-50.0, 80.0))
-        free = fit.policy.unconstrained
-        expected = mean_gap_loss(free.loss, share, free.gaps[0], eps)
-        assert fit.policy.loss == pytest.approx(expected, rel=1e-9)
-
-
 def test_person_formula():
     """Nobody is moved but by their group's weight times what one more unit is worth to them, within the bounds."""
     x, prediction, y, group = world(500)
     people = people_of(x, prediction, y, group)
     fit = fitted(people, "decision * loan", 1.0, decisions=(5.0, 15.0))
-    assert fit.policy.weights.shape == (1, 2, 1)
-    moved = prediction + fit.policy.weights[0, group, 0] * x["loan"]
+    assert fit.policy.weights.shape == (2, 1)
+    moved = prediction + fit.policy.weights[group, 0] * x["loan"]
     assert given_by(fit, people) == pytest.approx(np.clip(moved, 5.0, 15.0), abs=1e-12)
     assert fit.policy.gaps["decision * loan"] == pytest.approx(1.0, abs=1e-8)
-
-
-def test_individual_score_shift():
-    """What sees more loses no more on the fitted people: individual, score, and one move for each group."""
-    x, prediction, y, group = world(3_000)
-    people = people_of(x, prediction, y, group)
-    loss = {}
-    problem = LinesProblem.of_lines("decision * loan", gap=0.0, decisions=(-50.0, 80.0))
-    loss["individual"] = fit_individual_amounts(problem, people, calibration="none", salt=SALT).policy.loss
-    loss["score"] = fit_amounts(problem, people, calibration="none", salt=SALT).policy.loss
-    loan = x["loan"]
-    share = np.bincount(group) / len(group)
-    paid, per_unit = (np.bincount(group, part) / np.bincount(group) for part in (prediction * loan, loan))
-    level = np.sum(share * paid / per_unit**2) / np.sum(share / per_unit**2)
-    moved = prediction + ((level - paid) / per_unit)[group]
-    loss["shift"] = float(np.mean((moved - y) ** 2))
-    assert loss["individual"] < loss["score"] < loss["shift"]
 
 
 def test_units():
@@ -406,7 +367,6 @@ def test_file_of_a_function():
     ("part", "value"),
     [
         ("weights", [[1.0]]),
-        ("shares", [[0.5], [1.0]]),
         ("calibration", []),
         ("policy", {"kind": "amounts"}),
         ("functions", []),
@@ -484,12 +444,3 @@ def test_without_people():
     fit = fitted(people_of(x, prediction, y, group), "decision * loan", 1.0)
     with pytest.raises(DataError, match="Fit it again"):
         replace(fit, people=None).moved(0.5)
-
-
-def test_several_gaps_of_parts():
-    """A gap among the constraints is met beside that of another measure."""
-    x, prediction, y, group = world(500, 3)
-    people = people_of(x, prediction, y, group)
-    fit = fitted(people, {"paid": "decision * loan"}, 5.0, constraints=[Gap("decision", at_most=0.5)])
-    assert fit.policy.gaps["paid"] <= 5.0 + 1e-7
-    assert fit.policy.gaps["decision"] <= 0.5 + 1e-7

@@ -17,10 +17,12 @@ from oracles_amounts import (
 )
 
 from felicific import Budget, Floor, Gap, Ratio
-from felicific._amounts.fit import fit_amounts
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import LinesProblem
-from felicific._amounts.shapes import MOVED
+from felicific._frontier.numeric import AmountFrontier
+from felicific._people.people import People
+from felicific._policy.lines import MOVED
+from felicific._policy.numeric_fit import fit_amounts
+from felicific._problem.numeric import NumericProblem
+from felicific._program.levels import grid_of
 from felicific.exceptions import InfeasibleError
 
 SALT = "0" * 32
@@ -34,11 +36,13 @@ def world(n=4_000, n_groups=2, seed=0, noise=0.7):
 
 
 def people_of(prediction, y, group, weight=None, baseline=None):
-    return AmountPeople.of(None, prediction=prediction, y=y, group=group, weight=weight, baseline=baseline)
+    return People.predicted_amounts(
+        None, prediction=prediction, y=y, group=group, weight=weight, baseline=baseline
+    )
 
 
 def fitted(people, happiness, gap, calibration="affine", randomize=True, **asked):
-    problem = LinesProblem.of_lines(happiness, gap=gap, **asked)
+    problem = NumericProblem.finding(happiness, gap=gap, **asked)
     return fit_amounts(problem, people, calibration=calibration, salt=SALT, randomize=randomize)
 
 
@@ -223,7 +227,8 @@ def test_share_above_a_limit():
     amounts = given_by(fit, people)
     means = [np.mean(amounts[people.codes == z] >= 1) for z in (0, 1)]
     assert abs(means[0] - means[1]) <= 0.02 + 1e-12
-    grid = fit.allowed.grid
+    calibrated = fit.calibration.of(people.prediction, people.codes)
+    grid = grid_of(fit.problem, people, calibrated)
     assert np.isin(amounts, grid).all()
 
 
@@ -386,23 +391,6 @@ def test_monotone():
             assert (np.diff(line.prediction) >= 0).all()
 
 
-def test_means_replace_lotteries_exactly():
-    """An amount in the middle of a lottery is worth as much to people whose happiness is a straight line of it."""
-    people = people_of(*leaves(2_000))
-    fit = fitted(people, "distributional_parity", 0.0)
-    for z, line in enumerate(fit.policy.lines):
-        for atom in line.atoms:
-            rows = np.flatnonzero(
-                (people.codes == z) & (people.prediction > atom.low) & (people.prediction <= atom.high)
-            )
-            draws = (np.arange(len(rows)) + 0.5) / len(rows)
-            mean = np.trapezoid(atom.amounts, atom.draws)
-            assert 3.0 * mean + 2.0 == pytest.approx(
-                np.trapezoid(3.0 * atom.amounts + 2.0, atom.draws), rel=1e-12
-            )
-            assert atom.drawn(draws).mean() == pytest.approx(mean, abs=np.ptp(atom.amounts) / len(rows))
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Recalibration, the frontier, sums
 
@@ -432,7 +420,7 @@ def test_frontier():
     """The frontier falls, is convex, and lies on the closed form."""
     people = people_of(*world())
     fit = fitted(people, "decision", 0.0, decisions=(-50.0, 50.0))
-    line = fit.frontier
+    line = AmountFrontier.of(fit)
     assert (np.diff(line.loss) <= 1e-9).all()
     gaps = line.gaps["decision"]
     free, shares = fit.policy.unconstrained, np.bincount(people.codes) / len(people)
@@ -442,23 +430,6 @@ def test_frontier():
     assert at.gap == pytest.approx(0.123, abs=1e-9)
     slopes = np.diff(line.loss) / np.diff(gaps)
     assert (np.diff(slopes) >= -1e-6).all()
-
-
-def test_sums_add():
-    """Sums of parts add to those of all, and sums of other things do not add."""
-    from felicific._amounts.scale import Scale
-    from felicific._amounts.sums import sum_amounts
-    from felicific.exceptions import AggregatesError
-
-    people = people_of(*world(900))
-    scale = Scale(-5.0, 6.0)
-    halves = [people.take(np.arange(start, 900, 2)) for start in (0, 1)]
-    whole = sum_amounts(people, scale)
-    both = sum_amounts(halves[0], scale) + sum_amounts(halves[1], scale)
-    for name in ("mass", "predicted", "labels", "squares", "least", "most", "rows"):
-        assert getattr(both, name) == pytest.approx(getattr(whole, name), rel=1e-12, abs=1e-12), name
-    with pytest.raises(AggregatesError, match="scales"):
-        whole + sum_amounts(people, Scale(-5.0, 7.0))
 
 
 def test_unit_of_weights():

@@ -19,7 +19,7 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
 from felicific import Individual, Policy, audit
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._sklearn.beliefs import LEAVES, RATE, TREES, Coding, fit_group_model, group_folds
 from felicific.exceptions import DataError, FittedRowsWarning
 
@@ -383,7 +383,7 @@ def test_beliefs_that_nobody_asks_for():
 def test_beliefs_that_are_missing():
     """Without them a policy from a file and an audit of it say what they need."""
     table, _, _, _ = make_believed()
-    policy = replace(solved(table, **NAMED), roles=Columns(score=NAMED["score"], group="group"))
+    policy = replace(solved(table, **NAMED), roles=Roles(score=NAMED["score"], group="group"))
     refused("infers the group", "group_model_", lambda: policy.apply(table, key="id"))
     refused("infers the group", "group_proba=", lambda: audit(policy, table))
     refused("calibrates group by group", "Leave the calibration", lambda: solved(

@@ -7,7 +7,7 @@ from helpers import solved, traced
 from naive import LAZY, MEMORY, as_arrow, as_pandas, as_polars
 
 from felicific import Happiness, aggregate, audit
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._tables.groups import attributes_of
 from felicific.exceptions import DataError
 
@@ -186,9 +186,9 @@ def test_one_column_must_be_that_of_the_second_class(columns, refuses, tmp_path)
 def test_classes_are_named_by_two_columns_or_more():
     """A mapping of one class names no classes: they are the labels."""
     table = {"y": np.array([0, 1, 1]), "p": np.ones(3)}
-    assert Columns(y="y", score={1: "p"}).classes_in(table, None, None).tolist() == [0, 1]
-    assert Columns(y="y", score={2: "p", 0: "p", 1: "p"}).classes_in(table, None, None).tolist() == [2, 0, 1]
-    assert Columns(y="y", score={1: "p"}).classes_in(table, [0, 1, 2], None).tolist() == [0, 1, 2]
+    assert Roles(y="y", score={1: "p"}).classes_in(table, None, None).tolist() == [0, 1]
+    assert Roles(y="y", score={2: "p", 0: "p", 1: "p"}).classes_in(table, None, None).tolist() == [2, 0, 1]
+    assert Roles(y="y", score={1: "p"}).classes_in(table, [0, 1, 2], None).tolist() == [0, 1, 2]
 
 
 SCORES = np.array([0.2, 0.7, 0.4, 0.9])

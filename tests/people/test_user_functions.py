@@ -11,7 +11,7 @@ import pytest
 from felicific import Happiness
 from felicific._people.evaluate import loss_of_amounts, worth_of_amounts
 from felicific._people.user_functions import DISTINCT, Batch
-from felicific._problem.amounts import amount_loss
+from felicific._problem.numeric import amount_loss
 from felicific.exceptions import DataError, HappinessError
 
 N = 200

@@ -22,7 +22,7 @@ from functions import (
 
 from felicific import Policy, Score, aggregate, frontier, solve
 from felicific._people.people import People
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._policy.fit_individual import fit_individual
 from felicific._policy.lottery import uniforms
 from felicific._problem.problem import Problem
@@ -368,7 +368,7 @@ def test_nobody_names_what_a_policy_remembers(lay, refuses):
     with refuses(DataError, "no column 'p1'", "score="):
         policy.apply(lay({name: column for name, column in table.items() if name != "p1"}))
     with refuses(DataError, "The policy sees", remedy="score="):
-        replace(policy, roles=Columns()).apply(lay(table), sensitive_features="z", key="id")
+        replace(policy, roles=Roles()).apply(lay(table), sensitive_features="z", key="id")
 
 
 @pytest.mark.parametrize("given", [as_lazy(people(10)), "people.parquet", 0, None])

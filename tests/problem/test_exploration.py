@@ -1,6 +1,5 @@
-"""Exploration: a chance that everybody keeps, against a plain program over persons; its price, conflicts and files."""
+"""Exploration: a chance that everybody keeps; its price, conflicts and files."""
 
-import itertools
 import json
 import math
 import pickle
@@ -11,15 +10,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from helpers import fair_classifier, solved, traced
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.optimize import linprog
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from strategies import examples
 
 from felicific import Budget, Exploration, Gap, Policy, Score, WorseOff, aggregate, audit, solve
 from felicific._program.aggregates import Aggregates
+from felicific._program.master import solve_rows
 from felicific._program.solution import check_solution, written_program
 from felicific.exceptions import (
     ConstraintError,
@@ -68,83 +64,6 @@ def explored(policy):
 
 # ---------------------------------------------------------------------------------------------------------
 # What it does
-
-
-def naive_loss(table, asked, gap, monotone):
-    """Least loss of a program with a variable for every person and decision; equal scores are decided alike."""
-    k = len(asked["score"])
-    n = len(table)
-    y, group = table["y"].to_numpy(), (table["g"] == "m").to_numpy()
-    cost = (np.arange(k)[None, :] != y[:, None]).ravel() / n
-    # Persons of a group share a cell if their signal is the same: here the score itself, rounded.
-    cell = table["cell"].to_numpy()
-    keys = sorted({(int(z), int(c)) for z, c in zip(group, cell, strict=True)})
-    place = np.array([keys.index((int(z), int(c))) for z, c in zip(group, cell, strict=True)])
-    spread = np.zeros((n * k, len(keys) * k))
-    for i in range(n):
-        for d in range(k):
-            spread[i * k + d, place[i] * k + d] = 1.0
-    got = np.zeros((2, n * k))
-    for z in (0, 1):
-        got[z, np.flatnonzero(group == z) * k + k - 1] = table["loan"][group == z] / (group == z).sum()
-    apart = (got[0] - got[1]) @ spread
-    above, limits = [apart, -apart], [gap, gap]
-    for (z, c), (other, after) in itertools.pairwise(keys):
-        if monotone and z == other:
-            row = np.zeros(len(keys) * k)
-            row[keys.index((z, c)) * k + 1], row[keys.index((other, after)) * k + 1] = 1.0, -1.0
-            above.append(row)
-            limits.append(0.0)
-    sums = np.kron(np.eye(len(keys)), np.ones(k))
-    floors = np.zeros((len(keys), k))
-    for one in asked["explore"]:
-        for i, (z, _) in enumerate(keys):
-            d = k - 1 if one.decision is None else one.decision
-            if one.groups is None or ("f", "m")[z] in one.groups:
-                floors[i, d] = max(floors[i, d], one.at_least)
-    bounds = [(low, 1.0) for low in floors.ravel()]
-    return linprog(cost @ spread, np.array(above), limits, sums, np.ones(len(keys)), bounds=bounds).fun
-
-
-@examples
-@given(
-    st.integers(0, 10_000),
-    st.sampled_from([2, 3]),
-    st.booleans(),
-    st.sampled_from([0.0, 0.4, 2.0]),
-    st.lists(
-        st.builds(
-            Exploration,
-            st.sampled_from([0.02, 0.1, 0.3]),
-            decision=st.sampled_from([None, 0, 1]),
-            groups=st.sampled_from([None, ["f"]]),
-        ),
-        min_size=1,
-        max_size=3,
-    ),
-)
-def test_the_loss_is_that_of_a_plain_program_with_bounds(seed, classes, monotone, gap, explore):
-    """With every chance as a bound of a variable, another solver finds the same loss."""
-    table = people(60, seed, classes)
-    if classes == 2:  # few scores, so that a cell is a score
-        levels = np.array([0.1, 0.3, 0.45, 0.6, 0.8])
-        table["cell"] = np.digitize(table["p1"], [0.2, 0.4, 0.5, 0.7])
-        table["p1"] = levels[table["cell"]]
-        table["p0"] = 1.0 - table["p1"]
-        policy = Score(monotone=monotone)
-    else:
-        table["cell"] = table[["p0", "p1", "p2"]].to_numpy().argmax(axis=1)
-        policy, monotone = "label", False
-    asked = roles(table, policy=policy, gap=gap, constraints=explore)
-    found = solved(table, **asked)
-    expected = naive_loss(table, asked | {"explore": explore}, gap, monotone)
-    assert found.loss == pytest.approx(expected, abs=1e-9)
-    probabilities = probabilities_of(found, table)
-    for one in explore:
-        kept = np.ones(len(table), bool) if one.groups is None else table["g"].isin(one.groups).to_numpy()
-        d = classes - 1 if one.decision is None else one.decision
-        assert (probabilities[kept, d] >= one.at_least).all()
-    assert Policy.from_json(found.to_json()).to_json() == found.to_json()
 
 
 KINDS = {
@@ -397,7 +316,7 @@ def test_an_answer_that_does_not_keep_it_fails_its_check():
     told = {name: part for name, part in roles(table).items() if name != "random_state"}
     sums = aggregate(table, **told).joined()
     program, rows = written_program(sums, [Exploration(0.1)])
-    answer = program.keeping([]).solve(rows)
+    answer = solve_rows(program.keeping([]), rows)
     with pytest.raises(SolverError, match="chance of 1 at least"):
         check_solution(program, rows, answer.q, answer.objective)
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from felicific import FairClassifier, FairRegressor, Gap, Happiness, Policy
-from felicific._policy.amounts import AmountPolicy
+from felicific._policy.numeric import AmountPolicy
 from felicific._problem.criteria import ROWS
 from felicific._problem.happiness import resolve_happiness
 from felicific.exceptions import PolicyWarning

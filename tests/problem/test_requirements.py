@@ -1,4 +1,4 @@
-"""Requirements: against naive programs, as objects and in short, their words, how they give way, and their prices."""
+"""Requirements: as objects and in short, their words, how they give way, and kinds that only a test knows."""
 
 import math
 from dataclasses import dataclass, replace
@@ -10,15 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from helpers import solved, traced
-from hypothesis import given
-from hypothesis import strategies as st
-from oracles import BaselineAtLeast, Exact, GapAtMost, Limit, MeanAtLeast, TotalBetween, assert_optimal
+from oracles import Exact, Limit
 from oracles import _linear_program as naive_program
 from program import test_model
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from strategies import FRACTIONS, aggregates_of, examples, feasible_by_oracle, populations
+from strategies import aggregates_of
 
 from felicific import Budget, FairClassifier, Floor, Gap, Happiness, Ratio, aggregate, audit, frontier, solve
 from felicific._problem.constraints import requirements_of, resolve_gap
@@ -43,61 +41,6 @@ def funding_aggregates():
         sensitive_features=["men", "women"] * 2 + ["men", "men", "women", "women"],
         happiness=[Happiness("decision * loan", unit="$"), "equalized_odds"],
     )
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Against the naive program
-
-
-@st.composite
-def asked(draw, rows, exact):
-    """One requirement on a measure that some policy may meet or miss, in the library's words and the oracle's."""
-    j = draw(st.integers(0, rows.n_measures - 1))
-    z = draw(st.integers(0, rows.n_groups - 1))
-    name, share = f"eta{j}", draw(FRACTIONS)
-    cells = exact.coefficient[j][z]
-    low = float(exact.base[z][j] + sum(map(min, cells)))
-    level = low + share * float(sum(max(cell) - min(cell) for cell in cells))
-    together = float(sum(part * (exact.base[y][j]) for y, part in enumerate(exact.share(j)))) + share * float(
-        exact.swing[j]
-    )
-    people = draw(st.sampled_from([1.0, 0.25, 1000.0]))
-    per = {} if people == 1 else {"per": people}
-    width = share * float(exact.gaps_of(exact.cheapest())[j])
-    return draw(
-        st.sampled_from(
-            [
-                (Gap(name, width), [GapAtMost(j, width)]),
-                (Floor(name, level, groups=[z]), [MeanAtLeast(j, z, level)]),
-                (Floor(name, "baseline"), [BaselineAtLeast(j, y) for y in range(rows.n_groups)]),
-                (
-                    Budget(name, at_most=together * people, **per),
-                    [TotalBetween(j, None, together * people, people)],
-                ),
-                (
-                    Budget(name, exactly=together * people, **per),
-                    [TotalBetween(j, together * people, together * people, people)],
-                ),
-            ]
-        )
-    )
-
-
-@examples
-@given(populations(), st.data())
-def test_each_requirement_equals_a_naive_formulation(population, data):
-    """Alone or two at a time: the least loss by the program with all pairs of groups, or neither has an answer."""
-    rows, loss = population
-    exact = Exact(rows)
-    drawn = [data.draw(asked(rows, exact)) for _ in range(data.draw(st.integers(1, 2)))]
-    constraints = [constraint for constraint, _ in drawn]
-    wanted = [part for _, parts in drawn for part in parts]
-    computed = aggregates_of(rows, loss)
-    if feasible_by_oracle(exact, wanted):
-        assert_optimal(exact, wanted, solve(computed, gap={}, constraints=constraints))
-    else:
-        with pytest.raises(InfeasibleError):
-            solve(computed, gap={}, constraints=constraints)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -320,39 +263,6 @@ def test_rows_move_as_they_are_written_anew(make, number):
         assert (one is None) is (other is None)
         if one is not None:
             np.testing.assert_allclose(one, other, atol=1e-12)
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Prices
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda level, people: Gap("eta0", level),
-        lambda level, people: Floor("eta0", 0.9 + level, groups=[0]),
-        lambda level, people: Budget("eta0", at_most=(1.0 - level) * people, per=people),
-    ],
-    ids=["gap", "floor", "budget"],
-)
-@pytest.mark.parametrize("people", [1.0, 50.0])
-def test_prices_equal_finite_differences(make, people):
-    """The price of a requirement is how fast the least loss rises, per unit of the number that was asked."""
-    seen = 0
-    for seed in range(8):
-        computed = aggregates_of(some_rows(seed))
-
-        def solved(level, computed=computed):
-            return solve(computed, gap={}, constraints=[make(level, people)])
-
-        (price,) = solved(0.15).prices.values()
-        step = 1e-5
-        left, right = ((solved(0.15 + at).loss - solved(0.15 + at - step).loss) / step for at in (0.0, step))
-        per = people if isinstance(make(0.15, people), Budget) else 1.0
-        if left == pytest.approx(right, rel=1e-6, abs=1e-12):
-            seen += price > 0
-            assert price == pytest.approx(abs(left) / per, rel=1e-6, abs=1e-12)
-    assert seen >= 3
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -1,14 +1,12 @@
 """The cost of changes: what is minimised, what "auto" takes, and who is changed, gains and loses, by naive loops."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from helpers import solved
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import as_duckdb, as_polars
-from scipy.optimize import linprog
+from naive_program import Naive
 from strategies import examples
 
 from felicific import Gap, Policy, Score, aggregate, frontier, solve
@@ -54,44 +52,6 @@ def naive_costs(table, cost):
     return found
 
 
-def naive_program(table, gap, cost, sees_group=True):
-    """Least loss plus cost of changes with a gap of mean ``decision * loan``: row by row, and another solver."""
-    groups, weight, costs = sorted(set(table["sex"])), table["weight"], naive_costs(table, cost)
-    levels = sorted(set(table["score"].tolist()))
-    cells = [(g, s) for g in groups for s in levels]
-    place = {cell: i for i, cell in enumerate(cells)}
-    objective, rows = np.zeros((len(cells), 2)), {g: np.zeros((len(cells), 2)) for g in groups}
-    count = {g: weight[table["sex"] == g].sum() for g in groups}
-    for i, (g, s) in enumerate(zip(table["sex"], table["score"], strict=True)):
-        for d in (0, 1):
-            objective[place[g, s], d] += weight[i] * ((table["repaid"][i] != d) + costs[i, d]) / weight.sum()
-            rows[g][place[g, s], d] += weight[i] * d * table["loan"][i] / count[g]
-    upper = [(rows[a] - rows[b]).ravel() for a in groups for b in groups if a != b]
-    limits = [gap] * len(upper)
-    for g in groups:
-        for a, b in pairwise(levels):
-            line = np.zeros((len(cells), 2))
-            line[place[g, a], 1], line[place[g, b], 1] = 1.0, -1.0
-            upper.append(line.ravel())
-            limits.append(0.0)
-    equal = [np.kron(np.eye(len(cells)), np.ones((1, 2)))]
-    right = [np.ones(len(cells))]
-    for other in groups[1:] if not sees_group else ():
-        same = np.zeros((len(levels), len(cells), 2))
-        for k, s in enumerate(levels):
-            same[k, place[groups[0], s], 1], same[k, place[other, s], 1] = 1.0, -1.0
-        equal.append(same.reshape(len(levels), -1))
-        right.append(np.zeros(len(levels)))
-    return linprog(
-        objective.ravel(),
-        np.array(upper),
-        limits,
-        np.concatenate(equal),
-        np.concatenate(right),
-        bounds=(0, 1),
-    )
-
-
 def paid(policy, table):
     """Loss plus cost of changes, from the probabilities of everybody."""
     probabilities = policy.probabilities(table["score"], table["sex"] if policy.sees_group else None)
@@ -118,13 +78,15 @@ def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_baseline, sees_gro
     table = people(seed, own_baseline=own_baseline, groups=groups)
     if weighted:
         table["weight"] = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], len(table["score"]))
-    policy = solved(
-        table, score="score", happiness="decision * loan", baseline="now", gap=gap, change_cost=cost,
-        sees_group=sees_group, sample_weight="weight", random_state=0, **ROLES,
-    )  # fmt: skip
-    naive = naive_program(table, gap, cost, sees_group)
+    sums = aggregate(
+        table, score="score", happiness="decision * loan", baseline="now", sample_weight="weight", **ROLES
+    ).joined()
+    policy = solve(sums, gap=gap, change_cost=cost, sees_group=sees_group, random_state=0)
+    naive = Naive(sums, sees_group=sees_group, change_cost=cost)
     assert policy.change_cost == cost
-    assert paid(policy, table) == pytest.approx(naive.fun, abs=1e-8)
+    assert paid(policy, table) == pytest.approx(
+        naive.least([Gap("decision * loan", gap, min_people=0)]), abs=1e-8
+    )
     assert max(policy.gaps.values()) <= gap + 1e-8
 
 
@@ -294,7 +256,8 @@ def test_changes_alone_need_no_label():
         assert both[1].loss == pytest.approx(share, abs=1e-12)
         assert both[1].outcomes["unconstrained"].loss == 0.0
         # At a cost that leaves errors no say, the naive program finds the fewest changes too.
-        fewest = naive_program(table, 0.3, 1e6).fun / 1e6
+        sums = aggregate(table, score="score", happiness="decision * loan", **ROLES).joined()
+        fewest = Naive(sums, change_cost=1e6).least([Gap("decision * loan", 0.3, min_people=0)]) / 1e6
         assert both[1].loss == pytest.approx(fewest, abs=2e-6)
 
 

@@ -7,7 +7,7 @@ import pytest
 from helpers import solved
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
+from naive_program import Naive
 from strategies import examples, small_ints
 
 from felicific import Budget, Floor, Gap, Happiness, Policy, Ratio, Score, aggregate, solve
@@ -98,37 +98,15 @@ def test_means_are_those_of_the_people(table, data):
             np.testing.assert_allclose(found[:, j], [wanted[z] for z in sums.groups], rtol=1e-9, atol=1e-12)
 
 
-def at_level(sums, low, high):
-    """The least loss with all fractions between two levels, by a program of its own; None if there is none."""
-    g, s, k = sums.loss.shape
-    n = g * s * k
-    value = sums.value + sums.among[:, :, None, :] * sums.origin
-    rows, least = [], []
-    for z in range(g):
-        top, bottom = np.zeros((2, g, s, k))
-        top[z], bottom[z] = value[z, :, :, 0], value[z, :, :, 1]
-        rows += [low * bottom - top, top - high * bottom, -bottom]
-        least += [0.0, 0.0, -1.0]
-    one = np.repeat(np.eye(g * s), k, axis=1)
-    found = linprog(
-        sums.loss.ravel() / sums.total,
-        A_ub=np.array(rows).reshape(-1, n),
-        b_ub=np.array(least),
-        A_eq=one,
-        b_eq=np.ones(g * s),
-        bounds=(0, 1),
-    )
-    return found.fun if found.status == 0 else None
-
-
 @examples
 @given(people(), st.sampled_from([0.0, 0.02, 0.1, 0.3]))
 def test_search_against_a_fine_grid(table, width):
     """No level of a fine grid has less loss than the search proves; its answer keeps the gap, by the people's sums."""
     sums = sums_of(table)
     asked = requirements_of({PRECISION: width}, (), sums.measures)
-    grid = [at_level(sums, t, t + width) for t in np.linspace(0, 1, 121)]
-    best = min((loss for loss in grid if loss is not None), default=None)
+    naive = Naive(sums)
+    grid = [naive.solved(asked, t) for t in np.linspace(0, 1, 121)]
+    best = min((one[0] for one in grid if one is not None), default=None)
     try:
         found = solve_program(sums, asked, tolerance=1e-7)
     except InfeasibleError:
@@ -324,8 +302,9 @@ def test_few_who_are_left_are_noted():
 def test_a_ratio_of_fractions_against_a_fine_grid(table, ratio):
     """The same search finds the level of a ratio: all fractions between ratio times t and t."""
     sums = sums_of(table)
-    grid = [at_level(sums, ratio * t, t) for t in np.linspace(0, 1, 121)]
-    best = min(loss for loss in grid if loss is not None) if any(x is not None for x in grid) else None
+    naive = Naive(sums)
+    grid = [naive.solved([Ratio(PRECISION, ratio, min_people=0)], t) for t in np.linspace(0, 1, 121)]
+    best = min((one[0] for one in grid if one is not None), default=None)
     try:
         found = solve_program(sums, [Ratio(PRECISION, ratio)], tolerance=1e-7)
     except InfeasibleError:

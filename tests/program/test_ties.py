@@ -1,14 +1,12 @@
 """Of several optimal policies, the one nearest to the baseline's decisions: against a second naive program."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from naive_program import Naive
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
-from felicific import FairClassifier, Score, aggregate, frontier, solve
+from felicific import FairClassifier, Gap, Score, aggregate, frontier, solve
 from felicific._program import generation
 
 POLICIES = {"label": "label", "cells": Score(12), "free cells": Score(12, monotone=False)}
@@ -56,40 +54,12 @@ def naive_distance(computed):
     return cost
 
 
-def naive_nearest(computed, gap):
-    return two_programs(computed, naive_distance(computed), gap)
-
-
-def two_programs(computed, distance, gap):
-    """Least total distance of any policy that is optimal at the gap, by two linear programs over all (z, s, d)."""
-    G, S, K = computed.loss.shape
-    n = G * S * K
-    position = np.arange(n).reshape(G, S, K)
-    sums_to_one = np.zeros((G * S, n))
-    for row, cell in enumerate(position.reshape(-1, K)):
-        sums_to_one[row, cell] = 1
-    upper, limits = [], []
-    for j in range(len(computed.measures)):
-        means = np.zeros((G, n))
-        for z in range(G):
-            means[z, position[z].ravel()] = (computed.value[z, :, :, j] / computed.counted[z, j]).ravel()
-        for a in range(G):
-            for b in range(G):
-                upper.append(means[a] - means[b])
-                limits.append(gap)
-    for z in range(G):
-        for chain, d in computed.signal.chains(K):
-            held = [s for s in chain if computed.mass[z, s] > 0]
-            for before, after in pairwise(held):
-                row = np.zeros(n)
-                row[position[z, before, d]], row[position[z, after, d]] = 1, -1
-                upper.append(row)
-                limits.append(0.0)
-    loss = computed.loss.ravel()
-    shared = {"A_eq": sums_to_one, "b_eq": np.ones(G * S), "bounds": (0, 1), "method": "highs"}
-    best = linprog(loss, A_ub=upper, b_ub=limits, **shared)
-    nearest = linprog(distance.ravel(), A_ub=[*upper, loss], b_ub=[*limits, best.fun + 1e-9], **shared)
-    return nearest.fun
+def naive_nearest(computed, gap, distance=None):
+    """Least total distance of any policy that is optimal at the gap."""
+    distance = naive_distance(computed) if distance is None else distance
+    largest = distance.max()
+    closed = [Gap(measure, gap, min_people=0) for measure in computed.measures]
+    return largest * Naive(computed).changes(closed, distance / largest)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -165,7 +135,7 @@ def test_individual_mixtures_change_least():
     far = np.square(cost - cost[np.arange(n), found.crowd.own][:, None])
     changed = (far * fair.predict_proba(x)).sum()
     computed = found.real.aggregates()
-    least = two_programs(computed, np.array(found.changed).T[:, None, :], 0.02)
+    least = naive_nearest(computed, 0.02, np.array(found.changed).T[:, None, :])
     assert changed == pytest.approx(least, rel=1e-6)
     assert computed.loss.shape[2] > 10
 

@@ -1,6 +1,5 @@
 """The report on amounts: its numbers are the library's, its page is one file that needs no script, names stay text."""
 
-import json
 import math
 import re
 import subprocess
@@ -12,7 +11,6 @@ from report.test_report import check_page
 from reported import HOSTILE, amounts_world, fitted_amounts
 
 from felicific import Floor, Happiness, Score, audit, compare
-from felicific._report.document import Report
 from felicific.exceptions import DataError, FittedRowsWarning
 
 PEOPLE = 2_000
@@ -325,18 +323,6 @@ def test_hostile_names_stay_text():
     assert HOSTILE[1][:20] in seen.words
     assert "{{ 7*7 }}" in seen.words
     assert "x" * 1000 not in page
-
-
-def test_it_is_saved_whole_or_not_at_all(found, tmp_path):
-    """As HTML or JSON by the name; another name is refused, and nothing is written."""
-    found.save(tmp_path / "hours.html")
-    assert (tmp_path / "hours.html").read_text("utf-8") == found.to_html()
-    found.save(tmp_path / "hours.json")
-    assert json.loads((tmp_path / "hours.json").read_text("utf-8")) == found.to_dict()
-    with pytest.raises(DataError, match=r"End the name in \.html or \.json"):
-        found.save(tmp_path / "hours.pdf")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["hours.html", "hours.json"]
-    assert isinstance(found, Report)
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,7 @@ def test_fixed_letters_by_codes_say_what_numpy_says(texts, places, width, layout
     column = {"backwards": column[::-1], "every other": np.repeat(column, 2)[::2]}.get(layout, column)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(memory, "LETTERS_CHUNK", chunk)
+        patched.setattr(memory, "LETTERS_FIRST", chunk)
         coded = code_text(column, 1)
     assert coded is not None
     assert coded.tolist() == column.tolist()
@@ -288,3 +289,15 @@ def test_nobody_whose_value_is_missing_gets_that_of_another(values):
         assert null_rows(as_vector(column, "group")).tolist() == [1]
         with pytest.raises(FelicificError, match="missing in 1 of 4 rows, first in row 1"):
             resolve_groups(np.zeros((4, 1)), column)
+
+
+def test_objects_of_one_text_are_one():
+    """Objects are told apart by where they are; two that say the same are one text, of few or of many objects."""
+    for n in (12, 3_000):
+        values = ["".join(("ab", "c"[: i % 2])) for i in range(n)]
+        assert len(set(map(id, values))) > 6
+        column = np.array(values, dtype=object)
+        for some in (column, column[::2], column[::-1]):
+            coded = code_text(some, least=0)
+            assert coded.tolist() == some.tolist()
+            assert len(coded.names) == len(set(some.tolist()))

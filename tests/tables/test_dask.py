@@ -185,6 +185,25 @@ def test_a_column_missing_in_one_partition_is_named(table, refuses):
     assert found["id"].tolist() == [i for k in range(3) for i in table["id"][k::3]]
 
 
+@pytest.mark.parametrize(("name", "other"), [("sex", 7), ("loan", "ten"), ("y", True)])
+def test_partitions_of_two_kinds_are_refused(table, name, other, refuses):
+    """Groups 1 and '1' are two: where partitions differ in what a column holds, that is said."""
+    pieces = [as_pandas(piece) for piece in (table, table | {name: np.full(len(table["y"]), other)})]
+    delayed = [dask.delayed(piece) for piece in pieces]
+    frame = dd.from_delayed(delayed, meta=pieces[0].iloc[:0], verify_meta=False)
+    ask = asked(happiness=EVERYDAY["times"], sensitive_features="sex")
+    with refuses(DataError, repr(name), "in the table", "in partition 1", remedy="same types"):
+        aggregate(frame, **ask)
+
+
+def test_a_file_that_lacks_a_column_is_refused(tmp_path, table, refuses):
+    """Dask reads it when it is too late to say which file it is."""
+    as_pandas(table).to_parquet(tmp_path / "a.parquet")
+    as_pandas(table).drop(columns="loan").to_parquet(tmp_path / "b.parquet")
+    with refuses(EngineError, "'loan'", remedy="another type than elsewhere"):
+        aggregate(dd.read_parquet(tmp_path), **asked(happiness=EVERYDAY["times"]))
+
+
 def test_a_column_that_comes_twice_is_refused(table, refuses):
     """Pandas allows one name twice; here it is told."""
     frame = as_pandas(table | {"LOAN": table["loan"]}).rename(columns={"LOAN": "loan"})

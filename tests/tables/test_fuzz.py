@@ -10,6 +10,7 @@ import tempfile
 import traceback
 import warnings
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -20,7 +21,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from felicific import aggregate, audit, solve
+from felicific import Happiness, aggregate, audit, solve
 from felicific.exceptions import FelicificError
 
 #: How far two numbers may be apart, relative to the larger.
@@ -36,6 +37,7 @@ TEXTS = [
     "",
     "a",
     "a ",
+    "a\0",
     "A",
     "é",
     "e\u0301",
@@ -178,7 +180,7 @@ class Case:
     def _column(self, name, values):
         """A column that holds some of these; a few of all columns have a null."""
         picked = [values[i] for i in self.rng.integers(0, len(values), self.n)]
-        if self.rng.random() < 0.04:
+        if self.rng.random() < 0.08:
             picked[int(self.rng.integers(self.n))] = None
         return pa.array(picked, type=arrow_type(self.types[name]))
 
@@ -399,8 +401,9 @@ def _nullable(kind):
 def _on_dask(kind):
     import pandas as pd
 
-    # Of Python's decimal numbers and dates Dask makes text.
-    return pd.ArrowDtype(kind) if pa.types.is_decimal(kind) or pa.types.is_date(kind) else None
+    # Of Python's decimal numbers and dates, and of truth values with a gap, Dask makes text.
+    text = pa.types.is_decimal(kind) or pa.types.is_date(kind) or pa.types.is_boolean(kind)
+    return pd.ArrowDtype(kind) if text else None
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -514,10 +517,64 @@ def _short(answer):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_engines_agree_or_all_refuse(seed):
-    """Audits, aggregates, policies and SQL say the same in memory and on every engine, or refuse."""
+    """Audits, aggregates, solved and applied policies and SQL say the same on every engine, or refuse."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert disagreements(seed) == []
+
+
+MISSING = {"g": ["a", "b"] * 6, "s": [0.1, 0.9, 0.4] * 4, "y": [0, 1, 1] * 4, "d": [0, 1, 0, 1] * 3}
+MISSING |= {"v": [1.0, None, *[2.0] * 10], "t": ["x", None, *["é"] * 10], "seen": [1, 0, *[1] * 10]}
+
+
+@pytest.mark.parametrize(
+    ("happiness", "refuses"),
+    [
+        ("decision * v", "'v'|happiness"),
+        ("decision * (v > 1)", "'v'|happiness"),
+        (lambda decision, x: decision * (x["v"] > 1), "'v'"),
+        (lambda decision, x: np.where(x["v"] > 1, 1.0, 0.5) * decision, "'v'"),
+        (lambda decision, x: decision * np.nan_to_num(x["v"]), "'v'"),
+        (lambda decision, x: decision * (x["t"] == "é"), "'t'"),
+        (Happiness("decision * v", among="seen == 1"), None),
+        (Happiness(lambda decision, x: np.where(x["v"] > 1, 1, 0) * decision, among="seen == 1"), None),
+        (Happiness("decision * v", among=lambda x: ~np.isnan(x["v"])), None),
+    ],
+)
+def test_missing_values_that_a_happiness_looks_at_are_refused_everywhere(happiness, refuses, tmp_path):
+    """Comparing with what is missing would be false; of people who are not counted it does not matter."""
+    table = pa.table(MISSING)
+    ask = {"y": "y", "sensitive_features": "g", "happiness": happiness}
+    sums, means = [], []
+    for place in places(table, tmp_path, with_dask=True).values():
+        works = [
+            partial(aggregate, place, score={1: "s"}, classes=[0, 1], **ask),
+            partial(audit, "d", place, decisions=[0, 1], **ask),
+        ]
+        if refuses is not None:
+            for work in works:
+                with pytest.raises(FelicificError, match=refuses):
+                    work()
+            continue
+        counted, measured = (work() for work in works)
+        sums.append((counted.value + counted.origin * counted.among[:, :, None, :]).sum(axis=1))
+        means.append([one.estimate for one in measured.measures[0].means.values()])
+    assert all(same(one, sums[0]) for one in sums)
+    assert all(same(one, means[0]) for one in means)
+
+
+@pytest.mark.parametrize("n", [12, 1200])
+def test_text_that_ends_at_nul_is_another_everywhere(n, tmp_path):
+    """Of texts of a fixed length NumPy drops the NULs at the end, and two groups would be one."""
+    table = pa.table(
+        {name: column * (n // 12) for name, column in (MISSING | {"g": ["a", "a\0"] * 6}).items()}
+    )
+    for place in places(table, tmp_path, with_dask=True).values():
+        ask = {"y": "y", "sensitive_features": "g", "happiness": "decision * (g == 'a')"}
+        sums = aggregate(place, score={1: "s"}, classes=[0, 1], **ask)
+        assert sums.groups == ("a", "a\0")
+        means = audit("d", place, decisions=[0, 1], **ask).measures[0].means
+        assert (means["a"].estimate, means["a\0"].estimate) == (0.0, 0.0)
 
 
 def test_the_test_of_engines_sees_other_answers():

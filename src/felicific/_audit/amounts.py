@@ -12,9 +12,9 @@ import numpy as np
 
 from felicific._audit.measured import Measured
 from felicific._audit.result import Audit, GapTest, Interval, MeasureAudit, verdict_of
-from felicific._people.roles import Columns
-from felicific._problem.amounts import AmountsProblem, asks_for_parity, is_loss_of_amounts, parity_measure
+from felicific._people.roles import Roles
 from felicific._problem.happiness import written
+from felicific._problem.numeric import NumericProblem, asks_for_parity, is_loss_of_amounts, parity_measure
 from felicific._problem.unions import compared_groups
 from felicific._statistics.distributions import Distributions
 from felicific._tables.engine import NUMERIC, BatchPlace, Engine
@@ -93,7 +93,7 @@ def are_numbers(values: Array) -> bool:
     )
 
 
-def reason_on_engine(engine: Engine, columns: Columns) -> tuple[str, int]:
+def reason_on_engine(engine: Engine, columns: Roles) -> tuple[str, int]:
     """The same of a column of numbers that is not in memory, which is looked through once, and how many there are."""
     name, weight = str(columns.decided), columns.weight
     names = [name] if weight is None else [name, weight]
@@ -137,7 +137,7 @@ def note_of_classes(distinct: int) -> tuple[str, ...]:
 # Distributional parity
 
 
-def with_parity(found: Audit, problem: AmountsProblem) -> Audit:
+def with_parity(found: Audit, problem: NumericProblem) -> Audit:
     """The audit with how far apart the distributions of the amounts are, after its measures, if that is asked."""
     if not problem.parity:
         return found
@@ -229,7 +229,7 @@ def change_of_parity(before: Audit, after: Audit, alpha: float) -> Interval:
     return Interval(distances[1] - distances[0], lower - most, upper - least, n, f"{method}, of both")
 
 
-def numeric_kind(engine: Engine, columns: Columns) -> None:
+def numeric_kind(engine: Engine, columns: Roles) -> None:
     """Refuse a column of decisions that holds no numbers."""
     name = str(columns.decided)
     kind = engine.kind(name, "the decisions")

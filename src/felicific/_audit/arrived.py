@@ -16,7 +16,7 @@ from felicific._audit.measure_people import measured_of
 from felicific._people.evaluate import idle
 from felicific._people.lazy import LazyPeople, missing_first
 from felicific._people.people import People
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._policy.policy import Policy, policy_of
 from felicific._problem.missing_labels import SAY
 from felicific._problem.problem import Problem
@@ -63,7 +63,7 @@ class Arrived:
         return Rows(places[codes], self.rows.values, self.rows.inside)
 
 
-def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fresh: bool) -> Arrived:
+def arrived(decisions: object, X: Table, columns: Roles, asked: Asked, *, fresh: bool) -> Arrived:
     """What was decided on people in turn; of ``fresh`` ones, the first, some decision has to change happiness."""
     policy = policy_of(decisions)
     if asked.amount_bounds is not None:
@@ -159,7 +159,7 @@ def _joined(parts: list[_Part], problem: Problem, attributes: tuple[Any, ...]) -
 
 
 def _on_engine(
-    engine: Engine, policy: Policy | None, decisions: object, columns: Columns, asked: Asked, fresh: bool
+    engine: Engine, policy: Policy | None, decisions: object, columns: Roles, asked: Asked, fresh: bool
 ) -> Arrived:
     """People of a table that is not in memory, read in order, some at a time."""
     if not engine.ordered:

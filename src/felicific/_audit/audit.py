@@ -56,13 +56,13 @@ from felicific._people.lazy import (
     missing_values,
 )
 from felicific._people.people import People
-from felicific._people.roles import Columns, without_missing
+from felicific._people.roles import Roles, without_missing
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, policy_of
-from felicific._problem.amounts import AmountsProblem
 from felicific._problem.constraints import check_constraints, happiness_of
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
+from felicific._problem.numeric import NumericProblem
 from felicific._problem.problem import Problem, problem_of
 from felicific._problem.unions import Whom, check_groups, check_min_people
 from felicific._problem.worse_off import measuring
@@ -200,7 +200,7 @@ def audit(
     confidence = check_confidence(confidence)
     whom = Whom(None, check_min_people(min_people), check_groups(groups))
     said = None if missing_labels is None else resolve_missing_labels(missing_labels)
-    columns = Columns(
+    columns = Roles(
         sensitive_features,
         y,
         score,
@@ -232,7 +232,7 @@ def audit(
             means = means_without(people, problem) if compared else None
             drawn = people.probabilities is not None and bool(faces_lottery(people.probabilities).any())
             lottery = drawn and policy is None and not hasattr(decided, "predict")
-    parity = problem.parity if isinstance(problem, AmountsProblem) else ""
+    parity = problem.parity if isinstance(problem, NumericProblem) else ""
     persons = only_comparing(persons, whom, parity)
     known = () if policy is None else policy.groups
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
@@ -247,7 +247,7 @@ def audit(
         loss_name=problem.loss.name,
         unlabelled=asked.unlabelled,
     )
-    if isinstance(problem, AmountsProblem):
+    if isinstance(problem, NumericProblem):
         found = with_parity(found, problem)
     found = replace(found, labels=labels)
     decider = policy or beside.policy
@@ -345,8 +345,8 @@ class Asked:
         return self.noted(reason, lambda: len(np.unique(np.delete(array, null_rows(array)).astype(float))))
 
     def about_amounts(
-        self, array: Array, y: Array | None, columns: Columns
-    ) -> tuple[AmountsProblem, Array | None]:
+        self, array: Array, y: Array | None, columns: Roles
+    ) -> tuple[NumericProblem, Array | None]:
         """What is asked of amounts, and the labels, unless some are missing that nobody has to know."""
         if array.ndim != 1:
             raise DataError(
@@ -357,7 +357,7 @@ class Asked:
         return problem, None if self.drops_labels(y, problem, columns) else y
 
     def about_classes(
-        self, classes: Array, y: Array | None, columns: Columns, policy: Policy | None
+        self, classes: Array, y: Array | None, columns: Roles, policy: Policy | None
     ) -> tuple[Problem, Array | None]:
         """The same of decisions that are classes."""
         problem = self.problem(classes, labelled=y is not None, policy=policy)
@@ -370,7 +370,7 @@ class Asked:
         self.notes = (note_of(reason),) if reason else note_of_classes(distinct())
         return bool(reason)
 
-    def problem_of_amounts(self, columns: Columns, *, labelled: bool) -> AmountsProblem:
+    def problem_of_amounts(self, columns: Roles, *, labelled: bool) -> NumericProblem:
         """What is asked of amounts."""
         refused = {
             "decisions=[...]": (self.decisions, "Leave it out: happiness says what people want."),
@@ -387,7 +387,7 @@ class Asked:
         bounds = self.amount_bounds
         finite = bounds if bounds is not None and math.isfinite(bounds[0]) else None
         about: Any = {"loss": self.loss, "gap": self.gap, "bounds": finite}
-        made = AmountsProblem.build(self.happiness, **about)
+        made = NumericProblem.measuring(self.happiness, **about)
         if labelled or not (self.said_loss and made.loss.looks_at_y):
             return made
         raise DataError(f"The loss {made.loss.name!r} looks at the label y, and there is none.", "Pass y.")
@@ -418,12 +418,12 @@ class Asked:
         self.amount_bounds = range_of_amounts(self.decisions)
         self.decisions = None if self.amount_bounds is not None else self.decisions
 
-    def needs_labels(self, problem: Problem, columns: Columns) -> bool:
+    def needs_labels(self, problem: Problem, columns: Roles) -> bool:
         """Whether missing labels are an error if nobody says why: not where only a loss that nobody named needs any."""
         said = self.said_loss or columns.missing_labels is not None
         return said or any(happiness.looks_at_y for happiness in problem.happiness)
 
-    def drops_labels(self, y: Array | None, problem: Problem, columns: Columns) -> bool:
+    def drops_labels(self, y: Array | None, problem: Problem, columns: Roles) -> bool:
         """Whether labels are left out, since some are missing and nothing but such a loss needs them."""
         if y is None or self.needs_labels(problem, columns):
             return False
@@ -447,7 +447,7 @@ class Asked:
 
 
 def _on_engine(
-    engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: Asked
+    engine: Engine, policy: Policy | None, decisions: Any, columns: Roles, asked: Asked
 ) -> tuple[Measured, Problem, Floats | None]:
     """The people of a table that is not in memory, by the names of their columns.
 
@@ -471,7 +471,7 @@ def _on_engine(
     known = decided_classes(engine, policy, columns, asked)
     problem = asked.problem(known, labelled=columns.y is not None, policy=policy)
 
-    def summed(columns: Columns, problem: Problem) -> tuple[Measured, Floats | None]:
+    def summed(columns: Roles, problem: Problem) -> tuple[Measured, Floats | None]:
         return summed_of(LazyPeople.of(engine, columns, problem, policy=policy), policy)
 
     try:
@@ -485,7 +485,7 @@ def _on_engine(
     return persons, problem, means
 
 
-def decided_classes(engine: Engine, policy: Policy | None, columns: Columns, asked: Asked) -> Array:
+def decided_classes(engine: Engine, policy: Policy | None, columns: Roles, asked: Asked) -> Array:
     """The decisions that there are: as they are named, else those of the policy, or those that were taken."""
     classes = asked.classes if policy is None else policy.classes.tolist()
     if classes is None:
@@ -496,7 +496,7 @@ def decided_classes(engine: Engine, policy: Policy | None, columns: Columns, ask
     return classes_on(engine, columns, classes)
 
 
-def _amounts_on(engine: Engine, columns: Columns, asked: Asked) -> bool:
+def _amounts_on(engine: Engine, columns: Roles, asked: Asked) -> bool:
     """Whether a column of decisions holds amounts."""
     engine.index(str(columns.decided), "the decisions")
     if asked.amount_bounds is not None:
@@ -512,7 +512,7 @@ def _amounts_on(engine: Engine, columns: Columns, asked: Asked) -> bool:
 
 
 def _amounts_on_engine(
-    engine: Engine, columns: Columns, asked: Asked
+    engine: Engine, columns: Roles, asked: Asked
 ) -> tuple[Measured, Problem, Floats | None]:
     """The people of a table that is not in memory, about whom amounts are decided."""
     problem = asked.problem_of_amounts(columns, labelled=columns.y is not None)
@@ -523,7 +523,7 @@ def _amounts_on_engine(
     return persons, problem, means
 
 
-def _gone(engine: Engine, columns: Columns) -> int:
+def _gone(engine: Engine, columns: Roles) -> int:
     """In how many rows of a table that is not in memory the label is missing."""
     y, weight = str(columns.y), columns.weight
     names = [y, *([] if weight is None else [weight])]
@@ -533,7 +533,7 @@ def _gone(engine: Engine, columns: Columns) -> int:
 
 
 def by_decisions(
-    decisions: Any, X: Table, columns: Columns, asked: Asked
+    decisions: Any, X: Table, columns: Roles, asked: Asked
 ) -> tuple[People, Problem, Beside, Scored | None]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
@@ -627,7 +627,7 @@ def by_decisions(
     return people, problem, known, Scored(features=None if X is None else _beside_roles(table, columns))
 
 
-def _beside_roles(table: Table, columns: Columns) -> Table:
+def _beside_roles(table: Table, columns: Roles) -> Table:
     """The columns that play no role."""
     roles = columns.named_in(table)
     return select_columns(table, [name for name in column_names(table) if name not in roles], "label_proba")
@@ -638,7 +638,7 @@ def _known_labels(y: Array | None) -> Array | None:
     return None if y is None else np.asarray(without_missing(y, None))
 
 
-def by_policy(policy: Policy, X: Table, columns: Columns, asked: Asked) -> tuple[People, Problem, Scored]:
+def by_policy(policy: Policy, X: Table, columns: Roles, asked: Asked) -> tuple[People, Problem, Scored]:
     """People in memory, about whom a policy decides."""
     weight = columns.weights_in(X)
     classes = columns.classes_in(X, policy.classes.tolist(), weight)

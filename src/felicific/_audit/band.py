@@ -20,7 +20,7 @@ from felicific._audit.result import plain
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import WeightKind, check_length, check_weights
 from felicific._people.people import People
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES, Measure
 from felicific._problem.problem import problem_of
@@ -199,7 +199,7 @@ def band(
             "Pass the happiness that the frontier was made with.",
         )
     policy.check_group_proba(group_proba)
-    said = Columns(cluster=cluster, weight_kind=weight_kind, group_proba=group_proba).for_groups(line.groups)
+    said = Roles(cluster=cluster, weight_kind=weight_kind, group_proba=group_proba).for_groups(line.groups)
     weight = check_weights(sample_weight, n)
     scored: dict[str, Any] = (
         {"predicted": array} if array.ndim == 1 and not policy.needs_proba else {"score": array}

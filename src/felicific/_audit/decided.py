@@ -13,7 +13,7 @@ from felicific._audit.measured import Measured, groups_compared
 from felicific._audit.missing import Scored
 from felicific._people.checks import check_length, check_proba, predict_proba
 from felicific._people.people import People
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._policy.apply import refuse_several, with_remembered
 from felicific._policy.policy import Policy
 from felicific._problem.change import baseline_words, every_group_loses, nothing_to_repair
@@ -55,7 +55,7 @@ def as_decisions(decisions: Any, rows: int | None) -> Array:
     return as_vector(decisions, "decisions") if array.ndim == 1 else array
 
 
-def checked_columns(policy: Policy | None, columns: Columns, X: Table, asked: Asked) -> Columns:
+def checked_columns(policy: Policy | None, columns: Roles, X: Table, asked: Asked) -> Roles:
     """With what a policy remembers; it needs what it decides by, and nothing else does."""
     if policy is None:
         if columns.score is not None or columns.predicted is not None:
@@ -73,7 +73,7 @@ def checked_columns(policy: Policy | None, columns: Columns, X: Table, asked: As
     return columns
 
 
-def _with_columns(policy: Policy, named: Columns, X: Table) -> Columns:
+def _with_columns(policy: Policy, named: Roles, X: Table) -> Roles:
     """With the columns that a policy remembers, where nobody names others.
 
     Those that it can do without are taken where the table has them.

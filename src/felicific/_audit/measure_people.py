@@ -17,7 +17,7 @@ from felicific._people.evaluate import Worth, typical, worth_of
 from felicific._people.labels import stands_for
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import ARGUMENTS, Happiness, Measure, arguments_of, fractions_of
 from felicific._problem.problem import Problem
@@ -397,7 +397,7 @@ def summed_of(people: LazyPeople, policy: Policy | None = None) -> tuple[Measure
     return persons, without[0] if without else None
 
 
-def _betting(problem: Problem, columns: Columns, *, drawn: bool) -> tuple[int, ...]:
+def _betting(problem: Problem, columns: Roles, *, drawn: bool) -> tuple[int, ...]:
     """Measures of which people are counted by bins, for bets, and -1 for the loss."""
     if columns.cluster is not None or (columns.weight is not None and columns.weight_kind == "sampling"):
         return ()

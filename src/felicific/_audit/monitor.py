@@ -11,7 +11,7 @@ from felicific._audit.arrived import arrived
 from felicific._audit.audit import Asked
 from felicific._audit.decided import checked_columns, has_policy, last_step
 from felicific._audit.monitored import Monitor
-from felicific._people.roles import Columns, Roles
+from felicific._people.roles import Roles
 from felicific._policy.policy import policy_of
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.problem import Problem
@@ -93,7 +93,7 @@ def monitor(
     (True, 0.0, 0.079)
     """
     confidence = check_confidence(confidence)
-    columns = Columns(
+    columns = Roles(
         sensitive_features,
         y,
         score,
@@ -134,7 +134,7 @@ def _groups_decided(decisions: object) -> tuple[Any, ...]:
     return known
 
 
-def _remembered(columns: Columns, group: Any) -> Roles:
+def _remembered(columns: Roles, group: Any) -> Roles:
     """The columns that later people have too, a function of them for the groups among these."""
     group = columns.group if group is None else group
     named = replace(columns, group=group, key=None).remembered()

@@ -20,7 +20,7 @@ from felicific._audit.audit import Asked
 from felicific._audit.result import Interval, plain, plain_all
 from felicific._files import write_whole
 from felicific._people.checks import level_outside
-from felicific._people.roles import Columns, Roles
+from felicific._people.roles import Roles
 from felicific._policy.policy import policy_of
 from felicific._problem.happiness import Happiness, HappinessLike, Measure, function_to_json
 from felicific._problem.problem import Problem
@@ -212,7 +212,7 @@ class Monitor(Displayed):
         sensitive_features : array of shape (n,), optional
             The groups, where they are no column.
         """
-        given = Columns(
+        given = Roles(
             sensitive_features,
             y,
             score,
@@ -226,7 +226,7 @@ class Monitor(Displayed):
         found = arrived(decided, X, columns, asked, fresh=False)
         return self.with_people(found, self)
 
-    def _named(self, given: Columns, more: tuple[str, ...]) -> Columns:
+    def _named(self, given: Roles, more: tuple[str, ...]) -> Roles:
         """Roles that were named when the monitor began, and ``more`` of them, unless they are named again."""
         own = {
             name: getattr(self.columns, name)

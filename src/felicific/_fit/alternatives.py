@@ -41,7 +41,7 @@ from felicific._frontier.breakpoints import tightest_at
 from felicific._people.checks import WeightKind, check_length, number_clusters
 from felicific._people.lazy import missing_first
 from felicific._people.people import People
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._people.sketch import row_hashes
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.ledger import fit_calibration
@@ -132,7 +132,7 @@ def alternatives(
     """
     level = check_confidence(confidence)
     named = check_candidates(candidates)
-    columns = Columns(sensitive_features, y, weight=sample_weight, cluster=cluster, weight_kind=weight_kind)
+    columns = Roles(sensitive_features, y, weight=sample_weight, cluster=cluster, weight_kind=weight_kind)
     if find_engine(X) is not None:
         raise DataError(
             "Alternatives are judged person by person, and the table is not in memory.",
@@ -151,7 +151,7 @@ def alternatives(
 
 
 def _people(
-    named: dict[str, Any], X: Table, columns: Columns, happiness: Any, loss: Any, decisions: Any
+    named: dict[str, Any], X: Table, columns: Roles, happiness: Any, loss: Any, decisions: Any
 ) -> tuple[People, Problem, list[Candidate]]:
     """Everybody, what is asked, and what each candidate says."""
     labels = columns.column(X, "y")

@@ -50,8 +50,8 @@ class FittedCells(Fitted):
     policy : CellPolicy
     aggregates : Aggregates
         The sums that it was fitted on.
-    compared : Aggregates
-        The same with who gets less than from the baseline's decision.
+    joined : Aggregates
+        The same, and ends of measures that missing labels leave open.
     labelled : Aggregates
         Those of the people with labels, which stay the same when the policy is recalibrated.
     raw : Aggregates, or None
@@ -59,7 +59,7 @@ class FittedCells(Fitted):
     """
 
     policy: CellPolicy
-    compared: Aggregates
+    joined: Aggregates
     labelled: Aggregates
     raw: Aggregates | None = None
 
@@ -79,8 +79,8 @@ class FittedCells(Fitted):
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
         seen = replace(people, decisions=problem.decisions)
         raw = sum_whole(seen, _with_worse_off(problem, people), signal)
-        compared = raw.completed().joined().with_losses(WorseOff()).comparing(problem.requirements)
-        aggregates = compared.of(with_ends(problem, compared))
+        joined = raw.completed().joined().comparing(problem.requirements)
+        aggregates = joined.of(with_ends(problem, joined))
         solved = _solved(problem, aggregates, salt, change_cost)
         policy = replace(solved, randomize=randomize)
         if raw.unlabelled is None:
@@ -93,8 +93,8 @@ class FittedCells(Fitted):
             policy=policy,
             share_randomized=share_drawn(policy, people),
             people=None if policy.sums_suffice else people,
-            compared=compared,
-            labelled=compared,
+            joined=joined,
+            labelled=joined,
             raw=None if raw.unlabelled is None else raw,
         )
 
@@ -102,9 +102,8 @@ class FittedCells(Fitted):
         """As if reasons outside the table had changed the odds of having a label at most so many fold."""
         raw = super().hiding(max_odds_ratio).raw
         assert raw is not None, "labels are missing"
-        joined = raw.completed(max_odds_ratio).joined().with_losses(WorseOff())
-        compared = joined.comparing(self.problem.requirements)
-        aggregates = compared.of(with_ends(self.problem, compared))
+        joined = raw.completed(max_odds_ratio).joined().comparing(self.problem.requirements)
+        aggregates = joined.of(with_ends(self.problem, joined))
         cost = self.policy.change_cost
         solved = _solved(self.problem, aggregates, self.policy.salt, cost)
         old = self.policy.basis
@@ -115,15 +114,20 @@ class FittedCells(Fitted):
             self,
             policy=policy,
             share_randomized=share_drawn(policy, self.people),
-            compared=compared,
-            labelled=compared,
+            joined=joined,
+            labelled=joined,
             certificate=None,
         )
 
     @cached_property
     def aggregates(self) -> Aggregates:
         """The sums of what was asked."""
-        return self.compared.of(with_ends(self.problem, self.compared))
+        return self.joined.of(with_ends(self.problem, self.joined))
+
+    @cached_property
+    def compared(self) -> Aggregates:
+        """The sums with who gets less than from the baseline's decision."""
+        return self.joined.with_losses(WorseOff()).comparing(self.problem.requirements)
 
     @property
     def sums(self) -> Aggregates:
@@ -191,13 +195,13 @@ class FittedCells(Fitted):
         """Solved again for people without labels: what looks at labels keeps its mean per cell."""
         asked = _with_worse_off(self.problem, people)
         fresh = sum_people(people, asked.lossless, self.labelled.signal).with_losses(WorseOff())
-        compared = reweighted(
-            self.labelled,
+        joined = reweighted(
+            self.labelled.with_losses(WorseOff()),
             fresh,
             sees_group=self.problem.sees_group,
             exact_loss=not self.problem.loss.looks_at_y,
         ).comparing(self.problem.requirements)
-        aggregates = compared.of(with_ends(self.problem, compared))
+        aggregates = joined.of(with_ends(self.problem, joined))
         solved = _solved(self.problem, aggregates, self.policy.salt, self.policy.change_cost)
         solved = replace(solved, randomize=self.policy.randomize, expected=True)
         policy = carried(_rounded(self.problem, people, solved, aggregates), self.policy)
@@ -209,7 +213,7 @@ class FittedCells(Fitted):
             policy=policy,
             share_randomized=share_drawn(policy, people),
             people=None if policy.sums_suffice else people,
-            compared=compared,
+            joined=joined,
             certificate=None,
         )
         return fitted, self.recalibration(kept)
@@ -447,7 +451,7 @@ def recalibrate_stored(
             policy=stored,
             share_randomized=0.0,
             people=None,
-            compared=labelled,
+            joined=labelled,
             labelled=labelled,
         )
         moved_cells, how = cells.recalibrated(people)

@@ -22,8 +22,9 @@ from felicific._problem.requirement import Requirement, rows_of
 from felicific._problem.requirements import Ratio
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost
+from felicific._program.master import Answer, Master
 from felicific._program.one_gap import OneGap, one_gap
-from felicific._program.program import Answer, Master, Program, rounding_of
+from felicific._program.program import Program, rounding_of
 from felicific._program.solution import linear_rows, solve_program
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
@@ -257,6 +258,15 @@ class RayPolicies:
         # A gap that is nothing but rounding has no width to be a part of.
         return hulls if hulls is not None and hulls.gap is not None and hulls.width > 0.0 else None
 
+    @cached_property
+    def _tight(self) -> list[tuple[Linear, float]]:
+        return [(row.at_width(0.0), row.width) for row in self.rows if row.width]
+
+    def at_answer(self, answer: Answer) -> Breakpoint:
+        """The point of a solution."""
+        tau = max((row.excess(answer.means) / width for row, width in self._tight), default=0.0)
+        return self.point(tau, answer.value)
+
     def ray(self) -> Master:
         """What solves them else: from what was found along the ray, and not from what was looked at before."""
         return Master(self.program.branch(), self.rows, on_ray=True)
@@ -327,16 +337,12 @@ def tightest_at(program: Program, rows: list[Linear], loss: float) -> Breakpoint
 def _ray_ends(places: RayPolicies, ray: Master) -> tuple[Breakpoint, Breakpoint]:
     """The points of least width and of least loss, by the linear program."""
     nearest = place_on(places.rows, ray.least().means)
-    return _at_answer(places, ray.within(nearest, nearest=False)), _weighted(places, ray, 0.0)
+    return places.at_answer(ray.within(nearest, nearest=False)), _weighted(places, ray, 0.0)
 
 
 def _weighted(places: RayPolicies, ray: Master, weight: float) -> Breakpoint:
     """The point of least loss plus ``weight`` times the position."""
-    return _at_answer(places, ray.weighted(weight / places.program.cost_scale))
-
-
-def _at_answer(places: RayPolicies, answer: Answer) -> Breakpoint:
-    return places.point(place_on(places.rows, answer.means), answer.value)
+    return places.at_answer(ray.weighted(weight / places.program.cost_scale))
 
 
 @dataclass(frozen=True)

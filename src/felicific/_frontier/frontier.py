@@ -35,6 +35,7 @@ from felicific._people.checks import WeightKind
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.constraints import check_gaps, resolve_gap
+from felicific._problem.exploration import explored_in
 from felicific._problem.happiness import HappinessLike, Measure
 from felicific._problem.linear import Goal, open_goals
 from felicific._problem.requirement import chances_of
@@ -43,7 +44,6 @@ from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost, changed_by
 from felicific._program.evidence import Evidence
 from felicific._program.fractions import COARSE
-from felicific._program.lotteries import explored_in
 from felicific._program.program import Program
 from felicific._program.solution import rounded_up, solve_program
 from felicific._shown.parts import as_html, clipped
@@ -591,7 +591,7 @@ def cell_frontier(
             salt=salt,
             sees_group=sees_group,
             expected=expected,
-            explore=explored_in(chances),
+            explore=explored_in(chances) if chances else (),
             basis={
                 "out_of_fold": out_of_fold,
                 "requirements": goals,

@@ -36,7 +36,8 @@ from felicific._problem.requirement import Requirement, of_means
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.crowd import Ledgers, Mixture
 from felicific._program.generation import Columns, Generator
-from felicific._program.program import Answer, Master, Program
+from felicific._program.master import Answer, Master
+from felicific._program.program import Program
 from felicific._program.solution import Solution
 from felicific._program.sorted_people import by_price
 from felicific._typing import Floats

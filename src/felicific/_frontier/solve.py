@@ -68,8 +68,7 @@ def frontier(
     ([0.0, 0.25], [0.125, 0.0])
     """
     if is_of_amounts(aggregates):
-        # What decides amounts stands above this module.
-        return import_module("felicific._amounts.doors").frontier_of_amounts(
+        return import_module("felicific._frontier.numeric").frontier_of_amounts(
             aggregates, gap=gap, constraints=constraints, move=move, change_cost=change_cost,
             sees_group=sees_group, random_state=random_state,
         )  # fmt: skip

@@ -68,7 +68,7 @@ class Worth:
         if happiness.among is None:
             return None
         what = f"`among` of the happiness {happiness.name!r}"
-        return members(evaluate(happiness.among, what, self.batch, decision), what)
+        return members(evaluate(happiness.among, what, self.batch, decision, sees_missing=True), what)
 
     def values(self, j: int) -> tuple[Floats, Truths | None]:
         """Happiness of every decision, of shape (D, n), and who is counted; 0 for those who are not.
@@ -211,7 +211,7 @@ def worth_of_amounts(happiness: Happiness, batch: Batch, amounts: Floats) -> tup
     counted = None
     if happiness.among is not None:
         what = f"`among` of the happiness {happiness.name!r}"
-        counted = members(evaluate_amounts(happiness.among, what, batch, amounts), what)
+        counted = members(evaluate_amounts(happiness.among, what, batch, amounts, sees_missing=True), what)
     values = evaluate_amounts(
         happiness.function, f"The happiness {happiness.name!r}", batch, amounts, counted
     )

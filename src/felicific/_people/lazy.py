@@ -20,7 +20,7 @@ import numpy as np
 
 from felicific._people.checks import check_classes, check_weights, count_by_group, level_outside, no_label
 from felicific._people.people import People
-from felicific._people.roles import Columns, no_classes, without_missing
+from felicific._people.roles import Roles, no_classes, without_missing
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
 from felicific._problem.missing_labels import SAY
@@ -59,7 +59,7 @@ class LazyPeople:
     ----------
     engine : Engine
         Where they are.
-    columns : Columns
+    columns : Roles
         Names of their columns.
     problem : Problem
         What is asked.
@@ -70,7 +70,7 @@ class LazyPeople:
     """
 
     engine: Engine
-    columns: Columns
+    columns: Roles
     problem: Problem
     groups: tuple[Any, ...] | None
     used: tuple[str, ...] | None
@@ -79,7 +79,7 @@ class LazyPeople:
     def of(
         cls,
         engine: Engine,
-        columns: Columns,
+        columns: Roles,
         problem: Problem,
         groups: Sequence[Any] | None = None,
         policy: Policy | None = None,
@@ -137,7 +137,7 @@ def _distinct(*names: Iterable[str]) -> list[str]:
 
 
 def _on_rows(
-    columns: Columns,
+    columns: Roles,
     problem: Problem,
     groups: tuple[Any, ...] | None,
     used: tuple[str, ...] | None,
@@ -158,7 +158,7 @@ def _on_rows(
         x = column_arrays(table, used, names, whole=named)
         if callable(columns.group):
             grouped = column_arrays(table, used, names, "the groups", whole=used)
-    needed = columns.complete(read, labels=problem.looks_at_y)
+    needed = columns.complete(named, labels=problem.looks_at_y)
     missing_values(named, columns.weight, needed, table, place).refuse()
     weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
     values = columns.read(table, problem.labels, weight, grouped=grouped)
@@ -188,7 +188,7 @@ def check_kind(engine: Engine, name: str, purpose: str) -> None:
 # Classes
 
 
-def classes_on(engine: Engine, columns: Columns, classes: Sequence[Any] | None) -> Array:
+def classes_on(engine: Engine, columns: Roles, classes: Sequence[Any] | None) -> Array:
     """The classes there are: as they are given, else those with probabilities, else the labels."""
     columns = columns.names_only()
     classes = columns.classes_named if classes is None else classes
@@ -240,7 +240,7 @@ TRIED = 100
 
 
 def used_columns(
-    engine: Engine, columns: Columns, problem: Problem, *, warn: bool = False
+    engine: Engine, columns: Roles, problem: Problem, *, warn: bool = False
 ) -> tuple[str, ...] | None:
     """Columns that the functions of a problem, and that of the groups, look at; None where one wants no arrays."""
     used, head, arrays = dict[Any, None](), None, dict[Any, Array]()
@@ -296,10 +296,7 @@ def _head_arrays(engine: Engine, head: Table) -> dict[Any, Array]:
     arrays: dict[Any, Array] = {}
     for name in engine.names:
         with contextlib.suppress(Exception):
-            column = column_arrays(head, [name], engine.names).arrays[name]
-            kinds = set(map(type, column.tolist())) if column.dtype == object else {object}
-            # Where a number is missing it is refused later, as by every function.
-            arrays[name] = column.astype(np.float64) if kinds <= {int, float, type(None)} else column
+            arrays[name] = column_arrays(head, [name], engine.names).arrays[name]
     return arrays
 
 
@@ -308,7 +305,7 @@ def _try_on(
     asks: frozenset[str] | None,
     x: ColumnArrays,
     head: Table,
-    columns: Columns,
+    columns: Roles,
     problem: Problem,
 ) -> None:
     """Call a function on the first rows, with something for all that it asks for; None: that of the groups."""
@@ -436,7 +433,7 @@ def missing_values(
 
 
 @contextlib.contextmanager
-def missing_first(table: Table, columns: Columns) -> Iterator[None]:
+def missing_first(table: Table, columns: Roles) -> Iterator[None]:
     """When something is wrong with a table in memory, and some of its named columns are missing values, say that."""
     try:
         yield
@@ -455,7 +452,7 @@ def missing_first(table: Table, columns: Columns) -> Iterator[None]:
 @contextlib.contextmanager
 def labelled_people(
     table: Table,
-    columns: Columns,
+    columns: Roles,
     asked: Callable[[Array], Problem],
     classes: Sequence[Any] | None = None,
     groups: Sequence[Any] | None = None,
@@ -465,7 +462,7 @@ def labelled_people(
     Parameters
     ----------
     table : table, in memory or not
-    columns : Columns
+    columns : Roles
         Which column plays which role.
     asked : callable
         What is asked of some classes.
@@ -494,7 +491,7 @@ def labelled_people(
         yield People.of(table, problem, **columns.read(table, known, weight, labels), groups=groups), problem
 
 
-def _refuse_unlabelled(columns: Columns, problem: Problem) -> None:
+def _refuse_unlabelled(columns: Roles, problem: Problem) -> None:
     """Raise if something looks at labels, and there are none."""
     if columns.y is None and problem.looks_at_y:
         raise DataError(

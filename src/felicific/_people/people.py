@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from felicific._people.checks import (
     WeightKind,
     are_sampling,
+    as_amounts,
     as_columns,
     check_amounts,
     check_group_proba,
@@ -26,7 +27,7 @@ from felicific._people.checks import (
 )
 from felicific._people.evaluate import BATCH, differs, idle, worth_of
 from felicific._people.roles import Roles, ordered_groups
-from felicific._people.user_functions import Batch, no_baseline
+from felicific._people.user_functions import Batch, Looks, no_baseline
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute, LeftOutBy
@@ -35,6 +36,7 @@ from felicific._tables.memory import (
     Coded,
     Entries,
     as_entries,
+    as_vector,
     code_text,
     count_rows,
     null_rows,
@@ -48,7 +50,8 @@ from felicific.exceptions import DataError
 
 #: Fields of people that hold an entry for every row, beside their table; the probabilities of decisions are none.
 BY_ROW: tuple[str, ...] = ("rows", "group_entries", "codes", "y", "labels", "weight", "cluster", "score")
-BY_ROW += ("predicted", "baseline", "label_proba", "amounts", "amounts_baseline", "group_proba", "chances")
+BY_ROW += ("predicted", "baseline", "label_proba", "amounts", "amounts_baseline", "amounts_predicted")
+BY_ROW += ("group_proba", "chances")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +82,9 @@ class People:
         Probability of each decision, where the decisions themselves are measured.
     drawn : bool
         Whether some of these may be drawn at random, of these people or of others.
-    amounts, amounts_baseline : array of shape (n,), or None
-        What is decided on each, and what is by the baseline, where decisions are amounts; ``probabilities`` are
-        then ones, and labels are numbers that have no position.
+    amounts, amounts_baseline, amounts_predicted : array of shape (n,), or None
+        What is decided on each, what is by the baseline, and what the model predicts, where decisions are amounts;
+        ``probabilities`` are then ones, and labels are numbers that have no position.
     group_proba : array of shape (n, groups), or None
         p(group given x), checked, for individual policies that do not see the group.
     checked : bool
@@ -126,6 +129,7 @@ class People:
     drawn: bool = False
     amounts: Floats | None = None
     amounts_baseline: Floats | None = None
+    amounts_predicted: Floats | None = None
     group_proba: Floats | None = None
     checked: bool = False
     decisions: Array | None = None
@@ -268,6 +272,64 @@ class People:
             )
         return people
 
+    @classmethod
+    def predicted_amounts(
+        cls,
+        x: Table,
+        *,
+        prediction: Any,
+        y: Any,
+        group: Entries,
+        weight: Any = None,
+        baseline: Any = None,
+        rows: Codes | None = None,
+        groups: tuple[Any, ...] | None = None,
+        **known: Any,
+    ) -> People:
+        """People of whom a model predicts an amount; ``groups`` are those that are known already.
+
+        Their baseline is what it predicts, unless another is given; ``known`` are further fields.
+        """
+        n = len(group)
+        numbers = np.arange(n) if rows is None else rows
+        weights = check_weights(weight, n)
+        given = {"prediction": prediction, "y": y, "baseline": baseline}
+        if weights is not None and not weights.all():
+            some = np.flatnonzero(weights)
+            vectors = {
+                what: None if part is None else as_vector(part, what)[some] for what, part in given.items()
+            }
+            chances = known.pop("group_proba", None)
+            return cls.predicted_amounts(
+                None if x is None else take_rows(x, some),
+                group=group[some],
+                weight=weights[some],
+                rows=numbers[some],
+                groups=groups,
+                group_proba=None if chances is None else chances[some],
+                **vectors,
+                **known,
+            )
+        if not n:
+            raise DataError("There is nobody.", "Pass at least one row of positive weight.")
+        found = find_groups(group) if groups is None else groups
+        if groups is None:
+            refuse_identifiers(found, n, None if weights is None else float(weights.sum()))
+        predicted = as_amounts(prediction, "prediction", numbers, n)
+        now = predicted if baseline is None else as_amounts(baseline, "amount of the baseline", numbers, n)
+        return cls(
+            np.empty((n, 0)) if x is None else x,
+            rows=numbers,
+            group_entries=group,
+            codes=encode_groups(group, found, numbers),
+            groups=tuple(found),
+            y=None if y is None else as_amounts(y, "label y", numbers, n),
+            weight=weights,
+            amounts_baseline=now,
+            amounts_predicted=predicted,
+            **known,
+        )
+
     def __len__(self) -> int:
         return len(self.codes)
 
@@ -306,10 +368,25 @@ class People:
         return self.labels is not None or (self.amounts is not None and self.y is not None)
 
     @property
+    def prediction(self) -> Floats:
+        """The amounts that the model predicts, where it does."""
+        assert self.amounts_predicted is not None, "amounts are predicted"
+        return self.amounts_predicted
+
+    @property
+    def decided_baseline(self) -> Floats:
+        """The amounts of the baseline, where there are some."""
+        assert self.amounts_baseline is not None, "there is a baseline"
+        return self.amounts_baseline
+
+    @property
     def as_baseline(self) -> People:
         """The same with the amounts that are decided by the baseline in the place of the others."""
-        assert self.amounts_baseline is not None, "there is a baseline"
-        return replace(self, amounts=self.amounts_baseline)
+        return self.given(self.decided_baseline)
+
+    def given(self, amounts: Floats) -> People:
+        """The same with these amounts decided."""
+        return replace(self, amounts=amounts, probabilities=np.ones((len(self), 1)), drawn=False)
 
     # -----------------------------------------------------------------------------------------------------
     # Labels that are missing
@@ -403,14 +480,26 @@ class People:
         wide, size = widener(self.x), times * BATCH
         for start in range(0, len(self), size):
             part = slice(start, min(start + size, len(self)))
-            table = wide(slice_rows(self.x, part.start, part.stop))
-            some: dict[str, Any] = {
-                name: None if own is None else own[part]
-                for name, own in {"y": self.y, "labels": self.labels, "amounts": self.amounts}.items()
-            }
-            group, baseline = self.group_entries[part], self.baseline_of(part)
-            rows, supposed = self.rows[part], self.supposed
-            yield part, Batch(x=table, group=group, rows=rows, baseline=baseline, supposed=supposed, **some)
+            yield part, self._batch(part, wide)
+
+    @property
+    def batch(self) -> Batch:
+        """All of them, as a happiness function sees them."""
+        return self._batch(slice(0, len(self)), widener(self.x))
+
+    def _batch(self, part: slice, wide: Callable[[Table], Table]) -> Batch:
+        table = wide(slice_rows(self.x, part.start, part.stop))
+        some: dict[str, Any] = {
+            name: None if own is None else own[part]
+            for name, own in {"y": self.y, "labels": self.labels, "amounts": self.amounts}.items()
+        }
+        group, baseline = self.group_entries[part], self.baseline_of(part)
+        some |= {"rows": self.rows[part], "supposed": self.supposed, "looks": self._looks}
+        return Batch(x=table, group=group, baseline=baseline, **some)
+
+    @cached_property
+    def _looks(self) -> Looks:
+        return Looks(self.x)
 
     def baseline_of(self, part: slice) -> Array | None:
         """The baseline of some of them, where somebody asks and it is known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -30,16 +30,31 @@ from felicific._tables.memory import (
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, GroupError
 
-#: Names of columns, with what else is known of them, or without.
-Named = TypeVar("Named", bound="Roles")
-
 #: Roles whose columns a policy, or a monitor, remembers: those that later people have too.
 REMEMBERED = ("score", "predicted", "y", "group", "baseline", "key", "group_proba")
 
 
+#: What messages call each role.
+PURPOSES = {
+    "group": "the groups",
+    "y": "y",
+    "score": "score",
+    "predicted": "predicted",
+    "baseline": "baseline",
+    "decided": "the decisions",
+    "weight": "sample_weight",
+    "cluster": "cluster",
+    "group_proba": "group_proba",
+    "label_proba": "label_proba",
+}
+
+#: How the probabilities of groups are named.
+BY_GROUP = "Name one column for every group: group_proba={group: column}."
+
+
 @dataclass(frozen=True)
 class Roles:
-    """Names of columns by role.
+    """Names of columns by role, or of a table in memory also the values themselves, with what is known of them.
 
     Attributes
     ----------
@@ -57,6 +72,16 @@ class Roles:
         How likely each person is of each group, for a policy that infers the group.
     key : column name
         What identifies a person.
+    columns_only : bool
+        Whether a list of groups names columns, whatever its length.
+    weight_kind : {"frequency", "sampling"}, or None
+        What weights are; None where nobody said.
+    missing_labels : MissingLabels, or None
+        What is known of missing labels; None where none may be missing.
+    label_proba : tuple of column names or arrays
+        The chances of having a label, which are added up; those of ``missing_labels``.
+    listed : bool
+        Whether decisions are listed, so that the baseline says nothing of the classes.
     """
 
     group: Any = None
@@ -69,6 +94,19 @@ class Roles:
     cluster: Any = None
     group_proba: Any = None
     key: Any = None
+    columns_only: bool = False
+    weight_kind: WeightKind = None
+    missing_labels: MissingLabels | None = None
+    label_proba: tuple[Any, ...] = ()
+    listed: bool = False
+
+    def __post_init__(self) -> None:
+        check_weight_kind(self.weight_kind)
+        if self.missing_labels is not None:
+            object.__setattr__(self, "label_proba", self.missing_labels.columns)
+
+    # -----------------------------------------------------------------------------------------------------
+    # What a policy remembers
 
     @property
     def group_names(self) -> list[str]:
@@ -110,76 +148,6 @@ class Roles:
             if named is not None and _as_names(role, roles[role]) is None:
                 raise refused(f"the name of a column is {named!r}")
         return cls(**roles)
-
-
-def _names_in(named: Any) -> list[Any]:
-    """The columns that stand in a role, if columns do."""
-    if isinstance(named, Mapping):
-        return list(named.values())
-    return list(named) if isinstance(named, list | tuple) else [named] * (named is not None)
-
-
-def _as_names(role: str, named: Any) -> str | list[str] | dict[Any, str] | None:
-    """A column, several, or one for each class or group; None where something else stands in a role."""
-    names, several = _names_in(named), role in ("score", "group", "group_proba")
-    if not names or not all(isinstance(one, str) for one in names) or not (isinstance(named, str) or several):
-        return None
-    if isinstance(named, Mapping):
-        return {one.item() if isinstance(one, np.generic) else one: column for one, column in named.items()}
-    return str(named) if isinstance(named, str) else names
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Columns as the user names them, and reading them
-
-#: What messages call each role.
-PURPOSES = {
-    "group": "the groups",
-    "y": "y",
-    "score": "score",
-    "predicted": "predicted",
-    "baseline": "baseline",
-    "decided": "the decisions",
-    "weight": "sample_weight",
-    "cluster": "cluster",
-    "group_proba": "group_proba",
-    "label_proba": "label_proba",
-}
-
-#: How the probabilities of groups are named.
-BY_GROUP = "Name one column for every group: group_proba={group: column}."
-
-
-@dataclass(frozen=True)
-class Columns(Roles):
-    """Names of columns, or of a table in memory also the values themselves, with what is known of them.
-
-    Attributes
-    ----------
-    columns_only : bool
-        Whether a list of groups names columns, whatever its length.
-    weight_kind : {"frequency", "sampling"}, or None
-        What weights are; None where nobody said.
-    key : column name
-        What identifies a person, for a policy that remembers it.
-    missing_labels : MissingLabels, or None
-        What is known of missing labels; None where none may be missing.
-    label_proba : tuple of column names or arrays
-        The chances of having a label, which are added up; those of ``missing_labels``.
-    listed : bool
-        Whether decisions are listed, so that the baseline says nothing of the classes.
-    """
-
-    columns_only: bool = False
-    weight_kind: WeightKind = None
-    missing_labels: MissingLabels | None = None
-    label_proba: tuple[Any, ...] = ()
-    listed: bool = False
-
-    def __post_init__(self) -> None:
-        check_weight_kind(self.weight_kind)
-        if self.missing_labels is not None:
-            object.__setattr__(self, "label_proba", self.missing_labels.columns)
 
     # -----------------------------------------------------------------------------------------------------
     # Names
@@ -332,7 +300,7 @@ class Columns(Roles):
     # -----------------------------------------------------------------------------------------------------
     # A table that is not in memory
 
-    def names_only(self, classes: list[Any] | None = None) -> Columns:
+    def names_only(self, classes: list[Any] | None = None) -> Roles:
         """The same, when every role is the name of a column; else an error that says which is not.
 
         Where the ``classes`` are known, so that every one of them has its column of probabilities.
@@ -366,10 +334,27 @@ class Columns(Roles):
             check_names(self.score, classes)
         return self
 
-    def for_groups(self, groups: Sequence[Any]) -> Columns:
+    def for_groups(self, groups: Sequence[Any]) -> Roles:
         """With the columns of the groups' probabilities in the order of the groups."""
         given = self.group_proba
         return self if given is None else replace(self, group_proba=ordered_groups(given, groups))
+
+
+def _names_in(named: Any) -> list[Any]:
+    """The columns that stand in a role, if columns do."""
+    if isinstance(named, Mapping):
+        return list(named.values())
+    return list(named) if isinstance(named, list | tuple) else [named] * (named is not None)
+
+
+def _as_names(role: str, named: Any) -> str | list[str] | dict[Any, str] | None:
+    """A column, several, or one for each class or group; None where something else stands in a role."""
+    names, several = _names_in(named), role in ("score", "group", "group_proba")
+    if not names or not all(isinstance(one, str) for one in names) or not (isinstance(named, str) or several):
+        return None
+    if isinstance(named, Mapping):
+        return {one.item() if isinstance(one, np.generic) else one: column for one, column in named.items()}
+    return str(named) if isinstance(named, str) else names
 
 
 def _insist_on_name(what: str, value: Any, remedy: str) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -34,6 +34,8 @@ from felicific._tables.memory import (
     is_mapping,
     is_null,
     library_of,
+    misses_values,
+    null_rows,
     on_columns,
     slice_rows,
     take_column,
@@ -51,11 +53,35 @@ ALIKE = 1e-9
 #: Rows that are compared with what a function returns for that one person.
 COMPARED = 32
 
+#: Rows that a function is tried on, to see which columns it looks at.
+TRIED = 100
+
 #: Different amounts that a function is called for one by one at most.
 DISTINCT = 4096
 
 #: The arguments of a function of the user's, by name.
 Arguments = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Which columns of a table functions look at; found out where a value of it is missing, and nowhere else.
+
+    Attributes
+    ----------
+    table : table
+        All rows.
+    columns : dict
+        The columns by function and decision, once they were asked for.
+    """
+
+    table: Table
+    columns: dict[Any, list[Any]] = field(default_factory=dict)
+
+    @cached_property
+    def incomplete(self) -> bool:
+        """Whether some value is missing."""
+        return is_frame(self.table) and misses_values(self.table)
 
 
 @dataclass(frozen=True)
@@ -80,6 +106,8 @@ class Batch:
         Which of ``y`` and ``group`` are supposed, and not known: bounds speak of real people.
     amounts : array of shape (n,), or None
         What is decided on each, where it is an amount: then there is one decision, everybody's own.
+    looks : Looks, or None
+        What functions look at in the table that these rows are of; None where these are all.
     """
 
     x: Table
@@ -90,6 +118,7 @@ class Batch:
     baseline: Array | None = None
     supposed: frozenset[str] = frozenset()
     amounts: Floats | None = None
+    looks: Looks | None = None
 
     def __len__(self) -> int:
         return len(self.group)
@@ -143,11 +172,18 @@ def members(numbers: Floats, what: str) -> Truths:
 
 
 def evaluate(
-    function: Callable[..., Any], what: str, batch: Batch, decision: Any = None, counted: Truths | None = None
+    function: Callable[..., Any],
+    what: str,
+    batch: Batch,
+    decision: Any = None,
+    counted: Truths | None = None,
+    *,
+    sees_missing: bool = False,
 ) -> Floats:
     """Call a function of the user's on a batch and insist on one finite real number per row, whatever the other rows.
 
-    Of rows that are not ``counted`` anything is taken, and zero is returned.
+    Of rows that are not ``counted`` anything is taken, and zero is returned. Of the others no value that the function
+    looks at may be missing, as a missing one is neither more nor less than another; unless it ``sees_missing`` ones.
     """
     asked = _asked(function, what, batch, ARGUMENTS if decision is not None else ARGUMENTS[1:])
     case = what if decision is None else f"{what}, for the decision {decision!r},"
@@ -156,6 +192,8 @@ def evaluate(
         return _finite(_raw_numbers(function, case, asked, rows, decision), case, rows, counted)
 
     numbers = call(batch, counted)
+    if not sees_missing:
+        _refuse_missing(function, what, asked, batch, decision, counted)
     n = len(numbers)
     # Once in a table: its first batch begins before as many rows as it has.
     if n > 1 and batch.rows[0] < n and not isinstance(function, Expression):
@@ -169,7 +207,13 @@ def evaluate(
 
 
 def evaluate_amounts(
-    function: Callable[..., Any], what: str, batch: Batch, amounts: Floats, counted: Truths | None = None
+    function: Callable[..., Any],
+    what: str,
+    batch: Batch,
+    amounts: Floats,
+    counted: Truths | None = None,
+    *,
+    sees_missing: bool = False,
 ) -> Floats:
     """Call a function of the user's with everybody's own amount; see :func:`evaluate`."""
     asked = _asked(function, what, batch, ARGUMENTS)
@@ -179,7 +223,10 @@ def evaluate_amounts(
 
     trusted = isinstance(function, Expression) or not len(amounts)  # an expression works row by row
     numbers = call(None, amounts) if trusted else _called_with(call, amounts, what)
-    return _finite(numbers, what, batch, counted)
+    numbers = _finite(numbers, what, batch, counted)
+    if not sees_missing:
+        _refuse_missing(function, what, asked, batch, amounts, counted)
+    return numbers
 
 
 def _asked(function: Callable[..., Any], what: str, batch: Batch, allowed: tuple[str, ...]) -> frozenset[str]:
@@ -190,6 +237,60 @@ def _asked(function: Callable[..., Any], what: str, batch: Batch, allowed: tuple
     if "baseline" in asked and batch.baseline is None:
         raise no_baseline(what)
     return asked
+
+
+def _refuse_missing(
+    function: Callable[..., Any],
+    what: str,
+    asked: frozenset[str],
+    batch: Batch,
+    decision: Any,
+    counted: Truths | None,
+) -> None:
+    """Raise if a column that a function looks at is missing of somebody who is counted.
+
+    Of a function that works on arrays; one that uses what its library has may fill them in itself.
+    """
+    if "x" not in asked or isinstance(function, Expression):
+        return
+    for name in dict.fromkeys(_columns_seen(function, asked, batch, decision)):
+        rows = null_rows(take_column(batch.x, name, what))
+        rows = rows if counted is None else rows[counted[rows]]
+        if len(rows):
+            raise HappinessError(
+                f"{what} looks at the column {name!r}, which is missing (null or NaN) in {batch.row(int(rows[0]))}.",
+                "Fill it in, or leave such people out with `among`.",
+            )
+
+
+def _columns_seen(
+    function: Callable[..., Any], asked: frozenset[str], batch: Batch, decision: Any
+) -> list[Any]:
+    """Columns that a function looks at; none where it does not work on arrays."""
+    if isinstance(batch.x, ColumnArrays):
+        return batch.x.used
+    looks = batch.looks or Looks(batch.x)
+    if not looks.incomplete:
+        return []
+    several = isinstance(decision, np.ndarray)
+    key = (id(function), None if several else decision)
+    if key not in looks.columns:
+        some = batch.take(slice(0, TRIED))
+        x = ArrayRows(some.x)
+        given = _given(asked, some, decision[:TRIED] if several else decision) | {"x": x}
+        looks.columns[key] = []
+        with contextlib.suppress(Exception), np.errstate(all="ignore"):
+            function(**given)
+            looks.columns[key] = x.used
+    return looks.columns[key]
+
+
+def _given(asked: frozenset[str], batch: Batch, decision: Any) -> dict[str, Any]:
+    """What a function asks for."""
+    given = {name: decision if name == "decision" else getattr(batch, name) for name in asked}
+    if "group" in given:
+        given["group"] = np.asarray(batch.group)
+    return given
 
 
 def _refuse_others(case: str, batch: Batch, numbers: Floats, alone: Floats, some: slice) -> None:
@@ -215,9 +316,7 @@ def _raw_numbers(
     function: Callable[..., Any], case: str, asked: frozenset[str], batch: Batch, decision: Any
 ) -> Floats:
     """One real number per row, which need not be finite."""
-    given = {name: decision if name == "decision" else getattr(batch, name) for name in asked}
-    if "group" in given:
-        given["group"] = np.asarray(batch.group)
+    given = _given(asked, batch, decision)
     with np.errstate(all="ignore"):  # what is not finite is refused by name
         numbers = _returned(function, case, given)
         large = isinstance(decision, int) and abs(decision) >= SMALL and asked - {"decision"}

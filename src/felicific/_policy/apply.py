@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._people.checks import PROBABILITY_TOLERANCE
-from felicific._people.roles import Named, Roles, ordered_columns, ordered_groups, stacked
+from felicific._people.checks import PROBABILITY_TOLERANCE, as_amounts
+from felicific._people.roles import Roles, ordered_columns, ordered_groups, stacked
 from felicific._policy.lottery import checked_keys, cumulate, draw, faces_lottery, uniforms
-from felicific._policy.sql import SEVERAL, Names
+from felicific._policy.sql import SEVERAL, Names, amount_expression
 from felicific._program.bins import CHUNK, bins_of_many, bins_of_two, fine_per_class
 from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
@@ -31,6 +31,7 @@ from felicific.exceptions import DataError, GroupError
 
 if TYPE_CHECKING:
     from felicific._policy.cells import CellPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific._policy.policy import Policy
 
 
@@ -45,7 +46,7 @@ class SeenColumns:
     group_proba: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, policy: Policy, named: Roles) -> SeenColumns:
+    def of(cls, policy: Policy | AmountPolicy, named: Roles) -> SeenColumns:
         """Check the names, with those that the policy remembers, against what it sees."""
         named = with_remembered(policy, named)
         group = tuple(named.group_names)
@@ -53,7 +54,7 @@ class SeenColumns:
             raise GroupError("This policy sees the group.", "Name its column in sensitive_features=.")
         policy.check_group_proba(named.group_proba)
         roles = cls(
-            _ordered(named.score, policy.classes.tolist()),
+            None if named.score is None else _ordered(named.score, policy.labels_seen),
             named.predicted,
             group if policy.sees_group else (),
             named.key,
@@ -89,13 +90,14 @@ class SeenColumns:
         """All columns that have a role."""
         return [name for named in self.by_argument.values() for name in named]
 
-    def kinds(self, policy: Policy) -> dict[str, tuple[str, ...]]:
+    def kinds(self, policy: Policy | AmountPolicy) -> dict[str, tuple[str, ...]]:
         """What the columns must hold for SQL to mean the same as Python."""
         groups = kinds_alike(policy.groups) if len(self.group) == 1 else SEVERAL
         if self.predicted is None or policy.needs_proba:
             seen: dict[str, tuple[str, ...]] = dict.fromkeys(self.score or (), ("whole", "real"))
         else:
-            seen = {self.predicted: kinds_alike(policy.classes.tolist())}
+            numbers = ("whole", "real") if policy.of_amounts else kinds_alike(policy.labels_seen)
+            seen = {self.predicted: numbers}
         return seen | dict.fromkeys(self.group, groups)
 
     def placed(self, place: Callable[[str], str]) -> Names:
@@ -108,7 +110,7 @@ class SeenColumns:
         )
 
 
-def with_remembered(policy: Policy, named: Named) -> Named:
+def with_remembered(policy: Policy | AmountPolicy, named: Roles) -> Roles:
     """With the columns that the policy remembers, of what it needs to decide and nobody names now."""
     own, roles = policy.roles, {}
     if named.score is None and (policy.needs_proba or named.predicted is None):
@@ -138,9 +140,7 @@ def refuse_several(columns: ProbaColumns | Array) -> None:
         )
 
 
-def _ordered(score: Any, classes: list[Any]) -> tuple[str, ...] | None:
-    if score is None:
-        return None
+def _ordered(score: Any, classes: list[Any]) -> tuple[str, ...]:
     score = ordered_columns(score, classes)
     if not isinstance(score, list | tuple) or (
         len(score) != len(classes) and (len(score), len(classes)) != (1, 2)
@@ -271,6 +271,43 @@ class _PolicyOdds(_PolicyDecisions):
         return self.written(engine, dialect, place, ahead, self.position)
 
 
+@dataclass(frozen=True)
+class _Amounts(Decisions):
+    """The amounts that a policy gives to a table whose columns have these roles."""
+
+    policy: AmountPolicy
+    roles: SeenColumns
+
+    @property
+    def classes(self) -> Array:
+        return np.array(self.policy.bounds)  # the column holds numbers
+
+    @property
+    def sees_x(self) -> bool:
+        return False
+
+    def decide(self, rows: Table) -> Array:
+        policy, roles = self.policy, self.roles
+        prediction = as_amounts(take_column(rows, str(roles.predicted), "prediction"), "prediction")
+        group = np.zeros(count_rows(rows), dtype=np.intp)
+        if policy.sees_group:
+            named = resolve_groups(rows, list(roles.group), columns_only=True, remedy=UNDECIDED)
+            group = encode_groups(named, policy.groups)
+        keys = checked_keys(rows, str(roles.key)) if policy.is_randomized else None
+        return policy.given(prediction, np.asarray(group, dtype=np.intp), keys)
+
+    def sql(
+        self, engine: Engine, dialect: Dialect, place: Callable[[str], str], ahead: tuple[str, ...] = ()
+    ) -> str | None:
+        wanted = self.roles.kinds(self.policy)
+        if not all(engine.kind(name, "the policy") in wanted[name] for name in wanted):
+            return None
+        return amount_expression(self.policy, dialect, self.roles.placed(place))
+
+    def columns(self, engine: Engine) -> tuple[str, ...]:
+        return tuple(self.roles.names)
+
+
 def proba_columns(policy: Policy) -> dict[str, int]:
     """Names of the columns of probabilities, and the decision of each: of two the best one alone."""
     known = policy.decisions.tolist()
@@ -290,17 +327,8 @@ def decide_table(
     table: Table, policy: Policy, roles: SeenColumns, column: str, *, with_proba: bool = False
 ) -> Table:
     """The table with the decisions as one more column, and their probabilities as others; a lazy table stays lazy."""
-    engine = find_engine(table)
-    names = column_names(table) if engine is None else engine.names
-    for argument, named in roles.by_argument.items():
-        refuse_missing_columns(names, named, argument)
-    if policy.is_randomized and roles.key is None:
-        raise DataError(
-            "The policy decides by lottery, and there is no key.",
-            "Name the column that identifies a person in key=.",
-        )
+    engine, names = _checked(table, policy, roles, column)
     ignores_case = engine is not None and engine.ignores_case
-    refuse_taken(names, column, "Choose another name in column=.", ignores_case=ignores_case)
     positions = proba_columns(policy) if with_proba else {}
     for name in positions:
         refuse_taken(
@@ -315,7 +343,6 @@ def decide_table(
         for name, position in positions.items():
             table = add_column(table, name, np.ascontiguousarray(chances[:, position]))
         return table
-    _check_kinds(engine, roles)
     table = engine.with_decisions(decisions, column)
     for name, position in positions.items():
         more = find_engine(table)
@@ -324,15 +351,48 @@ def decide_table(
     return table
 
 
-def _check_kinds(engine: Engine, roles: SeenColumns) -> None:
-    for what, names in (("score", roles.score), ("group_proba", roles.group_proba)):
+def give_amounts(table: Table, policy: AmountPolicy, roles: SeenColumns, column: str) -> Table:
+    """The table with the amounts as one more column; a lazy table stays lazy."""
+    engine, _ = _checked(table, policy, roles, column)
+    amounts = _Amounts(policy, roles)
+    return (
+        add_column(table, column, amounts.decide(table))
+        if engine is None
+        else engine.with_decisions(amounts, column)
+    )
+
+
+def _checked(
+    table: Table, policy: Policy | AmountPolicy, roles: SeenColumns, column: str
+) -> tuple[Engine | None, Sequence[Any]]:
+    """Where a table is and the names of its columns, once it has all that the policy sees, and lacks the new one."""
+    engine = find_engine(table)
+    names = column_names(table) if engine is None else engine.names
+    for argument, named in roles.by_argument.items():
+        refuse_missing_columns(names, named, argument)
+    if policy.is_randomized and roles.key is None:
+        raise DataError(
+            "The policy decides by lottery, and there is no key.",
+            "Name the column that identifies a person in key=.",
+        )
+    ignores_case = engine is not None and engine.ignores_case
+    refuse_taken(names, column, "Choose another name in column=.", ignores_case=ignores_case)
+    if engine is not None:
+        _check_kinds(engine, roles, of_amounts=policy.of_amounts)
+    return engine, names
+
+
+def _check_kinds(engine: Engine, roles: SeenColumns, *, of_amounts: bool) -> None:
+    numbers = {"score": roles.score, "group_proba": roles.group_proba}
+    predicted = () if roles.predicted is None or not of_amounts else (roles.predicted,)
+    for what, names in (*numbers.items(), ("predicted", predicted)):
         for name in names or ():
             if engine.kind(name, what) not in ("bool", "whole", "real"):
                 raise DataError(f"The column {name!r}, needed for {what}, holds no numbers.", "Name another.")
-    check_keys_on(engine, roles.key)
+    _check_keys_on(engine, roles.key)
 
 
-def check_keys_on(engine: Engine, key: str | None) -> None:
+def _check_keys_on(engine: Engine, key: str | None) -> None:
     """Refuse keys of an engine that are neither text nor whole numbers."""
     if key is not None and engine.kind(key, "key") not in ("whole", "text"):
         raise DataError(

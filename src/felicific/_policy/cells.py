@@ -22,13 +22,13 @@ from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression
 from felicific._problem.constraints import allowed_gaps
-from felicific._problem.exploration import JUST, Chance, Explored
+from felicific._problem.exploration import JUST, Chance, Explored, explored_in
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.requirement import Requirement, Share, chances_of
 from felicific._program.aggregates import Aggregates, Outcome
 from felicific._program.change_cost import ChangeCost, resolved
 from felicific._program.evidence import Evidence
-from felicific._program.lotteries import cells_of, explored_in
+from felicific._program.lotteries import cells_of
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
 from felicific._program.signals import Signal, Spread
 from felicific._program.solution import solve_beside_free, solve_program
@@ -512,7 +512,7 @@ def solve_cells(
         prices=solution.prices,
         salt=salt,
         sees_group=sees_group,
-        explore=explored_in(chances, losses),
+        explore=explored_in(chances, losses) if chances else (),
         basis={
             "allowed": allowed_gaps(requirements, joined.measures),
             "requirements": solution.goals,

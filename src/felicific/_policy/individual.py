@@ -12,7 +12,7 @@ from felicific._files import check_shape, read_number, read_numbers, read_whole,
 from felicific._people.checks import check_group_proba, check_proba
 from felicific._people.lazy import used_columns
 from felicific._people.people import People, joint_of
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._policy.controls import WeightControls
 from felicific._policy.explanation import Grounds, Person
 from felicific._policy.grounds import grounds_of_individual
@@ -140,7 +140,7 @@ class IndividualPolicy(Policy):
 
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
         """Columns that its functions look at."""
-        return used_columns(engine, Columns(group=group), self.problem)
+        return used_columns(engine, Roles(group=group), self.problem)
 
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
         return np.asarray(self.follow([self], self.look(scores, group, x, group_proba))[0])

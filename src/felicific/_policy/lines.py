@@ -1,19 +1,42 @@
-"""Broken lines: from a prediction to an amount, with a lottery where many people are predicted the very same."""
+"""Broken lines from a prediction to an amount, with a lottery where many people are predicted the very same.
+
+A line is made of what a program finds: shares above thresholds, moved bins, or levels by bin.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from felicific._files import check_shape, read_means, read_number, read_numbers, refused
-from felicific._people.evaluate import BATCH, Straight, straight_worth
-from felicific._people.user_functions import Batch
-from felicific._problem.happiness import Happiness
-from felicific._tables.groups import names_at
+from felicific._files import read_numbers, refused
+from felicific._program.calibration import Calibration
+from felicific._program.levels import Bins
+from felicific._program.parity import Thresholds
+from felicific._program.predicted import FINE, Predicted, Scale
 from felicific._typing import Codes, Floats
+
+#: Lines are simplified: by no more than this share of the range of amounts, ...
+SLACK = 1e-3
+
+#: ... nor than moves this share of a group across an amount.
+MOVED = 1.5e-4
+
+#: Predictions that differ by less, as a share of their range, are taken for the same.
+SAME = 1e-9
+
+#: Knots of a line from predictions to ranks, at the most.
+KNOTS = 4096
+
+#: People of the same prediction randomize where they are a larger share of their group.
+LARGE = 0.01
+
+#: Neighbouring bins whose amounts differ by no more than this share of the range get the same.
+FLAT = 1e-9
+
+#: A chance of a level that is none.
+NEVER = 1e-9
 
 
 def slopes_of(x: Floats, y: Floats) -> Floats:
@@ -155,320 +178,188 @@ def simplified(x: Floats, y: Floats, slack: Floats) -> tuple[Floats, Floats]:
     return x[kept], y[kept]
 
 
-# ---------------------------------------------------------------------------------------------------------
-# Calibrated predictions: for every group a broken line from what the model predicts to the mean label.
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """The predictions of a group in order: knots of a line from prediction to rank, and who is predicted the same.
 
-
-@dataclass(frozen=True)
-class Calibration:
-    """For every group a broken line from the prediction to the mean label; beyond its ends it goes on straight.
-
-    ``lines[z]`` holds the predictions and the means at its corners; ``falling`` are the groups in which larger
-    predictions went with smaller labels, so that everybody is taken for the mean.
+    ``atoms`` are fine bins of many people of one prediction: the bin, and the ranks where it begins and ends.
     """
 
-    lines: tuple[tuple[Floats, Floats], ...] = field(repr=False)
-    falling: tuple[int, ...] = ()
+    prediction: Floats
+    rank: Floats
+    atoms: list[tuple[int, float, float]]
+    scale: Scale
 
-    def at(self, z: int, prediction: Floats) -> Floats:
-        """Calibrated predictions of people of a group."""
-        x, y = self.lines[z]
-        inside = np.interp(prediction, x, y)
-        if len(x) == 1:
-            return np.asarray(inside)
-        first, last = (y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2])
-        below, above = np.minimum(prediction - x[0], 0.0), np.maximum(prediction - x[-1], 0.0)
-        return np.asarray(inside + first * below + last * above)
-
-    def of(self, prediction: Floats, codes: Codes) -> Floats:
-        """Calibrated predictions of people of all groups."""
-        calibrated = np.empty(len(prediction))
-        for z in range(len(self.lines)):
-            rows = np.flatnonzero(codes == z)
-            calibrated[rows] = self.at(z, prediction[rows])
-        return calibrated
-
-    def to_json(self) -> list[Any]:
-        """What a file holds of it: the corners of every line."""
-        return [np.column_stack(line).tolist() for line in self.lines]
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Predictions between which 98 % of the group lie."""
+        low, high = np.interp([0.01, 0.99], self.rank, self.prediction).tolist()
+        return low, high
 
     @classmethod
-    def from_json(cls, content: Any) -> Calibration:
-        """Read it."""
-        lines = []
-        for line in content:
-            pairs = read_numbers(line, "calibration")
-            if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or (np.diff(pairs, axis=0) < 0).any():
-                raise refused("its calibration is no line that rises")
-            if (np.diff(pairs[:, 0]) == 0).any():
-                raise refused("its calibration says two things of one prediction")
-            lines.append((pairs[:, 0], pairs[:, 1]))
-        return cls(tuple(lines))
-
-
-# ---------------------------------------------------------------------------------------------------------
-# What amounts do to people: loss, means by group, gaps, the distance of distributions, and who gets more or
-# less.
-
-
-@dataclass(frozen=True, eq=False)
-class Distance:
-    """How far the distributions of amounts are apart: the largest difference between groups of the share above one.
-
-    Attributes
-    ----------
-    value : float
-        The Kolmogorov-Smirnov distance, the largest over all pairs of groups.
-    amount : float
-        Where it is reached.
-    higher, lower : int
-        Positions of the groups: of the first, a larger share gets more than that amount.
-    """
-
-    value: float
-    amount: float
-    higher: int
-    lower: int
-
-
-@dataclass(frozen=True, eq=False)
-class AmountOutcome:
-    """What amounts do to the people that they were measured on.
-
-    Attributes
-    ----------
-    loss : float
-        Mean loss per person.
-    amounts : array of shape (groups,)
-        Mean amount of every group.
-    means : array of shape (groups, measures)
-        Mean happiness of every group.
-    gaps : array of shape (measures,)
-        Largest mean minus smallest, of groups that are known.
-    distance : Distance, or None
-        How far distributions are apart, where that is measured.
-    more, less : arrays of shape (groups,), or None
-        The shares of people who get more, and less, than from the baseline; in expectation over the lottery.
-    harmed, widened : dict, or None
-        What it does to groups that are intersections of several attributes, as in the outcome of decisions.
-    counted : array of shape (groups, measures), or None
-        How much weight each measure counts; no file holds it.
-    """
-
-    loss: float
-    amounts: Floats
-    means: Floats
-    gaps: Floats
-    distance: Distance | None = None
-    more: Floats | None = None
-    less: Floats | None = None
-    harmed: dict[str, dict[Any, float]] | None = None
-    widened: dict[str, float] | None = None
-    counted: Floats | None = field(default=None, repr=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """What a file holds of it."""
-        far = self.distance
-        return {
-            "loss": self.loss,
-            "amounts": self.amounts.tolist(),
-            "means": self.means.tolist(),
-            "gaps": self.gaps.tolist(),
-            "distance": None if far is None else [far.value, far.amount, far.higher, far.lower],
-            "more": None if self.more is None else self.more.tolist(),
-            "less": None if self.less is None else self.less.tolist(),
-            "harmed": self.harmed,
-            "widened": self.widened,
-        }
+    def of_bins(cls, sums: Predicted, z: int) -> Ranks:
+        """Of the people of a group: a bin of one prediction at its middle rank, any other from end to end."""
+        held = np.flatnonzero(sums.mass[z])
+        mass = sums.mass[z, held] / sums.people[z]
+        after = mass.cumsum()
+        after[-1] = 1.0
+        before = np.append(0.0, after[:-1])
+        least, most = sums.least[z, held], sums.most[z, held]
+        apart = (most - least) > 1e-3 * sums.scale.width / FINE
+        x = np.column_stack([np.where(apart, least, sums.predicted[z, held] / sums.mass[z, held]), most])
+        r = np.column_stack([np.where(apart, before, (before + after) / 2), after])
+        kept = np.column_stack([np.ones(len(held), dtype=bool), apart])
+        atoms = [
+            (int(held[k]), float(before[k]), float(after[k]))
+            for k in np.flatnonzero(~apart & (mass > np.maximum(LARGE, 1.5 / sums.rows[z]))).tolist()
+        ]
+        return cls(np.maximum.accumulate(x[kept]), r[kept], atoms, sums.scale)
 
     @classmethod
-    def from_json(cls, content: Any, shape: tuple[int, int]) -> AmountOutcome:
-        """Read it, of so many groups and measures."""
-        g, j = shape
-        far = content["distance"]
-        if far is not None:
-            value, amount, higher, lower = read_numbers(far, "distance").tolist()
-            if not (0 <= value <= 1 and {higher, lower} <= set(range(g))):
-                raise refused("its distance of distributions is none")
-            far = Distance(value, amount, int(higher), int(lower))
-        shares = {
-            name: None
-            if content[name] is None
-            else check_shape(name, read_numbers(content[name], name), (g,))
-            for name in ("more", "less")
-        }
-        means = read_means(content["means"], "means").reshape(-1, j) if j else np.zeros((g, 0))
-        return cls(
-            read_number(content["loss"], "loss"),
-            check_shape("amounts", read_numbers(content["amounts"], "amounts"), (g,)),
-            check_shape("means", means, (g, j)),
-            check_shape("gaps", read_numbers(content["gaps"], "gaps"), (j,)),
-            far,
-            **shares,
-            harmed=None
-            if content["harmed"] is None
-            else {name: _falls(own) for name, own in content["harmed"].items()},
-            widened=None if content["widened"] is None else _falls(content["widened"]),
-        )
+    def of_rows(cls, prediction: Floats, weight: Floats, scale: Scale) -> Ranks:
+        """Of the people of a group, row by row: every prediction at its middle rank, or enough of them."""
+        # Predictions that differ by rounding alone are one: two machines may differ in that.
+        steps = np.rint((prediction - scale.low) / (scale.width or 1.0) / SAME)
+        _, first, place = np.unique(steps, return_index=True, return_inverse=True)
+        x = prediction[first]
+        mass = np.bincount(place, weight, len(x)) / weight.sum()
+        after = mass.cumsum()
+        after[-1] = 1.0
+        before = np.append(0.0, after[:-1])
+        middle = (before + after) / 2
+        # One person alone draws no draw, however small the group is; weight 2 is the row twice.
+        several = (np.bincount(place, minlength=len(x)) > 1) | (np.bincount(place, weight, len(x)) >= 2.0)
+        large = (mass > LARGE) & several
+        bins = scale.bins(x[large])
+        atoms = [
+            (int(number), float(start), float(end))
+            for number, start, end in zip(bins, before[large], after[large], strict=True)
+        ]
+        kept = np.diff((middle * KNOTS).astype(np.intp), prepend=-1) > 0
+        kept[[0, -1]] = True
+        kept |= large
+        return cls(x[kept], middle[kept], atoms, scale)
 
 
-def _falls(content: dict[str, Any]) -> dict[str, float]:
-    """By how much means fall, or gaps widen, by name."""
-    return dict(zip(content, read_numbers(list(content.values()), "falls").tolist(), strict=True))
+def line_of_shares(thresholds: Thresholds, above: Floats, ranks: Ranks) -> Line:
+    """The line of a group of which these shares are above thresholds; many people of one prediction draw."""
+    below = 1.0 - np.minimum.accumulate(np.clip(above, 0.0, 1.0))
+    levels = thresholds.levels
+    if thresholds.straight:
+        at = np.concatenate([[0.0], below, [1.0]])
+        return _by_rank(ranks, at, np.concatenate([levels[:1], thresholds.taus, levels[-1:]]))
+    return _by_rank(ranks, np.concatenate([[0.0], below.repeat(2), [1.0]]), levels.repeat(2), steps=True)
 
 
-def distance_between(
-    amounts: list[Floats], weights: list[Floats], atoms: list[list[tuple[float, Atom]]], known: list[int]
-) -> Distance:
-    """The largest difference between groups of the share of people above an amount.
-
-    Parameters
-    ----------
-    amounts, weights : lists of arrays
-        Of every group, the amounts of people who does not randomize, and their weights.
-    atoms : list of lists
-        Of every group, the weight of those who draw, and what they draw from.
-    known : list of int
-        Positions of the groups that are compared.
-    """
-    corners = [np.concatenate([[], *(atom.amounts for _, atom in own)]) for own in atoms]
-    places = np.unique(np.concatenate([*amounts, *corners]))
-    shares = np.empty((2, len(amounts), len(places)))
-    for z, (own, weight) in enumerate(zip(amounts, weights, strict=True)):
-        order = np.argsort(own)
-        total = np.append(0.0, weight[order].cumsum())
-        whole = total[-1] + sum(mass for mass, _ in atoms[z])
-        for side, name in enumerate(("right", "left")):
-            below = total[np.searchsorted(own[order], places, side=name)]  # type: ignore[call-overload]  # either
-            for mass, atom in atoms[z]:
-                below = below + mass * _drawn_below(atom, places, left=name == "left")
-            shares[side, z] = 1.0 - below / whole
-    groups = np.array(known, dtype=np.intp)
-    if len(groups) < 2:
-        return Distance(0.0, float(places[0]), int(groups[0]), int(groups[0]))
-    compared = shares[:, groups]
-    apart = compared.max(axis=1) - compared.min(axis=1)
-    at, place = np.unravel_index(int(apart.argmax()), apart.shape)
-    here = compared[at, :, place]
-    return Distance(
-        float(apart[at, place]),
-        float(places[place]),
-        int(groups[here.argmax()]),
-        int(groups[here.argmin()]),
-    )
+def _by_rank(ranks: Ranks, draws: Floats, amounts: Floats, *, steps: bool = False) -> Line:
+    """A line from the amount at every rank, straight in between but for ``steps``."""
+    reach = float(amounts[-1] - amounts[0])
+    own = np.interp(ranks.rank, draws, amounts)
+    atoms = []
+    for number, start, end in ranks.atoms:
+        inside = (draws > start) & (draws < end)
+        ends = np.interp([start, end], draws, amounts)
+        # At a step, a share that begins there has what comes after it, and one that ends there what came before.
+        ends[1] = amounts[np.searchsorted(draws, end, side="left")] if end in draws else ends[1]
+        at = np.concatenate([[0.0], (draws[inside] - start) / (end - start), [1.0]])
+        drawn = np.concatenate([ends[:1], amounts[inside], ends[1:]])
+        if drawn[-1] - drawn[0] <= 1e-4 * reach:
+            continue
+        low, high = ranks.scale.edge(number - 1), ranks.scale.edge(number)
+        atoms.append(Atom(float(low), float(high), end - start, at, drawn))
+    corners = (draws > ranks.rank[0]) & (draws < ranks.rank[-1])
+    if not steps:
+        # Where nobody is between two thresholds, the line goes straight from person to person, without a step.
+        alone = np.diff(draws, prepend=-1.0) > 0
+        corners &= alone & np.append(alone[1:], True)
+    x = np.concatenate([ranks.prediction, np.interp(draws[corners], ranks.rank, ranks.prediction)])
+    y = np.concatenate([own, amounts[corners]])
+    order = np.lexsort([y, x])
+    x, y = x[order], np.maximum.accumulate(y[order])
+    if steps:
+        return Line(*simplified(x, y, np.zeros(len(x))), tuple(atoms), ranks.middle)
+    last = np.append(np.diff(x) > 0, True)
+    x, y = x[last], y[last]
+    around = np.interp(x, ranks.prediction, ranks.rank)
+    above, under = (np.interp(around + side * MOVED, draws, amounts) for side in (1, -1))
+    slack = np.minimum(np.minimum(above - y, y - under).clip(min=1e-9 * reach), SLACK * reach)
+    return Line(*simplified(x, y, slack), tuple(atoms), ranks.middle)
 
 
-def _drawn_below(atom: Atom, places: Floats, *, left: bool) -> Floats:
-    """The share of draws that draw at most an amount; ``left``: less than it."""
-    # Where amounts do not rise, all those draws draw the same: the last of them counts, or the first.
-    order = np.arange(len(atom.amounts))
-    first = np.searchsorted(atom.amounts, places, side="left")
-    last = np.searchsorted(atom.amounts, places, side="right") - 1
-    exact = first <= last
-    at = np.where(left, first, last).clip(0, len(order) - 1)
-    below = np.interp(places, atom.amounts, atom.draws, left=0.0, right=1.0)
-    return np.asarray(np.where(exact, atom.draws[at], below))
-
-
-# ---------------------------------------------------------------------------------------------------------
-# What amounts are worth to people, as straight lines: by their own group, or by how likely they are of each.
-
-
-@dataclass(frozen=True, eq=False)
-class AmountWorth:
-    """Worth of the amount 0, of one more unit, and who is counted; each of shape (n, slots, measures).
-
-    There is one slot, everybody's own group, or one for each group: all three are then times how likely it is.
-    """
-
-    start: Floats
-    slope: Floats
-    among: Floats
-
-    def pushed(self, weights: Floats, codes: Codes) -> Floats:
-        """How far weights of shape (groups, measures) move everybody's amount."""
-        moved = np.zeros(len(self.slope))
-        if self.slope.shape[1] == 1:
-            for j in np.flatnonzero(weights.any(axis=0)).tolist():
-                moved += weights[codes, j] * self.slope[:, 0, j]
-            return moved
-        for z, j in np.argwhere(weights).tolist():
-            moved += weights[z, j] * self.slope[:, z, j]
-        return moved
-
-    def total(self, codes: Codes, weight: Floats, n_groups: int, amounts: Floats) -> Floats:
-        """Sums of what amounts are worth, of shape (groups, measures)."""
-        return self._summed(codes, weight, n_groups, self.start + self.slope * amounts[:, None, None])
-
-    def counted(self, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """Weight of who is counted."""
-        return self._summed(codes, weight, n_groups, self.among)
-
-    def span(self, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """By how much one unit of everybody's amount could move the sums at the most."""
-        return self._summed(codes, weight, n_groups, np.abs(self.slope))
-
-    def least(self, codes: Codes, weight: Floats, n_groups: int, bounds: tuple[float, float]) -> Floats:
-        """The least sums that amounts within bounds give."""
-        worst = np.minimum(self.slope * bounds[0], self.slope * bounds[1])
-        return self._summed(codes, weight, n_groups, self.start + worst)
-
-    def products(self, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """Sums of products of slopes, by group; or of all slots together, (1, slots x measures, the same)."""
-        if self.slope.shape[1] == 1:
-            return self.products_with(self, codes, weight, n_groups)
-        flat = self.slope.reshape(len(self.slope), -1)
-        return np.asarray((flat * weight[:, None]).T @ flat)[None]
-
-    def products_with(self, other: AmountWorth, codes: Codes, weight: Floats, n_groups: int) -> Floats:
-        """Sums, by everybody's own group, of products of these slopes with others, (groups, measures, others)."""
-        flat = other.slope.reshape(len(other.slope), -1)
-        n_measures = self.slope.shape[2]
-        sums = np.zeros((n_groups, n_measures, flat.shape[1]))
-        for j in range(n_measures):
-            for w in range(flat.shape[1]):
-                sums[:, j, w] = np.bincount(codes, weight * self.slope[:, 0, j] * flat[:, w], n_groups)
-        return sums
-
-    def _summed(self, codes: Codes, weight: Floats, n_groups: int, numbers: Floats) -> Floats:
-        if numbers.shape[1] > 1:
-            return np.asarray(np.einsum("i,izj->zj", weight, numbers))
-        sums = np.zeros((n_groups, numbers.shape[2]))
-        for j in range(numbers.shape[2]):
-            sums[:, j] = np.bincount(codes, weight * numbers[:, 0, j], minlength=n_groups)
-        return sums
-
-
-def worth_of_people(
-    happiness: Sequence[Happiness],
-    batch: Batch,
+def line_of_bins(
+    bins: Bins,
+    z: int,
+    amounts: Floats,
+    calibration: Calibration,
     bounds: tuple[float, float],
-    groups: Sequence[Any],
-    chances: Floats | None,
-) -> AmountWorth:
-    """Evaluate happiness for everybody; by how likely they are of each group, where ``chances`` say that."""
-    n, slots = len(batch), 1 if chances is None or len(groups) == 1 else len(groups)
-    shape = (n, slots, len(happiness))
-    worth = AmountWorth(np.zeros(shape), np.zeros(shape), np.zeros(shape))
-    for first in range(0, n, BATCH):
-        part = slice(first, min(first + BATCH, n))
-        some = batch.take(part)
-        for j, one in enumerate(happiness):
-            line: Straight | None = None
-            for slot in range(slots):
-                likely = np.ones(len(some)) if chances is None else chances[part, slot]
-                if line is None or "group" in one.asks:
-                    line = straight_worth(one, _supposed(some, groups, slot, chances), bounds)
-                inside = likely if line.counted is None else likely * line.counted
-                worth.start[part, slot, j] = inside * line.start
-                worth.slope[part, slot, j] = inside * line.slope
-                worth.among[part, slot, j] = inside
-    return worth
+    ranks: Ranks,
+    *,
+    monotone: bool = True,
+) -> Line:
+    """The line of a group through the amounts of its bins.
+
+    Between two bins, and beyond the last, people are moved from the calibrated prediction as those there are, unless
+    bins at the end get the same; amounts are cut at the bounds.
+    """
+    low, high = bounds
+    run = bins.run(z)
+    x, given = bins.prediction[run], amounts[run]
+    moved = given - calibration.at(z, x)
+    corners = np.unique(np.concatenate([x, calibration.lines[z][0]]))
+    # As far beyond the last corners as it takes to meet the bounds.
+    ends = corners[[0, -1]] + np.array([-1.0, 1.0]) * max(float(np.ptp(corners)), 1.0)
+    rises = np.abs(calibration.at(z, ends) - calibration.at(z, corners[[0, -1]])) / np.abs(
+        ends - corners[[0, -1]]
+    )
+    reach = high - low + float(np.abs(moved).max())
+    far = np.where(rises > 0, reach / np.where(rises > 0, rises, 1.0), 1.0)
+    corners = np.concatenate([[corners[0] - far[0]], corners, [corners[-1] + far[1]]])
+    y = calibration.at(z, corners) + np.interp(corners, x, moved)
+    for end, beside, beyond in ((0, 1, corners < x[0]), (-1, -2, corners > x[-1])):
+        if len(given) > 1 and abs(given[end] - given[beside]) <= FLAT * (high - low):
+            y[beyond] = given[end]
+    x, y = _cut(corners, np.maximum.accumulate(y) if monotone else y, bounds)
+    return Line(*simplified(x, y, np.full(len(x), 1e-12 * (high - low))), middle=ranks.middle)
 
 
-def _supposed(batch: Batch, groups: Sequence[Any], slot: int, chances: Floats | None) -> Batch:
-    """The same people, all of one group where theirs is not seen."""
-    if chances is None:
-        return batch
-    names = names_at(tuple(groups), np.full(len(batch), slot, dtype=np.intp))
-    return replace(batch, group=names, supposed=frozenset({"group"}))
+def _cut(x: Floats, y: Floats, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
+    """A broken line, cut at the bounds where it crosses them."""
+    crossed = [x]
+    for bound in bounds:
+        i = np.flatnonzero((y[:-1] - bound) * (y[1:] - bound) < 0)
+        crossed.append(x[i] + (bound - y[i]) / (y[i + 1] - y[i]) * (x[i + 1] - x[i]))
+    corners = np.unique(np.concatenate(crossed))
+    return corners, np.clip(np.interp(corners, x, y), *bounds)
+
+
+def line_of_levels(bins: Bins, z: int, chances: Floats, grid: Floats, ranks: Ranks, *, cuts: bool) -> Line:
+    """One level for every bin of a group, or several: by a lottery, or, if ``cuts``, in the order of predictions."""
+    run = bins.run(z)
+    least, most, count = bins.least[run], bins.most[run], run.stop - run.start
+    mass = bins.mass[z, run]
+    reach = max(float(most[-1] - least[0]), 1.0)
+    edges = np.concatenate([[least[0] - reach], (most[:-1] + least[1:]) / 2, [most[-1] + reach]])
+    before = np.append(0.0, mass.cumsum()) / mass.sum()
+    x, y, atoms = [], [], []
+    for s in range(count):
+        likely = np.where(chances[s] > NEVER, chances[s], 0.0)
+        drawn = np.flatnonzero(likely)
+        ends = (likely / likely.sum())[drawn].cumsum()
+        ends[-1] = 1.0
+        parted = [edges[s], edges[s + 1]]
+        levels = grid[drawn]
+        large = any(start < before[s + 1] and end > before[s] for _, start, end in ranks.atoms)
+        if len(drawn) > 1 and cuts and most[s] > least[s] and not large:
+            at = np.interp(before[s] + ends[:-1] * (before[s + 1] - before[s]), ranks.rank, ranks.prediction)
+            parted[1:1] = np.clip(at, edges[s], edges[s + 1]).tolist()
+        elif len(drawn) > 1:
+            draws = np.concatenate([[0.0], ends[:-1].repeat(2), [1.0]])
+            atoms.append(Atom(parted[0], parted[1], float(mass[s] / mass.sum()), draws, levels.repeat(2)))
+            levels = grid[drawn[[np.searchsorted(ends, 0.5)]]]
+        x.append(np.repeat(parted, 2)[1:-1])
+        y.append(levels.repeat(2))
+    knots, amounts = np.concatenate(x), np.concatenate(y)
+    kept = np.ones(len(knots), dtype=bool)
+    same = amounts[1:-1:2] == amounts[2::2]
+    kept[1:-1] = ~same.repeat(2)
+    return Line(knots[kept], amounts[kept], tuple(atoms), ranks.middle)

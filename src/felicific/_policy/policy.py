@@ -30,7 +30,6 @@ from felicific._files import (
 )
 from felicific._people.people import People
 from felicific._people.roles import Roles, ordered_groups
-from felicific._policy.amounts import AmountPolicy, not_among_classes
 from felicific._policy.apply import SeenColumns, decide_table, proba_columns, refuse_taken
 from felicific._policy.basis import (
     OUT_OF_FOLD,
@@ -58,6 +57,7 @@ from felicific._policy.lottery import (
     draw,
     keys_as_text,
 )
+from felicific._policy.numeric import AmountPolicy, not_among_classes
 from felicific._policy.words import picture_of
 from felicific._problem.change import (
     baseline_words,
@@ -229,6 +229,8 @@ class Policy(SaltedPolicy, Displayed, ABC):
 
     _whole: ClassVar[str] = "sentences() says all of it."
 
+    of_amounts: ClassVar[bool] = False
+
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
 
@@ -257,6 +259,11 @@ class Policy(SaltedPolicy, Displayed, ABC):
         if self.of_values:
             return "the decision function"
         return "probabilities" if self.needs_proba else "probabilities or predictions"
+
+    @property
+    def labels_seen(self) -> list[Any]:
+        """The labels whose probabilities it sees, or one of which it does."""
+        return list(self.classes.tolist())
 
     @property
     @abstractmethod

@@ -81,8 +81,7 @@ def solve(
     (0.125, True)
     """
     if is_of_amounts(aggregates):
-        # What decides amounts stands above this module.
-        return import_module("felicific._amounts.doors").solve_amounts(
+        return import_module("felicific._policy.numeric_fit").solve_amounts(
             aggregates, gap=gap, constraints=constraints, change_cost=change_cost, sees_group=sees_group,
             random_state=random_state,
         )  # fmt: skip
@@ -128,5 +127,5 @@ def compared_sums(completed: Aggregates, requirements: Iterable[Requirement]) ->
 
 
 def is_of_amounts(source: object) -> bool:
-    """Whether something is the sums of people who are to be given amounts, whose class stands above this module."""
-    return type(source).__module__ == "felicific._amounts.aggregates"
+    """Whether something is the sums of people who are to be given amounts."""
+    return type(source).__module__ == "felicific._program.numeric"

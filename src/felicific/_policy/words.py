@@ -13,8 +13,8 @@ from felicific._shown.drawing import lanes, stairs
 from felicific._shown.parts import Picture, extremes, listed, short
 
 if TYPE_CHECKING:
-    from felicific._policy.amounts import AmountPolicy
-    from felicific._policy.lines import AmountOutcome
+    from felicific._policy.numeric import AmountPolicy
+    from felicific._policy.numeric_outcome import AmountOutcome
     from felicific._policy.policy import Policy, Stretches
 
 

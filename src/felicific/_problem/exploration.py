@@ -223,6 +223,14 @@ class Explored:
         return cls(Chance(content["words"], d, least, kept, scores), share, loss)
 
 
+def explored_in(
+    chances: Sequence[Chance], losses: Sequence[float | None] | None = None
+) -> tuple[Explored, ...]:
+    """What a policy of score bins remembers of chances, with what each adds to the loss where that is known."""
+    each = [None] * len(chances) if losses is None else losses
+    return tuple(Explored(chance, loss=loss) for chance, loss in zip(chances, each, strict=True))
+
+
 def floors_of(chances: Sequence[Chance], score: Floats | None, group: Codes, n_classes: int) -> Floats:
     """The chance of every decision that every person keeps, of shape (n, decisions)."""
     floors = np.zeros((len(group), n_classes))

@@ -45,7 +45,7 @@ class Problem:
     Attributes
     ----------
     decisions : array of shape (D,)
-        What may be decided on a person; none where it is an amount, see :mod:`felicific._problem.amounts`.
+        What may be decided on a person; none where it is an amount, see :mod:`felicific._problem.numeric`.
     labels : array of shape (L,)
         What may be true of a person: the classes of the model. The same as the decisions unless said; none where
         truths are numbers.

@@ -373,7 +373,8 @@ class Aggregates(Displayed):
     def comparing(self, requirements: Iterable[Requirement]) -> Aggregates:
         """With whom the gaps among requirements do not compare, being too few or not listed."""
         counts = self.measures, self.groups, self.numbers, self.counted
-        found = replace(self, left_out=left_out_by(requirements, *counts) if len(self.groups) > 1 else {})
+        left_out = left_out_by(requirements, *counts) if len(self.groups) > 1 else {}
+        found = self if left_out == self.left_out else replace(self, left_out=left_out)
         found.check_complete()
         return found
 
@@ -780,7 +781,7 @@ class Aggregates(Displayed):
     def _read(cls, content: dict[str, Any]) -> Aggregates | Any:
         """Read what :meth:`content` wrote; sums of amounts, which stand above, by their own reader."""
         if content.get("kind") == "amounts":
-            return import_module("felicific._amounts.aggregates").AmountAggregates.read(content)
+            return import_module("felicific._program.numeric").AmountAggregates.read(content)
         found = cls(**read_aggregates(content))
         extra = set(content) - {*SUMS, "cells", "order", *(part.name for part in fields(found))}
         if extra:

@@ -95,13 +95,14 @@ class CellSums:
             held, array = array, np.zeros((*array.shape[:-1], cells))
             array[..., self.place] = held
         shaped = array.reshape(*array.shape[:-1], self.groups, self.signals)
-        return np.moveaxis(shaped, (-2, -1), (0, 1))
+        further = range(shaped.ndim - 2)
+        return shaped.transpose(shaped.ndim - 2, shaped.ndim - 1, *further)
 
     def by_group(self, array: Floats) -> Floats:
         """Numbers of cells, of shape (..., n), added up to shape (groups, ...)."""
         found = np.zeros((*array.shape[:-1], self.groups))
         found[..., self.group[self._starts]] = add_runs(array, self._starts)
-        return np.moveaxis(found, -1, 0)
+        return found.transpose(found.ndim - 1, *range(found.ndim - 1))
 
     def changed(self, change: Callable[[str, Floats], Floats]) -> CellSums:
         """With other numbers in the same cells."""

@@ -77,12 +77,14 @@ def find_level(
     solve: Callable[[FractionLevel], Answered | None],
     tolerance: float,
     start: float | None = None,
+    span: tuple[float, float] = (-math.inf, math.inf),
+    most: int = MOST,
 ) -> Level | None:
     """The level of least loss, known to ``tolerance``; None when there is none.
 
-    ``solve`` is asked about the row between two levels, and answers None where nothing meets it. A level to ``start``
-    with, that of a neighbour, is tried first. Near the least gap there is, intervals become ever smaller before nothing
-    meets them, so the work is bounded.
+    ``solve`` is asked about the row between two levels, and answers None where nothing meets it; no fraction is beyond
+    the ``span``. A level to ``start`` with, that of a neighbour, is tried first. Near the least gap there is, intervals
+    become ever smaller before nothing meets them, so the work is bounded, by ``most`` programs where there is a policy.
 
     Raises
     ------
@@ -97,7 +99,7 @@ def find_level(
         loss, _, low, high, ratios = heapq.heappop(search.heap)
         if search.done(loss):
             break
-        if search.programs > (PATIENCE if search.best is None else MOST):
+        if search.programs > (min(PATIENCE, most) if search.best is None else most):
             if search.best is None:
                 raise UndecidedError
             search.left = min(search.left, loss)
@@ -108,9 +110,10 @@ def find_level(
             search.take(min(max((least + largest) / 2.0, low), high), loss)
             continue
         split = (least + largest) / 2.0
-        if math.isfinite(low) and math.isfinite(high):
-            edge = EDGE * (high - low)
-            split = min(max(split, low + edge), high - edge)
+        least, largest = max(low, span[0]), min(high, span[1])
+        if math.isfinite(least) and math.isfinite(largest):
+            edge = EDGE * (largest - least)
+            split = min(max(split, least + edge), largest - edge)
         if not low + small < split < high - small:
             continue  # only rounding meets the rows of this interval
         search.try_at(split)

@@ -54,18 +54,19 @@ from felicific._program.fractions import (
     fraction_level,
     least_eased,
 )
-from felicific._program.program import Answer, Master, Program
+from felicific._program.master import Answer, Master, solve_rows
+from felicific._program.program import Program
 from felicific._program.signals import Signal
 from felicific._program.slopes import Slopes, slopes_of
 from felicific._program.solution import (
     Solution,
     answered,
+    checked_solution,
     conflict_error,
     gap_error,
     irreducible,
     linear_rows,
     search_level,
-    solve_rows,
 )
 from felicific._typing import Codes, Floats
 from felicific.exceptions import InfeasibleError, SolverError
@@ -76,6 +77,9 @@ PASSES = 300
 
 
 STAGNATION = 8
+
+#: Levels of fractions that are looked at, each of which adds columns.
+LEVELS = 300
 
 #: Milder versions of a policy, as shares of its weights of happiness.
 STEPS = (0.25, 0.5, 0.75)
@@ -364,10 +368,10 @@ class Generator:
             if tolerance < math.inf:
                 self.descend(columns, linear, tolerance / 4.0)
             program = self.master(columns)
-            answer = program.solve(linear, nearest=False)
+            answer = solve_rows(program, linear, nearest=False)
             return None if answer is None else answered(answer, row)
 
-        return find_level(free, solve, tolerance)
+        return find_level(free, solve, tolerance, most=LEVELS)
 
     def solved(self, columns: Columns) -> Solution:
         """The best mixture of the columns there are."""
@@ -378,7 +382,7 @@ class Generator:
                 level = search_level(program, rows, free, COARSE * program.spread)
             if level is None:
                 raise conflict_error(rows, proven=False)
-        return solve_rows(program, rows, level)
+        return checked_solution(program, rows, level)
 
     def _can_meet(self, columns: Columns, rows: list[Rows]) -> bool:
         free = fraction_level(rows)
@@ -393,9 +397,10 @@ class Generator:
         """Least amount, in swings, by which every mixture exceeds some requirement; 0 when one meets them."""
         linear, excess = linear_rows(rows), math.inf
         for _ in range(PASSES):
-            excess, worth = self.master(columns).missed(linear)
-            if excess <= 1e-10:
+            master = Master(self.master(columns), linear)
+            if master.run(0.0) or master.missed <= 1e-10:
                 return 0.0
+            excess, worth = master.missed, master.worth(1.0)
             self.add(0.0, self.kappa_of(columns, worth))
             if self.reduced(columns, 0.0, worth) <= max(1e-10, 1e-8 * excess):
                 break
@@ -458,7 +463,7 @@ class Generator:
 
 def _solved(program: Program, rows: list[Linear]) -> Answer:
     """Solve a master that some mixture is known to meet."""
-    answer = program.solve(rows, nearest=False)
+    answer = solve_rows(program, rows, nearest=False)
     if answer is None:
         raise SolverError(
             "The master program lost its answer.", "Please report it, with the data if you can."
@@ -564,7 +569,7 @@ def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Gene
         search.descend(search.real, rows)
         search.approach(range(len(search.alpha)))
     found = search.solved(search.real)
-    free = solve_rows(search.master(search.real), [])
+    free = checked_solution(search.master(search.real), [])
     mixture = search.policies.followed(found.q)
     generated = Generated(
         mixture=mixture,

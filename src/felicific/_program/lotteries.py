@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from felicific._problem.exploration import Chance, Explored
+from felicific._problem.exploration import Chance
 from felicific._program.order import Empty, Order
 from felicific._program.signals import Signal
 from felicific._typing import Codes, Floats, Truths
@@ -22,7 +22,8 @@ from felicific.exceptions import ConstraintError
 
 if TYPE_CHECKING:
     from felicific._program.aggregates import Aggregates
-    from felicific._program.program import Answer, Program
+    from felicific._program.master import Answer
+    from felicific._program.program import Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +101,8 @@ class Lotteries:
 
 def lotteries_of(
     chances: Sequence[Chance], aggregates: Aggregates, order: Order, *, sees_group: bool
-) -> Lotteries | None:
-    """What signals choose from where people keep these chances; None where they keep none."""
-    if not chances:
-        return None
+) -> Lotteries:
+    """What signals choose from where people keep these chances."""
     n_groups, n_labels = len(aggregates.groups), len(aggregates.classes)
     n_decisions = len(aggregates.decisions)
     floors = np.zeros((n_groups, aggregates.signal.size(n_labels), n_decisions))
@@ -152,11 +151,3 @@ def cells_of(
         upwards = (chance.decision == 1) is (rising is not False)
         inside = np.logical_or.accumulate(inside) if upwards else np.logical_or.accumulate(inside[::-1])[::-1]
     return np.asarray(kept & inside)
-
-
-def explored_in(
-    chances: Sequence[Chance], losses: Sequence[float | None] | None = None
-) -> tuple[Explored, ...]:
-    """What a policy of score bins remembers of chances, with what each adds to the loss where that is known."""
-    each = [None] * len(chances) if losses is None else losses
-    return tuple(Explored(chance, loss=loss) for chance, loss in zip(chances, each, strict=True))

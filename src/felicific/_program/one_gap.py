@@ -26,7 +26,8 @@ from felicific._problem.linear import Linear, Rows
 from felicific._problem.unions import single_groups
 from felicific._program.highs import SMALL
 from felicific._program.hulls import Corners, Hulls, Mixed, rising
-from felicific._program.program import TIE, Program
+from felicific._program.master import TIE
+from felicific._program.program import Program
 from felicific._typing import Floats, Truths
 
 

@@ -65,19 +65,20 @@ class Order:
         """The decision of every signal on the cheapest deterministic policy, and what it costs.
 
         ``price`` has the shape (tables, signals, decisions), infinite where a decision is not allowed; the decisions
-        have the shape (tables, signals), what they cost (tables,).
+        have the shape (tables, signals), what they cost (tables, chains), or (tables, signals) where there is no order.
         """
-        n_tables, n_signals, _ = price.shape
-        chosen, cost = np.zeros((n_tables, n_signals), dtype=np.intp), np.zeros(n_tables)
+        if self.is_free:
+            return price.argmin(axis=2), price.min(axis=2)
+        chosen, costs = np.zeros(price.shape[:2], dtype=np.intp), []
         for chain, rank in zip(self.chains, self.ranks, strict=True):
             part = price[:, chain.start : chain.stop]
             own = [np.flatnonzero(rank == r) for r in range(int(rank.max()) + 1)]
             best = np.stack([part[:, :, d].min(axis=2) for d in own])
             which = np.stack([d[part[:, :, d].argmin(axis=2)] for d in own])
             path, least = _rising(best)
-            cost += least
+            costs.append(least)
             chosen[:, chain.start : chain.stop] = np.take_along_axis(which, path[None], axis=0)[0]
-        return chosen, cost
+        return chosen, np.stack(costs, axis=1)
 
     def empty(self, occupied: Truths) -> list[Empty]:
         """Where nobody is, chain by chain."""
@@ -122,7 +123,7 @@ def _empty(occupied: Truths) -> Empty:
     near = np.where((above >= n) | ((below >= 0) & (signal - below <= above - signal)), below, above)
     other, alone = table.copy(), near < 0
     places = np.flatnonzero(occupied.any(axis=0))
-    if len(places):
+    if len(places) and alone.any():
         nearest = places[np.abs(place[:, None] - places).argmin(axis=1)]
         near[alone], other[alone] = nearest[signal[alone]], occupied.argmax(axis=0)[nearest[signal[alone]]]
     return Empty(table, signal, near, other, below, np.where(above < n, above, -1))
@@ -156,8 +157,8 @@ def _fill(q: Floats, empty: Empty, baseline: Codes, rank: Codes) -> Floats:
     """What people get at the empty signals of a chain."""
     decided = np.eye(q.shape[2])
     nearest = np.where((empty.near >= 0)[:, None], q[empty.other, empty.near], decided[0])
-    told = baseline[empty.signal]
-    wanted = np.where((told >= 0)[:, None], decided[told], nearest)
+    own = baseline[empty.signal]
+    wanted = np.where((own >= 0)[:, None], decided[own], nearest)
     for neighbour, sign in ((empty.below, 1.0), (empty.above, -1.0)):
         row = q[empty.table, neighbour]
         broken = (neighbour >= 0) & (sign * (_above(row, rank) - _above(wanted, rank)) > SLIGHT).any(axis=1)

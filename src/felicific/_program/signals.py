@@ -462,7 +462,9 @@ class Score(_Scored):
         baseline = self.baseline(n_classes)
         forced = (np.flatnonzero(np.diff(baseline)) + 1).tolist()
         cuts = cuts_of(share, forced, max(cells, n_classes))
-        cells_of_bins = np.searchsorted(np.array(cuts, dtype=np.intp), np.arange(len(share)), side="right")
+        begins = np.zeros(len(share), dtype=np.intp)
+        begins[cuts] = 1
+        cells_of_bins = begins.cumsum()
         least = LEAST if self.bins is None and n_classes > 2 else 0
         return cells_of_bins, ScoreCells(tuple(cuts), self.monotone, self.boundary, least)
 
@@ -494,8 +496,8 @@ class ScoreCells(_Scored):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))
-        increasing = all(a < b for a, b in zip((0, *self.cuts), self.cuts, strict=False))
-        if not increasing or not all(type(cut) is int for cut in self.cuts):
+        whole = set(map(type, self.cuts)) <= {int}
+        if not whole or [0, *self.cuts] != sorted({0, *self.cuts}):
             raise DataError("The cuts of a score do not increase.", "Use Score(...) and let it choose them.")
         _check_boundary(self.boundary, self.monotone)
         if type(self.least) is not int or self.least < 0:

@@ -27,8 +27,9 @@ from felicific._program.fractions import (
     least_eased,
 )
 from felicific._program.highs import TOLERANCE
+from felicific._program.master import Answer, Master, solve_rows
 from felicific._program.one_gap import one_gap, unasked
-from felicific._program.program import Answer, Master, Program
+from felicific._program.program import Program
 from felicific._typing import Floats, Lazy
 from felicific.exceptions import InfeasibleError, SolverError
 
@@ -136,15 +137,15 @@ def _solved(
     if swept is not None:
         with suppress(SolverError):  # numbers that are hard to tell apart
             return _checked(program, aggregates, rows, *swept)
-    return solve_rows(program, rows, level, aggregates)
+    return checked_solution(program, rows, level, aggregates)
 
 
-def solve_rows(
+def checked_solution(
     program: Program, rows: Sequence[Rows], level: Level | None = None, aggregates: Aggregates | None = None
 ) -> Solution:
     """The checked solution by the linear program; ``aggregates`` are those it was made of, if it holds others."""
     linear = linear_rows(rows, level)
-    answer = program.solve(linear)
+    answer = solve_rows(program, linear)
     if answer is None:
         raise _explain(program, rows)
     prices = _prices_of(program, rows, linear, answer, level)
@@ -192,7 +193,7 @@ def _prices_of(
     """Loss per unit of each requirement; requirements that read alike share a price."""
     prices = _prices(linear, answer)
     if level is not None:
-        prices = _prices_at(program, rows, prices, level.level)
+        prices = _prices_at(program, rows, answer, prices, level.level)
     if program.lotteries is not None:
         prices |= program.lotteries.prices(program, answer)
     return prices
@@ -206,7 +207,7 @@ def _prices(linear: Sequence[Linear], answer: Answer) -> dict[str, float]:
 
 
 def _prices_at(
-    program: Program, rows: Sequence[Rows], prices: dict[str, float], level: float
+    program: Program, rows: Sequence[Rows], answer: Answer, prices: dict[str, float], level: float
 ) -> dict[str, float]:
     r"""Prices at the best level t of the fractions that rows compare, from those where the level stays.
 
@@ -217,7 +218,7 @@ def _prices_at(
     place = next(i for i, row in enumerate(rows) if isinstance(row, FractionLevel))
     free = rows[place]
     assert isinstance(free, FractionLevel), "fractions are compared"
-    if not prices[free.name]:
+    if not answer.duals[place].any():
         return prices
     eased = free.between(level, level).eased(BESIDE[1])
     for step in BESIDE:
@@ -226,11 +227,11 @@ def _prices_at(
             t = level + side * step * (abs(level) or 1.0)
             there = eased.between(t, t)
             linear = linear_rows(exchanged(rows, free, there))
-            answer = program.solve(linear, nearest=False)
-            if answer is None:
+            other = solve_rows(program, linear, nearest=False)
+            if other is None:
                 return prices
-            slope = there.rows_by_level.slope(answer.duals[place], 0.0, answer.means)
-            each.append((slope, _prices(linear, answer)))
+            slope = there.rows_by_level.slope(other.duals[place], 0.0, other.means)
+            each.append((slope, _prices(linear, other)))
         (left, before), (right, after) = each
         if left <= 0.0 <= right and left < right:
             return {name: (right * before[name] - left * after[name]) / (right - left) for name in prices}
@@ -268,10 +269,20 @@ def search_level(
     def solve(row: FractionLevel) -> Answered | None:
         # Of equally good answers that which changes least may be all it takes.
         nearest = math.isinf(row.high - row.low)
-        answer = program.solve(linear_rows(exchanged(rows, free, row)), nearest=nearest)
+        answer = solve_rows(program, linear_rows(exchanged(rows, free, row)), nearest=nearest)
         return None if answer is None else answered(answer, row)
 
-    return find_level(free, solve, tolerance, start)
+    return find_level(free, solve, tolerance, start, _span(program, free))
+
+
+def _span(program: Program, free: FractionLevel) -> tuple[float, float]:
+    """The least and the largest fraction that a signal and a decision can have."""
+    sums, (top, bottom) = program.aggregates, free.fraction.origin
+    j, over = free.goal.j, free.fraction.over
+    counted = sums.value[..., over] + bottom * sums.among[:, :, None, over]
+    some = counted > program.rounding[over]
+    fractions = (sums.value[..., j] + top * sums.among[:, :, None, j])[some] / counted[some]
+    return float(fractions.min(initial=0.0)), float(fractions.max(initial=0.0))
 
 
 def answered(answer: Answer, free: FractionLevel) -> Answered:
@@ -286,7 +297,7 @@ def can_meet(program: Program, rows: Sequence[Rows]) -> bool:
         return search_level(program, rows, free, math.inf) is not None
     linear = linear_rows(rows)
     sweep = one_gap(program, linear)
-    return program.meets(linear) if sweep is None else sweep.feasible
+    return Master(program, linear).run(0.0) if sweep is None else sweep.feasible
 
 
 def check_solution(program: Program, rows: Sequence[Linear], q: Floats, objective: float) -> None:
@@ -393,12 +404,17 @@ def _explain(program: Program, rows: Sequence[Rows]) -> InfeasibleError:
 
 def _least_fraction(program: Program, row: FractionLevel) -> InfeasibleError:
     """Say which gap of a fraction can be reached, if somebody can be counted at all."""
-    answer = program.solve([row.at_width(math.inf).rows])
+    answer = solve_rows(program, [row.at_width(math.inf).rows])
     if answer is None:
         return conflict_error([row])
     fractions = answered(answer, row).ratios
     most = float(fractions.max() - fractions.min()) * (1.0 + 1e-9)
     least, proven = least_eased(lambda width: can_meet(program, [row.at_width(width)]), most)
+    eased = row.at_width(least)
+    level = search_level(program, [eased], eased, math.inf)
+    there = None if level is None else solve_rows(program, linear_rows([eased], level), nearest=False)
+    if there is not None:  # of few people a fraction moves by more than what is met but for rounding
+        least = max(least, float(np.ptp(row.fractions(there.means))))
     return gap_error(row, program.aggregates.measures[row.goal.j], least, proven=proven)
 
 

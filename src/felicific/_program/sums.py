@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -13,18 +13,17 @@ from felicific._people.checks import WeightKind
 from felicific._people.evaluate import refuse_overflow
 from felicific._people.lazy import LazyPeople, labelled_people, no_rows
 from felicific._people.people import People, changes
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._problem.decisions import predicts_amounts
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem, problem_of
-from felicific._problem.requirement import Requirement
 from felicific._program.aggregates import Aggregates
 from felicific._program.signal_names import SignalLike, resolve_signal
 from felicific._program.signals import Signal
 from felicific._program.summing import checked, sum_people, sum_whole
 from felicific._tables.groups import find_groups, refuse_identifiers
-from felicific._typing import LossLike, Table
+from felicific._typing import Array, LossLike, Table
 
 
 def compute_aggregates(
@@ -146,27 +145,12 @@ def aggregate(
     """
     if predicts_amounts(score, predicted, loss, decisions, policy):
         # What decides amounts stands above this module.
-        return import_module("felicific._amounts.doors").aggregates_of_amounts(
+        return import_module("felicific._program.numeric_tables").aggregates_of_amounts(
             table, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
             decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight, key=key,
             policy=policy, classes=classes, missing_labels=missing_labels, weight_kind=weight_kind,
         )  # fmt: skip
-    return sum_table(
-        table, score=score, predicted=predicted, y=y, sensitive_features=sensitive_features, happiness=happiness,
-        loss=loss, classes=classes, decisions=decisions, groups=groups, baseline=baseline, sample_weight=sample_weight,
-        weight_kind=weight_kind, key=key, missing_labels=missing_labels, policy=policy,
-    )  # fmt: skip
-
-
-def sum_table(
-    table: Table, *, score: Any, predicted: Any, y: Any, sensitive_features: Any, happiness: HappinessLike,
-    loss: LossLike, classes: Sequence[Any] | None, decisions: Sequence[Any] | None, groups: Sequence[Any] | None,
-    baseline: Any, sample_weight: Any, weight_kind: WeightKind, missing_labels: MissingLabelsLike, policy: SignalLike,
-    key: str | None = None, constraints: Iterable[Requirement] = (),
-) -> Aggregates:  # fmt: skip
-    """What :func:`aggregate` sums up, and what only ``constraints`` speak of."""
-    signal = resolve_signal(policy)
-    columns = Columns(
+    roles = Roles(
         sensitive_features,
         y,
         score,
@@ -178,6 +162,19 @@ def sum_table(
         missing_labels=resolve_missing_labels(missing_labels),
         listed=decisions is not None,
     )
-    asked = partial(problem_of, decisions=decisions, happiness=happiness, loss=loss, constraints=constraints)
-    with labelled_people(table, columns, asked, classes, groups) as (people, problem):
+    asked = partial(problem_of, decisions=decisions, happiness=happiness, loss=loss)
+    return aggregate_roles(table, roles, asked, policy, classes, groups)
+
+
+def aggregate_roles(
+    table: Table,
+    roles: Roles,
+    asked: Callable[[Array], Problem],
+    policy: SignalLike,
+    classes: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None = None,
+) -> Aggregates:
+    """The sums of a table whose columns have roles, for what is ``asked`` of its classes."""
+    signal = resolve_signal(policy)
+    with labelled_people(table, roles, asked, classes, groups) as (people, problem):
         return compute_aggregates(people, problem, signal, whole=groups is None)

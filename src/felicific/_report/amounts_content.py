@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from felicific._amounts.assessment import AmountAssessment
-from felicific._amounts.fit import FittedAmounts
-from felicific._amounts.tryout import AmountTryout
-from felicific._amounts.verdict import verdict_on_amounts
 from felicific._audit.result import Audit, Interval, plain
+from felicific._fit.numeric_assessment import AmountAssessment, AmountTryout, verdict_on_amounts
+from felicific._frontier.numeric import AmountFrontier
+from felicific._policy.numeric_fit import FittedAmounts
 from felicific._policy.words import loss_title
 from felicific._report.data import (
     FORMAT,
@@ -159,7 +158,7 @@ class _Described:
             "out_of_fold": policy.out_of_fold,
             "sha256": policy.sha256,
             "prices": [[name, number_of(price)] for name, price in policy.prices.items()],
-            "requirements": [asked.words for asked in self.fitted.stated.requirements],
+            "requirements": [asked.words for asked in self.fitted.goals],
             "rules": rules[:SENTENCES],
             "rules_left_out": max(len(rules) - SENTENCES, 0),
             "fitted_baseline": self._gaps_of(policy.gaps_in(policy.baseline)),
@@ -229,7 +228,7 @@ class _Described:
 
     def _frontier(self) -> dict[str, Any] | None:
         """What a smaller gap costs: policies of the frontier on these people; None where there is nothing to choose."""
-        line, policy = self.fitted.frontier, self.fitted.policy
+        line, policy = AmountFrontier.of(self.fitted), self.fitted.policy
         widest = {name: width for name, width in line.widest.items() if width > 0.0}
         if not widest:
             return None

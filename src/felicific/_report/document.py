@@ -16,16 +16,15 @@ from typing import IO, Any
 
 import numpy as np
 
-from felicific._amounts.fit import FittedAmounts
-from felicific._amounts.tryout import AmountTryout
-from felicific._amounts.verdict import verdict_on_amounts
 from felicific._audit.names import labels
 from felicific._audit.quantity import Quantity, common_step
 from felicific._audit.result import Audit, plain
 from felicific._audit.verdict import Verdict, verdict_of_audit
 from felicific._files import write_whole
+from felicific._fit.numeric_assessment import AmountTryout, verdict_on_amounts
 from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
+from felicific._policy.numeric_fit import FittedAmounts
 from felicific._policy.policy import Policy
 from felicific._policy.words import loss_title
 from felicific._problem.loss import is_accuracy

@@ -6,8 +6,8 @@ from typing import Any
 
 from felicific._audit.names import clean, listed
 from felicific._audit.quantity import Quantity, count, percent
-from felicific._problem.amounts import MEAN_AMOUNT
 from felicific._problem.happiness import written
+from felicific._problem.numeric import MEAN_AMOUNT
 from felicific._report import appendix
 from felicific._report.charts import Scale, bars_path, bars_paths, for_axis, stairs_paths
 from felicific._report.choice import choice, promise

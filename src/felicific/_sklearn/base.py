@@ -90,7 +90,7 @@ class FairEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  #
         for name in ("_blindness", "_certificate"):
             self.__dict__.pop(name, None)
         self._keep(fitted)
-        self._notes = tuple(fitted.policy.cautions())
+        self._notes = ()
         return self
 
     @abstractmethod

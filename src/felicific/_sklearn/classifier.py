@@ -26,7 +26,7 @@ from felicific._people.checks import (
     repeated,
     warn_repeated,
 )
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import PROBA_REPEAT, content_keys, draw, make_salt
 from felicific._problem.change import baseline_words
@@ -333,7 +333,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         # A name says where to look later; of an array it is remembered that there was one.
         named = self.baseline if baseline is None else baseline
         trial._named_baseline = named if named is None or isinstance(named, str) else True
-        said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster, weight_kind=weight_kind)
+        said = Roles(baseline=self._baseline_in(X, baseline), cluster=cluster, weight_kind=weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, said, fit_params)
         return self._become(trial)
 
@@ -343,7 +343,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         y: Any,
         sensitive_features: Any,
         sample_weight: Any,
-        said: Columns,
+        said: Roles,
         fit_params: dict[str, Any],
     ) -> None:
         self._remember_groups(X, sensitive_features)
@@ -454,7 +454,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
         grave, others = self.policy_.cautions(warn=True), list(repeated)
         others[:0] = [PROBA_REPEAT] if self.key is None and self.policy_.explore else []
-        self._notes = (*dict.fromkeys([*self.policy_.cautions(), *grave]), *others)
+        self._notes = (*grave, *others)
         if grave or others:
             other = ClusterWarning if others == repeated else LotteryWarning
             category = PolicyWarning if grave else other
@@ -689,7 +689,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
             *self.verdict_._parts(),
             Lines([*held, f"Policy: {policy.kind}{why}.", fitted, outlook(policy)]),
             Lines(whom_left_out(policy.left_out), FITTED),
-            Lines(self._notes, FITTED),
+            Lines(list(dict.fromkeys([*policy.cautions(), *self._notes])), FITTED),
         ]
 
     def _pictured(self) -> list[Part]:
@@ -847,7 +847,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         from felicific._frontier.curve import curve
 
         if confidence is not None:
-            said = Columns(cluster=cluster, weight_kind=weight_kind)
+            said = Roles(cluster=cluster, weight_kind=weight_kind)
             tried = self._tryout(X, y, sensitive_features, sample_weight, said)
             fitted_notes(*self._shares_fitted(tried.people.x), self.policy_.basis.out_of_fold)
             return band_of(self.frontier_, tried.persons, confidence)
@@ -860,7 +860,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         )
 
     def _tryout(
-        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
+        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Roles | None = None
     ) -> Tryout:
         """Other people, with labels and weights, to try policies on; ``sure`` where intervals are made of it."""
         from felicific._fit.tryout import Tryout
@@ -871,7 +871,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         labels, n = given_labels(X, y), count_rows(X)
         weight = check_weights(sample_weight, n)
         group = self._intake.groups(X, sensitive_features, weight)
-        said = Columns(baseline=self.baseline_of(X)) if sure is None else sure
+        said = Roles(baseline=self.baseline_of(X)) if sure is None else sure
         now, cluster = said.column(X, "baseline"), said.column(X, "cluster")
         check_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
@@ -940,7 +940,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         from felicific._audit.decided import fitted_notes
 
         baseline, *unlike = self._baseline(X, baseline)
-        said = Columns(baseline=baseline, cluster=cluster, weight_kind=weight_kind)
+        said = Roles(baseline=baseline, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
         known = tried.people.knows_baseline
         if known != (self.frontier_.baseline is not None):
@@ -1017,12 +1017,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         """
         check_is_fitted(self, "policy_")
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
-        now = Columns(baseline=self.baseline_of(X_new)).column(X_new, "baseline")
+        now = Roles(baseline=self.baseline_of(X_new)).column(X_new, "baseline")
         people = self._people(X_new, group, baseline=now)
         fresh._sketches = (self._sketches[0], RowSketch.of(people.x, self.key))
         fitted, brought = self._fitted.recalibrated(people)
         fresh._recalibrated = True
-        fresh._notes = (*fitted.policy.cautions(), *(f"{name!r}: {how}." for name, how in brought.items()))
+        fresh._notes = tuple(f"{name!r}: {how}." for name, how in brought.items())
         if fitted is not self._fitted:
             fresh.__dict__.pop("_blindness", None)
             fresh._keep(fitted)
@@ -1224,7 +1224,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]  # u
         if self.decisions is not None and not self._problem().choices.within_labels:
             tried = self._tryout(X, y, sensitive_features, sample_weight)
             return -float(tried.outcome(tried.probabilities(self.policy_)).loss)
-        y = Columns(y=y).column(X, "y")
+        y = Roles(y=y).column(X, "y")
         weight = check_weights(sample_weight, count_rows(X))
         present = present_rows(weight)
         if len(null_rows(np.asarray(y) if present is None else np.asarray(y)[present])):

@@ -21,7 +21,7 @@ from felicific._people.checks import (
     number_clusters,
     refuse_missing_labels,
 )
-from felicific._people.roles import Columns, without_missing
+from felicific._people.roles import Roles, without_missing
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
 from felicific._tables.groups import (
@@ -296,14 +296,14 @@ def given_labels(X: Table, y: Any) -> Array:
     """The labels of people on whom policies are tried: one for each."""
     if y is None:
         raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
-    labels = np.asarray(Columns(y=y).column(X, "y"))
+    labels = np.asarray(Roles(y=y).column(X, "y"))
     check_length(labels, count_rows(X), "labels y")
     return labels
 
 
 def label_proba_in_table(X: Table, missing: MissingLabels) -> Floats | None:
     """The known chances of having a label: columns of X, or values; None where they are estimated."""
-    label_proba = Columns(missing_labels=missing).label_proba_in(X)
+    label_proba = Roles(missing_labels=missing).label_proba_in(X)
     check_length(label_proba, count_rows(X), "label_proba")
     return label_proba
 

@@ -22,7 +22,7 @@ from felicific._people.checks import (
     check_weight_kind,
     check_weights,
 )
-from felicific._people.roles import Columns
+from felicific._people.roles import Roles
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import make_salt
 from felicific._problem.constraints import check_constraints, refuse_nothing
@@ -49,15 +49,15 @@ from felicific._tables.memory import column_names, count_rows, is_frame
 from felicific.exceptions import DataError, PolicyWarning
 
 if TYPE_CHECKING:
-    from felicific._amounts.fit import FittedAmounts
-    from felicific._amounts.frontier import AmountFrontier
-    from felicific._amounts.people import AmountPeople
-    from felicific._amounts.problem import LinesProblem
-    from felicific._amounts.tryout import AmountTryout
     from felicific._fit.certificate import Certificate
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._fit.numeric_assessment import AmountTryout
+    from felicific._frontier.numeric import AmountFrontier
+    from felicific._people.people import People
+    from felicific._policy.numeric import AmountPolicy
+    from felicific._policy.numeric_fit import FittedAmounts
     from felicific._policy.solve import Kind
     from felicific._problem.happiness import HappinessLike
+    from felicific._problem.numeric import NumericProblem
     from felicific._problem.requirement import Requirement
     from felicific._report.document import Report
     from felicific._tables.memory import Entries
@@ -99,9 +99,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         made of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
     sees_group : bool, default=True
         False when the group is known at fit only.
-    decisions : None, int, (low, high) or list of numbers
-        Which amounts there may be: any between the least and the largest calibrated prediction; so many levels, where
-        levels are needed (65); any between two bounds; or exactly those that are listed.
+    decisions : None, (low, high) or list of numbers
+        Which amounts there may be: any between the least and the largest calibrated prediction, any between two
+        bounds, or exactly those that are listed.
     baseline : column of X or callable, optional
         The amounts of the baseline, which may also be passed to ``fit``; by default the predictions.
     missing_labels : None
@@ -278,7 +278,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         kind = self._kind(problem)
         problem = replace(problem, monotone=kind.monotone)
         if kind.individual:
-            from felicific._amounts.individual import check_individual
+            from felicific._problem.numeric import check_individual
 
             check_individual(problem)
         check_inference(self._group_proba, sees_x=kind.individual, sees_group=problem.sees_group)
@@ -314,36 +314,25 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         self._warn()
 
     def _fitted_to(
-        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
+        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: NumericProblem, salt: str
     ) -> FittedAmounts:
         """Fit the model, unless it came fitted, and the policy."""
-        from felicific._amounts.calibration import check_method
-        from felicific._amounts.fit import fit_amounts
-        from felicific._amounts.individual import fit_individual_amounts
+        from felicific._policy.numeric_fit import fit_amounts
+        from felicific._program.calibration import check_method
 
         prediction = self._model_predictions(rows, fit_params)
         out_of_fold = not self._frozen
-        if kind.individual:
-            chances = (
-                None
-                if problem.sees_group
-                else self._beliefs(rows, self._intake.features(rows.x), getattr(self, "_cv", self.cv))
-            )
-            people = self._people_of(rows, prediction, group_proba=chances)
-            return fit_individual_amounts(
-                problem,
-                people,
-                calibration=check_method(kind.calibration),
-                salt=salt,
-                out_of_fold=out_of_fold,
-            )
+        chances = None
+        if kind.individual and not problem.sees_group:
+            chances = self._beliefs(rows, self._intake.features(rows.x), getattr(self, "_cv", self.cv))
         return fit_amounts(
             problem,
-            self._people_of(rows, prediction),
+            self._people_of(rows, prediction, group_proba=chances),
             calibration=check_method(kind.calibration),
             salt=salt,
             randomize=self._randomize,
             out_of_fold=out_of_fold,
+            individual=kind.individual,
         )
 
     def _people_of(
@@ -352,11 +341,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         prediction: Floats,
         groups: tuple[Any, ...] | None = None,
         group_proba: Floats | None = None,
-    ) -> AmountPeople:
-        from felicific._amounts.people import AmountPeople
+    ) -> People:
+        from felicific._people.people import People
 
         named = columns_of(self.estimator)
-        people = AmountPeople.of(
+        people = People.predicted_amounts(
             rows.x,
             prediction=prediction,
             y=rows.y,
@@ -372,10 +361,10 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         return replace(people, roles=self._roles(predicted=None if named is None else named[0]))
 
     def _fit_safely(
-        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
+        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: NumericProblem, salt: str
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
-        from felicific._amounts.safety import certify_amounts, check_certifiable
+        from felicific._fit.numeric_safety import certify_amounts, check_certifiable
 
         sure = check_confidence(self.confidence)
         check_certifiable(problem)
@@ -407,7 +396,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
             )
         return self.estimator if named is None else FrozenEstimator(AmountColumn(named[0]))
 
-    def _kind(self, problem: LinesProblem) -> Sight:
+    def _kind(self, problem: NumericProblem) -> Sight:
         """What the policy sees."""
         if isinstance(self.policy, str) and self.policy == "auto":
             looks_at_x = any("x" in part.asks for part in problem.happiness)
@@ -424,13 +413,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         named = getattr(self, "sensitive_features_", self.sensitive_features)
         return Intake(self.key, named, bool(self.sees_group), self._believed_columns)
 
-    def _problem(self) -> LinesProblem:
+    def _problem(self) -> NumericProblem:
         """What is asked."""
-        from felicific._amounts.problem import LinesProblem
+        from felicific._problem.numeric import NumericProblem
 
         constraints = check_constraints(self.constraints)
         refuse_nothing(self.gap, constraints)
-        return LinesProblem.of_lines(
+        return NumericProblem.finding(
             self.happiness,
             loss=self.loss,
             gap=self.gap,
@@ -441,7 +430,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _amounts_baseline(self, table: Table, baseline: Any = None) -> Array | None:
         """The amounts of the baseline, where somebody said what they are."""
-        return Columns(baseline=self._baseline_in(table, baseline)).column(table, "baseline")
+        return Roles(baseline=self._baseline_in(table, baseline)).column(table, "baseline")
 
     def _model_predictions(self, rows: Rows, fit_params: dict[str, Any]) -> Floats:
         """Fit the model unless it came fitted, and ask it about the rows."""
@@ -462,7 +451,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _keep(self, fitted: FittedAmounts) -> None:
         """Show what was fitted in the attributes."""
-        self._fitted = fitted
+        from felicific._frontier.numeric import AmountFrontier
+
+        self._fitted, self._frontier = fitted, AmountFrontier.of(fitted)
         self.policy_: AmountPolicy = fitted.policy
         self.groups_ = fitted.policy.groups
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
@@ -505,7 +496,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
     def frontier_(self) -> AmountFrontier:
         """The least loss for every gap, on the people this one was fitted on; solved when it is first looked at."""
         check_is_fitted(self, "policy_")
-        return self._fitted.frontier
+        return self._frontier
 
     def at(self, *, gap: GapLike) -> Self:
         """A new fitted object at another gap, without asking the model again; it carries no certificate.
@@ -536,12 +527,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
 
     def _people(
         self, X: Table, sensitive_features: Any, y: Any = None, baseline: Any = None, weight: Any = None
-    ) -> AmountPeople:
+    ) -> People:
         """People of a table after the fit."""
-        from felicific._amounts.people import AmountPeople
+        from felicific._people.people import People
 
         x, prediction, group = self._looked_at(X, sensitive_features, always=True)
-        people = AmountPeople.of(
+        people = People.predicted_amounts(
             x,
             prediction=prediction,
             y=y,
@@ -635,13 +626,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         cluster: Any,
     ) -> AmountTryout:
         """Other people, with labels and weights, to try policies on."""
-        from felicific._amounts.tryout import AmountTryout
+        from felicific._fit.numeric_assessment import AmountTryout
 
         if not isinstance(unit, str):
             raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
         n = count_rows(X)
         labels, weight = given_labels(X, y), check_weights(sample_weight, n)
-        said = Columns(baseline=self._baseline_in(X, baseline), cluster=cluster)
+        said = Roles(baseline=self._baseline_in(X, baseline), cluster=cluster)
         now, alike = said.column(X, "baseline"), said.column(X, "cluster")
         for column, what in ((now, "amounts of the baseline"), (alike, "clusters")):
             check_length(column, n, what)
@@ -675,7 +666,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # unt
         key : column of X or array of shape (n,), optional
             Identifies a person, string or integer; by default the ``key`` of the constructor.
         """
-        from felicific._policy.amount_individual import IndividualAmountPolicy
+        from felicific._policy.numeric_individual import IndividualAmountPolicy
 
         check_is_fitted(self, "policy_")
         x, prediction, group = self._looked_at(X, sensitive_features)

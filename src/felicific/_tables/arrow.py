@@ -43,8 +43,14 @@ class ArrowEngine(BatchEngine):
 
     def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
         """As Arrow tables."""
+        import pyarrow.dataset as ds
+
         rows = self.rows_at_once(names)
-        yield from gathered(self.table.to_batches(columns=list(names), batch_size=rows), names, rows)
+        options: dict[str, Any] = {"batch_readahead": 2, "fragment_readahead": 1}  # of who adds up
+        if isinstance(getattr(self.table, "format", None), ds.ParquetFileFormat):  # which keeps what it read
+            options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
+        batches = self.table.to_batches(columns=list(names), batch_size=rows, **options)
+        yield from gathered(batches, names, rows)
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
         """As a relation of DuckDB."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import methodcaller
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from felicific._tables.engine import (
     Step,
     combine_all,
     in_partition,
+    kind_of_type,
     on_worker,
     or_raise,
     rows_for,
@@ -28,6 +30,9 @@ T = TypeVar("T")
 
 #: Results that one task combines.
 _FAN_IN = 8
+
+#: What messages call the kinds of a column.
+NAMED = {"bool": "truth values", "whole": "whole numbers", "real": "numbers", "text": "text"}
 
 
 class DaskEngine(Engine):
@@ -54,7 +59,8 @@ class DaskEngine(Engine):
 
         parts = self.table[list(names)].to_delayed()
         work = dask.delayed(on_worker, pure=False)
-        results = leaves = [work(step, part, BatchPlace(0, i)) for i, part in enumerate(parts)]
+        alike = partial(_of_one_kind, {name: self.kind(name, "its partitions") for name in names}, step)
+        results = leaves = [work(alike, part, BatchPlace(0, i)) for i, part in enumerate(parts)]
         join = dask.delayed(combine_all, pure=False)
         while len(results) > 1:
             results = [join(combine, results[i : i + _FAN_IN]) for i in range(0, len(results), _FAN_IN)]
@@ -77,9 +83,10 @@ class DaskEngine(Engine):
             return self.failure(error)
         import dask
 
-        schemas = dask.compute(*[dask.delayed(list)(part) for part in self.table.to_delayed()])
-        for i, columns in enumerate(schemas):
-            _refuse_lacking(i, columns, names)
+        with suppress(KeyError):  # of a file that lacks a column it cannot even say which ones there are
+            schemas = dask.compute(*[dask.delayed(list)(part) for part in self.table.to_delayed()])
+            for i, columns in enumerate(schemas):
+                _refuse_lacking(i, columns, names)
         return self.failure(error)
 
     def with_decisions(self, decisions: Decisions, column: str) -> Table:
@@ -88,6 +95,22 @@ class DaskEngine(Engine):
         decide = partial(_decide_partition, decisions, seen, column, tuple(self.names))
         meta = add_column(self.table._meta, column, decisions.classes[:0])
         return self.table.map_partitions(decide, meta=meta)
+
+
+def _of_one_kind(kinds: dict[Hashable, str], step: Step[T], part: Table, place: BatchPlace) -> T:
+    """Apply ``step`` to a partition whose columns hold what those of the table do: 1 and '1' are two groups."""
+    import narwhals as nw
+
+    for name, kind in kinds.items():
+        column = nw.from_native(part[name], series_only=True)
+        own = kind_of_type(column.dtype)
+        alike = own == kind or "other" in (own, kind) or {own, kind} == {"whole", "real"}
+        if not alike and column.null_count() < len(column):
+            raise DataError(
+                f"The column {name!r} is {NAMED[kind]} in the table and {NAMED[own]} here.",
+                "Write every part of the table with the same types.",
+            )
+    return step(part, place)
 
 
 def _refuse_lacking(partition: int | None, columns: Sequence[Hashable], names: Sequence[Hashable]) -> None:

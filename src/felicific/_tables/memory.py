@@ -6,6 +6,7 @@ arrays, or an array. Nothing here imports a dataframe library: narwhals recognis
 
 from __future__ import annotations
 
+import ctypes
 import difflib
 import importlib
 import math
@@ -15,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import islice, repeat
+from itertools import islice, pairwise, repeat
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -83,10 +84,11 @@ def is_quick(table: Table) -> bool:
 
 
 class ArrayRows:
-    """Rows of a dataframe whose columns are arrays, so that one can calculate with them."""
+    """Rows of a table whose columns are arrays, so that one can calculate with them; it notes those ``used``."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self.used: list[Any] = []
 
     @property
     def column_names(self) -> list[str]:
@@ -97,7 +99,9 @@ class ArrayRows:
         return count_rows(self._table)
 
     def __getitem__(self, name: Any) -> Array:
-        return take_column(self._table, name, "x")
+        column = plain_array(take_column(self._table, name, "x"))
+        self.used.append(name)
+        return column.view(Values)
 
 
 class Values(np.ndarray):
@@ -231,7 +235,7 @@ def column_arrays(
     """
     arrays: dict[Any, Array] = {}
     for name in used:
-        column = np.asarray(take_entries(table, name, purpose))
+        column = plain_array(take_entries(table, name, purpose))
         column = column.astype(object) if column.dtype.kind in "UT" else column  # text of every library alike
         wide = _wide(column)
         column = column if wide is None else column.astype(wide)
@@ -448,7 +452,7 @@ def _exact_values(series: Any) -> Array:
     # Of whole numbers where one is missing NumPy would make floats, and lose their digits.
     if whole and max(-int(series.min()), int(series.max())) > EXACT:
         return object_array(None if is_null(one) else one for one in series.to_list())
-    return np.asarray(series.to_numpy())
+    return object_array(series.to_list()) if series.dtype == nw.String else np.asarray(series.to_numpy())
 
 
 def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Table:
@@ -502,6 +506,8 @@ def object_array(values: Iterable[Any]) -> Array:
 def exact_array(values: Any) -> Array:
     """As NumPy makes an array of it; but whole numbers too large for one type, of which it makes floats, stay whole."""
     array = np.asarray(_without_dictionary(values))
+    if array.dtype.kind in "UT" and hasattr(values, "to_list"):
+        return object_array(values.to_list())  # Polars makes texts of a fixed length, without their last NULs
     rounded = array.dtype.kind == "f" and isinstance(values, list | tuple) and array.ndim == 1
     if rounded and all(isinstance(value, int | np.integer) for value in values):
         return object_array(map(int, values))
@@ -542,6 +548,19 @@ def as_entries(values: Any, what: str) -> Entries:
     """``values`` as a 1-D array, of text by its codes."""
     coded = values if isinstance(values, Coded) else code_text(values)
     return as_vector(values, what) if coded is None else coded
+
+
+def plain_array(values: Entries) -> Array:
+    """Values as an array: where one is missing, None among text and floats of numbers, in every library alike."""
+    if isinstance(values, Coded):
+        return np.asarray(replace(values, null=None))
+    lost = null_rows(values) if values.dtype == object else ()
+    if not len(lost):
+        return values
+    plain = values.copy()
+    plain[lost] = None
+    numbers = set(map(type, plain.tolist())) <= {int, float, type(None)}
+    return plain.astype(np.float64) if numbers else plain
 
 
 def _plain_objects(values: Array) -> Array:
@@ -589,6 +608,16 @@ def null_rows(values: Entries) -> NDArray[np.intp]:
     if set(map(type, plain)) <= {str, int, bool}:  # no value of these types is missing
         return np.empty(0, dtype=np.intp)
     return np.array([i for i, value in enumerate(plain) if is_null(value)], dtype=np.intp)
+
+
+def misses_values(table: Table) -> bool:
+    """Whether some value of some column is missing."""
+    if is_mapping(table):
+        return any(len(null_rows(np.ravel(column))) for column in table.values())
+    if hasattr(table, "iloc"):
+        return bool(table.isna().to_numpy().any())
+    columns = eager_frame(table).iter_columns()
+    return any(one.null_count() or (one.dtype.is_float() and bool(one.is_nan().any())) for one in columns)
 
 
 def is_null(value: Any) -> bool:
@@ -828,16 +857,16 @@ def code_text(column: Any, least: int = FEW_ROWS) -> Coded | None:
 
 
 def _of_numpy(column: Any) -> Coded | None:
-    """NumPy's own text, where it says few things; objects that are all text, if pandas is there anyway."""
+    """NumPy's own text, where it says few things; objects that are all text, by pandas if that is there anyway."""
     if not isinstance(column, np.ndarray) or not len(column):
         return None
     if column.dtype.kind == "U":
         return _of_letters(column)
-    pandas = sys.modules.get("pandas")
-    if pandas is None or column.dtype.kind != "O":
+    if column.dtype.kind != "O" or not isinstance(column[0], str):
         return None
-    if not isinstance(column[0], str):
-        return None
+    coded, pandas = _of_objects(column), sys.modules.get("pandas")
+    if coded is not None or pandas is None:
+        return coded
     try:
         if _ends_at_nul(column):
             return None
@@ -861,33 +890,65 @@ LETTERS, TEXTS = 64, 1_000
 #: The bits of a hash that say where to look.
 BITS = 16
 
-#: Rows whose letters are looked at together.
-LETTERS_CHUNK = 8_192
+#: Rows whose letters are looked at together; the first ones mostly hold what the others do, and are sorted.
+LETTERS_CHUNK, LETTERS_FIRST = 8_192, 128
 
 
 def _of_letters(column: Array) -> Coded | None:
-    """Text of a fixed number of letters; None where there are too many, or two values have one hash.
+    """Text of a fixed number of letters; None where there are too many, or too many texts.
 
     All letters of a row are numbers beside each other, and what is left of them is filled with zeros, so equal texts
-    are equal numbers. A hash says which text it may be; that it is that one is looked up in all its numbers.
+    are equal numbers.
     """
     letters = column.dtype.itemsize // 4
     if not 0 < letters <= LETTERS:
         return None
     width = (letters + 1) // 2
+    padded = np.zeros((max(LETTERS_FIRST, LETTERS_CHUNK), 2 * width), dtype=np.uint32)
+
+    def numbers(start: int, stop: int) -> NDArray[np.uint64]:
+        part = np.ascontiguousarray(column[start:stop])
+        if letters % 2 == 0:
+            return part.view(np.uint64).reshape(len(part), width)
+        padded[: len(part), :letters] = part.view(np.uint32).reshape(len(part), letters)
+        return padded[: len(part)].view(np.uint64)
+
+    found = _told_apart(numbers, len(column), width)
+    return None if found is None else Coded(found[0], tuple(column[found[1]].tolist()))
+
+
+def _of_objects(column: Array) -> Coded | None:
+    """Objects that are all text, by which object it is, so that no text is read; None where too many are different."""
+    if column.dtype.itemsize != 8 or not column.flags.c_contiguous:
+        return None
+    held = (ctypes.c_uint64 * len(column)).from_address(column.ctypes.data)
+    addresses: NDArray[np.uint64] = np.ctypeslib.as_array(held)
+    found = _told_apart(lambda start, stop: addresses[start:stop, None], len(column), 1)
+    if found is None:
+        return None
+    texts = column[found[1]].tolist()
+    if set(map(type, texts)) != {str}:
+        return None
+    place = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+    codes = np.array([place[text] for text in texts], dtype=np.int16)
+    return Coded(codes.take(found[0]), tuple(place))
+
+
+def _told_apart(
+    numbers_of: Callable[[int, int], NDArray[np.uint64]], n: int, width: int
+) -> tuple[Array, list[int]] | None:
+    """Codes of rows that are each so many numbers, and a row of every code; None where two different ones have a hash.
+
+    A hash says which one a row may be; that it is that one is looked up in all its numbers.
+    """
     factors = _FACTORS[:width]
     by_hash = np.full(2**BITS, -1, dtype=np.int16)
-    codes = np.empty(len(column), dtype=np.int16)
+    codes = np.empty(n, dtype=np.int16)
     rows: list[int] = []
     seen = np.empty((0, width), dtype=np.uint64)
-    padded = np.zeros((LETTERS_CHUNK, 2 * width), dtype=np.uint32)
-    for start in range(0, len(column), LETTERS_CHUNK):
-        part = np.ascontiguousarray(column[start : start + LETTERS_CHUNK])
-        if letters % 2:
-            padded[: len(part), :letters] = part.view(np.uint32).reshape(len(part), letters)
-            numbers = padded[: len(part)].view(np.uint64)
-        else:
-            numbers = part.view(np.uint64).reshape(len(part), width)
+    stops = [*range(LETTERS_FIRST, n, LETTERS_CHUNK), n]
+    for start, stop in pairwise([0, *stops]):
+        numbers = numbers_of(start, stop)
         place = _hashed(numbers, factors)
         code = by_hash.take(place)
         new = np.flatnonzero(code < 0)
@@ -901,8 +962,8 @@ def _of_letters(column: Array) -> Coded | None:
             code = by_hash.take(place)
         if any((seen[:, j].take(code) != numbers[:, j]).any() for j in range(width)):
             return None
-        codes[start : start + len(part)] = code
-    return Coded(codes, tuple(column[rows].tolist()))
+        codes[start:stop] = code
+    return codes, rows
 
 
 #: Odd numbers to multiply by, of many different bits.

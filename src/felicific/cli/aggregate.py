@@ -173,10 +173,10 @@ class Asked:
 
     def people(self, file: str) -> People:
         """The people of one file."""
-        from felicific.cli.options import Roles
+        from felicific.cli.options import RoleOptions
         from felicific.cli.people import People
 
-        roles = replace(Roles.of(self.options, file), classes=self.classes or None)
+        roles = replace(RoleOptions.of(self.options, file), classes=self.classes or None)
         return People.find(roles, a_part=True)
 
     def summed(self, file: str) -> Aggregates | Any:

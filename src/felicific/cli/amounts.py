@@ -9,23 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from felicific import FairRegressor
-from felicific._amounts.aggregates import AmountAggregates
-from felicific._amounts.allowed import Allowed
-from felicific._amounts.doors import aggregates_of_amounts, fitted_to_sums
 from felicific._files import POLICY, format_of
-from felicific._people.roles import Columns
-from felicific._policy.amounts import AmountPolicy
-from felicific._policy.apply_amounts import with_remembered_amounts
-from felicific._policy.lines import AmountOutcome
+from felicific._people.roles import Roles
+from felicific._policy.apply import with_remembered
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import fitted_to_sums
+from felicific._policy.numeric_outcome import AmountOutcome
+from felicific._problem.numeric import Allowed
+from felicific._program.numeric import AmountAggregates
+from felicific._program.numeric_tables import aggregates_of_amounts
 from felicific.cli.documents import read_any_policy
 from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness, read_range
-from felicific.cli.options import Measures, Roles, Scores, Traced
+from felicific.cli.options import Measures, RoleOptions, Scores, Traced
 from felicific.cli.people import join_groups
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
-    from felicific._amounts.fit import FittedAmounts
+    from felicific._policy.numeric_fit import FittedAmounts
 
 #: Options that speak of classes, or of what amounts do not have on the command line, and what to do instead.
 _REFUSED = {
@@ -70,7 +71,7 @@ def refuse_classes(options: object) -> None:
 
 
 def read_allowed(text: str | None) -> Any:
-    """Which amounts there may be: LOW:HIGH, LOW:HIGH:STEP, a number of levels, or a list."""
+    """Which amounts there may be: LOW:HIGH, LOW:HIGH:STEP, or a list."""
     ends = read_range(text)
     if ends is not None:
         return ends
@@ -78,20 +79,20 @@ def read_allowed(text: str | None) -> Any:
     if listed is not None and any(isinstance(one, str) for one in listed):
         raise DataError(
             f"--decisions {text} lists words, and amounts are numbers.",
-            "Write LOW:HIGH, LOW:HIGH:STEP, a number of levels, or numbers.",
+            "Write LOW:HIGH, LOW:HIGH:STEP, or numbers.",
         )
-    return listed[0] if listed is not None and len(listed) == 1 else listed
+    return listed
 
 
-def opened(options: Scores | Measures, file: str, *, every_group: bool = True) -> tuple[Source, Roles]:
+def opened(options: Scores | Measures, file: str, *, every_group: bool = True) -> tuple[Source, RoleOptions]:
     """The file with the columns that the options name; nothing is read."""
-    roles, prediction = Roles.of(options, file), getattr(options, "predicted", None)  # type: ignore[arg-type]  # both
+    roles, prediction = RoleOptions.of(options, file), getattr(options, "predicted", None)  # type: ignore[arg-type]  # both
     source = open_source(file, roles.table, [])
     source.check(**{"predicted": prediction} | roles.columns())
     return join_groups(source, roles, every_group=every_group)
 
 
-def said_of(options: Any, roles: Roles) -> dict[str, Any]:
+def said_of(options: Any, roles: RoleOptions) -> dict[str, Any]:
     """What the options say of people, as the library takes it."""
     group, loss = roles.group or [], read_function(roles.loss, "loss")
     return {
@@ -209,7 +210,7 @@ def holds_amounts(path: Path | str) -> bool:
     return isinstance(kind, dict) and kind.get("kind") in AmountPolicy.kinds
 
 
-def amounts_of(path: Path, named: Columns) -> tuple[AmountPolicy, Columns] | None:
+def amounts_of(path: Path, named: Roles) -> tuple[AmountPolicy, Roles] | None:
     """The policy of amounts in a file, and the columns that are named or that it remembers; None of another policy."""
     if holds_amounts(path):
         policy = read_any_policy(path)
@@ -219,7 +220,7 @@ def amounts_of(path: Path, named: Columns) -> tuple[AmountPolicy, Columns] | Non
                 f"This policy is of kind {policy.kind!r}, which looks at the people themselves.",
                 "Apply it in Python, where their columns are at hand: policy.amounts(...).",
             )
-        named = with_remembered_amounts(policy, named)
+        named = with_remembered(policy, named)
         if named.predicted is None:
             raise DataError(
                 "This policy gives amounts by what a model predicts.", "Name the column with --predicted."
@@ -228,7 +229,7 @@ def amounts_of(path: Path, named: Columns) -> tuple[AmountPolicy, Columns] | Non
     return None
 
 
-def open_people(file: str, table: str | None, policy: AmountPolicy, named: Columns) -> Source:
+def open_people(file: str, table: str | None, policy: AmountPolicy, named: Roles) -> Source:
     """The people of a file that a policy of amounts is applied to; what has no role stays as a CSV has it."""
     group = named.group_names
     known = open_source(file, table, [])

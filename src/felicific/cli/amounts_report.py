@@ -6,14 +6,15 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from felicific._amounts.fit import fit_amounts
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import LinesProblem
-from felicific._amounts.tables import AmountColumns
-from felicific._amounts.tryout import AmountTryout
 from felicific._audit.decided import fitted_notes
+from felicific._fit.numeric_assessment import AmountTryout
+from felicific._people.people import People
+from felicific._people.roles import Roles
 from felicific._people.sketch import RowSketch
 from felicific._policy.lottery import make_salt
+from felicific._policy.numeric_fit import fit_amounts
+from felicific._problem.numeric import NumericProblem
+from felicific._program.numeric_tables import people_in
 from felicific._tables.memory import take_rows
 from felicific.cli.amounts import opened, refuse_classes, said_of
 from felicific.cli.inputs import read_asked
@@ -22,7 +23,7 @@ from felicific.cli.outputs import command_line
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific._report.document import Report
     from felicific._typing import Table
     from felicific.cli.report import ReportOptions
@@ -51,7 +52,7 @@ def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
     else:
         others, _ = _read(options, options.test)
     width, constraints = read_asked(options, said["happiness"], options.gap)
-    problem = LinesProblem.of_lines(
+    problem = NumericProblem.finding(
         said["happiness"],
         loss=said["loss"],
         gap=width,
@@ -86,16 +87,16 @@ def _read(options: ReportOptions, file: str) -> tuple[Table, dict[str, Any]]:
     return rows.reset_index(drop=True), said_of(options, roles)
 
 
-def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None = None) -> AmountPeople:
+def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None = None) -> People:
     """People of a table, whose columns are a part of their fingerprint."""
-    columns = AmountColumns(
-        said["predicted"],
-        said["y"],
+    columns = Roles(
         said["sensitive_features"],
-        said["sample_weight"],
-        said["baseline"],
+        said["y"],
+        predicted=said["predicted"],
+        baseline=said["baseline"],
+        weight=said["sample_weight"],
     )
-    people = columns.people(table, groups)
+    people = people_in(columns, table, groups)
     if people is None:
         raise DataError("Nobody has a positive weight.", "Name other people, or another column of weights.")
     return replace(people, x=take_rows(table, people.rows))

@@ -27,8 +27,8 @@ from felicific.cli.options import (
 
 if TYPE_CHECKING:
     from felicific import Policy
-    from felicific._people.roles import Columns
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._people.roles import Roles
+    from felicific._policy.numeric import AmountPolicy
     from felicific._policy.steering import Steering
     from felicific._typing import Array, Table
     from felicific.cli.people import People
@@ -274,7 +274,7 @@ def apply(options: ApplyOptions) -> None:
 
     Example: felicific apply policy.json next-month.csv --score score --group sex --key id --out decided.csv
     """
-    from felicific._people.roles import Columns
+    from felicific._people.roles import Roles
     from felicific._policy.apply import proba_columns
     from felicific._policy.signed import Signed
     from felicific.cli.amounts import amounts_of
@@ -285,7 +285,7 @@ def apply(options: ApplyOptions) -> None:
     out, column = options.out, options.column
     check_alone(options)
     check_target(out, [".csv", ".parquet"], force=options.force)
-    named = Columns(options.group, predicted=options.predicted, key=options.key)
+    named = Roles(options.group, predicted=options.predicted, key=options.key)
     amounts = amounts_of(options.policy, named)
     if amounts is not None:
         _give(*amounts, options)
@@ -322,7 +322,7 @@ def apply(options: ApplyOptions) -> None:
     print(f"Written to {out}.")
 
 
-def _give(policy: AmountPolicy, named: Columns, options: ApplyOptions) -> None:
+def _give(policy: AmountPolicy, named: Roles, options: ApplyOptions) -> None:
     """Write all rows with their amounts, a batch at a time."""
     import numpy as np
     import pyarrow as pa

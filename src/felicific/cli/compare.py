@@ -108,10 +108,10 @@ class _Pair:
         from felicific.cli.documents import read_policy
         from felicific.cli.files import open_source
         from felicific.cli.inputs import read_decisions, read_function, read_range
-        from felicific.cli.options import Roles
+        from felicific.cli.options import RoleOptions
 
         self.options = options
-        self.roles = Roles.of(options)
+        self.roles = RoleOptions.of(options)
         self.ways = {"before": options.before, "after": options.after}
         # A document is a policy, or refused by what it is.
         self.files = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from felicific import Policy, load
 from felicific._files import AGGREGATES, MONITOR, POLICY, STEERING, format_of
-from felicific._policy.amounts import AmountPolicy
+from felicific._policy.numeric import AmountPolicy
 from felicific._policy.policy import among_classes
 from felicific._policy.solve import is_of_amounts
 from felicific.cli.options import USAGE, Bounded, Evidence, Measures, PartlyLabelled, Scores, Traced

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from felicific import FairClassifier, Policy
     from felicific._audit.verdict import Verdict
     from felicific._fit.certificate import Certificate
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific._program.aggregates import Aggregates, Outcome
     from felicific.cli.people import People
 
@@ -186,26 +187,31 @@ def sums(
     groups: list[Any] | None = None,
 ) -> Aggregates:
     """The aggregates of all rows, with what requirements speak of."""
-    from felicific._program.sums import sum_table
+    from felicific._people.roles import Roles
+    from felicific._problem.problem import problem_of
+    from felicific._program.sums import aggregate_roles
 
     people.check_signal()
-    summed = sum_table(
-        people.source.relation,
-        score=people.score,
-        predicted=people.predicted,
-        baseline=people.baseline,
-        y=people.label,
-        sensitive_features=people.sensitive_features,
-        happiness=people.happiness,
-        policy=kind,  # type: ignore[arg-type]  # sums of individual policies are refused by name
-        loss=people.loss,
-        classes=people.classes,
-        decisions=people.listed,
-        groups=groups,
-        sample_weight=people.weight,
+    roles = Roles(
+        people.sensitive_features,
+        people.label,
+        people.score,
+        people.predicted,
+        people.baseline,
+        weight=people.weight,
         weight_kind=people.weight_kind,
-        constraints=constraints,
         missing_labels=people.missing_labels,
+        listed=people.listed is not None,
+    )
+    said = {"decisions": people.listed, "happiness": people.happiness, "loss": people.loss}
+    asked = partial(problem_of, constraints=constraints, **said)
+    summed = aggregate_roles(
+        people.source.relation,
+        roles,
+        asked,
+        kind,  # type: ignore[arg-type]  # sums of individual policies are refused by name
+        people.classes,
+        groups,
     )
     return replace(summed, roles=people.roles)
 

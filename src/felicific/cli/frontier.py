@@ -20,8 +20,8 @@ from felicific.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from felicific._amounts.frontier import AmountFrontier
     from felicific._frontier.frontier import Frontier
+    from felicific._frontier.numeric import AmountFrontier
     from felicific._program.aggregates import Aggregates
 
 
@@ -79,7 +79,7 @@ def _amounts(sums: Any, options: FrontierOptions) -> AmountFrontier | None:
 
     if not decides_amounts(options) and not is_of_amounts(sums):
         return None
-    from felicific._amounts.frontier import AmountFrontier
+    from felicific._frontier.numeric import AmountFrontier
     from felicific.cli.amounts import fitted, fitted_to
 
     found = fitted(options, None, None) if sums is None else fitted_to(sums, options, None, None)

@@ -21,7 +21,7 @@ from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.requirements import Budget, Floor, Gap, Ratio
 from felicific._problem.worse_off import WorseOff
 from felicific.cli.files import Source, joined_name
-from felicific.cli.options import Fitted, Roles, Traced
+from felicific.cli.options import Fitted, RoleOptions, Traced
 from felicific.exceptions import DataError, HappinessError
 
 #: A function in a file: everything before the last colon is the file.
@@ -69,7 +69,7 @@ def _load(path: str, name: str, option: str) -> Any:
     return getattr(module, name)
 
 
-def read_happiness(options: Roles) -> Any:
+def read_happiness(options: RoleOptions) -> Any:
     """Everything that ``--happiness``, ``--name``, ``--unit``, ``--among`` and ``--bounds`` say; () if nothing."""
     if not options.happiness:
         return ()
@@ -116,7 +116,7 @@ def needed_columns(*objects: Any) -> set[str] | None:
     return names
 
 
-def read_missing_labels(roles: Roles) -> MissingLabels | None:
+def read_missing_labels(roles: RoleOptions) -> MissingLabels | None:
     """What is known of missing labels; --label-proba and --max-odds-ratio say that some may be missing, too."""
     said = roles.missing_labels
     if said is None and not roles.label_proba and roles.max_odds_ratio == 1.0:

@@ -18,8 +18,8 @@ from felicific.cli.options import Answer, output_option
 from felicific.exceptions import DataError, FelicificError
 
 if TYPE_CHECKING:
-    from felicific._amounts.aggregates import AmountAggregates
     from felicific._program.aggregates import Aggregates
+    from felicific._program.numeric import AmountAggregates
 
 
 # ---------------------------------------------------------------------------------------------------------

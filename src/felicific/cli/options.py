@@ -117,7 +117,7 @@ Listed = Annotated[
         "LIST",
         "What may be decided, from the worst to the best for the person; by default the classes in order: "
         "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. LOW:HIGH says amounts between these, as in "
-        "0:80; with --predicted also a number of levels, 65.",
+        "0:80.",
         "--decisions",
     ),
 ]
@@ -456,7 +456,7 @@ class Answer(Forced):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roles:
+class RoleOptions:
     """What any command can say about people and happiness; None where a command has no such option.
 
     Attributes

@@ -10,8 +10,7 @@ import numpy as np
 
 from felicific import Policy
 from felicific._people.checks import check_inference
-from felicific._people.roles import Columns, ordered_groups, stacked
-from felicific._people.roles import Roles as ColumnRoles
+from felicific._people.roles import Roles, ordered_groups, stacked
 from felicific._policy.apply import with_remembered
 from felicific._problem.missing_labels import MissingLabels
 from felicific._program.signal_names import choose_policy
@@ -31,7 +30,7 @@ from felicific.cli.inputs import (
     read_missing_labels,
     read_proba,
 )
-from felicific.cli.options import PolicyKind, Roles, Scores, Traced, WeightKind
+from felicific.cli.options import PolicyKind, RoleOptions, Scores, Traced, WeightKind
 from felicific.exceptions import DataError
 
 
@@ -91,7 +90,7 @@ class People:
     @classmethod
     def find(
         cls,
-        options: Scores | Roles,
+        options: Scores | RoleOptions,
         file: str | None = None,
         *,
         every_column: bool = False,
@@ -105,7 +104,7 @@ class People:
         ``a_part`` of the people some groups and classes may be missing. ``classes`` are the decisions, where they are
         known.
         """
-        roles = Roles.of(options, file)
+        roles = RoleOptions.of(options, file)
         happiness, cost = read_happiness(roles), read_function(roles.loss, "loss")
         rule = None
         if roles.policy is not None:
@@ -154,10 +153,10 @@ class People:
         return self.group[0] if len(self.group) == 1 else self.group
 
     @property
-    def roles(self) -> ColumnRoles:
+    def roles(self) -> Roles:
         """The columns that the file itself has, for a policy to remember."""
         score = {one: column for one, column in (self.score or {}).items() if column in self.original}
-        named = Columns(
+        named = Roles(
             self.sensitive_features, self.label, score or None, self.predicted, self.baseline, key=self.key
         )
         return replace(named, group_proba=self.group_proba).remembered(self.original)
@@ -299,7 +298,7 @@ class People:
         return {"decided": replace(self.policy, roles=roles)} | scores
 
 
-def join_groups(source: Source, roles: Roles, *, every_group: bool) -> tuple[Source, Roles]:
+def join_groups(source: Source, roles: RoleOptions, *, every_group: bool) -> tuple[Source, RoleOptions]:
     """With small groups taken as one, in columns of their own; each has to be there, unless some may be missing.
 
     Groups that are missing in the file have a name from here on, where there is one.
@@ -319,9 +318,9 @@ def join_groups(source: Source, roles: Roles, *, every_group: bool) -> tuple[Sou
     return source, replace(roles, group=columns or None)
 
 
-def remembered_roles(roles: Roles, rule: Policy) -> Roles:
+def remembered_roles(roles: RoleOptions, rule: Policy) -> RoleOptions:
     """With the columns that a policy decides by, and remembers, where no option names others."""
-    given = Columns(roles.group or None, None, roles.score or None, roles.predicted, key=roles.key)
+    given = Roles(roles.group or None, None, roles.score or None, roles.predicted, key=roles.key)
     named = with_remembered(rule, replace(given, group_proba=roles.group_proba or None))
     score = [named.score] if isinstance(named.score, str) else named.score
     if isinstance(score, list) and len(score) == len(rule.classes) and not roles.score:
@@ -343,13 +342,13 @@ def _as_typed(columns: Any) -> list[str] | None:
     return None if columns is None else list(columns.values() if isinstance(columns, dict) else columns)
 
 
-def _named(roles: Roles) -> list[str]:
+def _named(roles: RoleOptions) -> list[str]:
     """The columns that options name outright."""
     given = roles.columns().values()
     return [name for names in given for name in ([names] if isinstance(names, str) else names or ())]
 
 
-def _open(roles: Roles, rule: Policy | None, looked_at: set[str] | None) -> Source:
+def _open(roles: RoleOptions, rule: Policy | None, looked_at: set[str] | None) -> Source:
     """Open the file; if it is known what is ``looked_at``, all other columns of a CSV are taken as they are written."""
     # Keys are text, and groups are what the policy knows: "007" of a CSV must not become 7.
     as_text = [] if roles.key is None else [roles.key]
@@ -367,7 +366,7 @@ def _open(roles: Roles, rule: Policy | None, looked_at: set[str] | None) -> Sour
     )
 
 
-def _known_classes(roles: Roles, rule: Policy | None, source: Source) -> list[Any]:
+def _known_classes(roles: RoleOptions, rule: Policy | None, source: Source) -> list[Any]:
     """The decisions that there are, as far as they must be known before the rows are read."""
     known = [] if rule is None else rule.classes.tolist()
     if rule is None and (roles.score or roles.classes):
@@ -389,7 +388,7 @@ def _spoken_of(score: Sequence[str]) -> list[Any]:
     return [int(text) for text in texts] if all(text.isdecimal() for text in texts) else texts
 
 
-def _known_groups(roles: Roles, rule: Policy | None, source: Source) -> list[Any]:
+def _known_groups(roles: RoleOptions, rule: Policy | None, source: Source) -> list[Any]:
     """The groups that there are, where something is said of how likely they are."""
     if not roles.group_proba:
         return []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from felicific._people.people import People as Known
     from felicific._problem.problem import Problem
     from felicific._program.aggregates import Aggregates, Outcome
-    from felicific.cli.options import Roles
+    from felicific.cli.options import RoleOptions
     from felicific.cli.people import People
 
 HOLDS = (
@@ -57,7 +57,7 @@ def recalibrate(options: RecalibrateOptions) -> None:
     --happiness "decision * loan" --out next.json
     """
     from felicific._fit.fit import recalibrate_stored
-    from felicific.cli.options import Roles
+    from felicific.cli.options import RoleOptions
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.cli.people import People
 
@@ -65,7 +65,7 @@ def recalibrate(options: RecalibrateOptions) -> None:
     with working(f"Recalibrating on {options.file} ..."):
         # Those whom it is for have no labels.
         roles = replace(
-            Roles.of(options), label=None, missing_labels=None, label_proba=None, max_odds_ratio=1.0
+            RoleOptions.of(options), label=None, missing_labels=None, label_proba=None, max_odds_ratio=1.0
         )
         people = People.find(roles)
         policy = people.policy
@@ -148,11 +148,11 @@ def _known(people: People, policy: Policy, problem: Problem) -> Known:
     """The people whom the policy is for, checked."""
     from felicific._people.lazy import missing_first
     from felicific._people.people import People as Known
-    from felicific._people.roles import Columns
+    from felicific._people.roles import Roles
 
     people.check_scores()
     policy.check_group_proba(people.group_proba)
-    columns = Columns(
+    columns = Roles(
         people.sensitive_features,
         None,
         people.score,
@@ -169,7 +169,9 @@ def _known(people: People, policy: Policy, problem: Problem) -> Known:
         return Known.of(rows, problem, **read | {"groups": policy.groups})
 
 
-def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem: Problem) -> Aggregates:
+def _labelled(
+    options: RecalibrateOptions, roles: RoleOptions, policy: Policy, problem: Problem
+) -> Aggregates:
     """The sums of the people with labels: as a file holds them, or of their rows, by the cells of the policy."""
     from felicific.cli.documents import read_sums, what_is
     from felicific.cli.fit import sums

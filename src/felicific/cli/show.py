@@ -9,7 +9,7 @@ from felicific.cli.options import Json, Loss, PolicyFile, PolicyFunction, Signed
 
 if TYPE_CHECKING:
     from felicific import Policy
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific._policy.signed import Signed
 
 
@@ -54,7 +54,7 @@ def show(options: ShowOptions) -> None:
 
 def _show_amounts(options: ShowOptions) -> None:
     """Say what a policy of amounts is."""
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific.cli.amounts import refuse_classes, summary
     from felicific.cli.documents import read_any_policy
     from felicific.cli.outputs import print_json, printable

@@ -17,7 +17,7 @@ from felicific.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from felicific._policy.amounts import AmountPolicy
+    from felicific._policy.numeric import AmountPolicy
     from felicific._policy.policy import Policy
     from felicific._tables.dialect import Dialect
 
@@ -72,10 +72,10 @@ def sql(options: SqlOptions) -> None:
 
 def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPolicy, dict[str, str]]:
     """The policy, and its expressions by the name of their columns."""
-    from felicific._people.roles import Columns
+    from felicific._people.roles import Roles
     from felicific.cli.amounts import amounts_of, refuse_classes
 
-    named = Columns(options.group or None, predicted=options.predicted, key=options.key)
+    named = Roles(options.group or None, predicted=options.predicted, key=options.key)
     amounts = amounts_of(options.policy, named)
     if amounts is not None:
         refuse_classes(options)

@@ -6,14 +6,15 @@ line of least squares of every group, from sums that add. A group of few rows ta
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
-from felicific._amounts.sums import AmountSums
-from felicific._policy.lines import Calibration
+from felicific._files import read_numbers, refused
 from felicific._program.hulls import vertices
-from felicific._typing import Floats
+from felicific._program.predicted import Predicted
+from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
 
 Method = Literal["affine", "isotonic", "none"]
@@ -24,6 +25,53 @@ METHODS: tuple[Method, ...] = ("affine", "isotonic", "none")
 FEWEST_PEOPLE = 30
 
 
+@dataclass(frozen=True)
+class Calibration:
+    """For every group a broken line from the prediction to the mean label; beyond its ends it goes on straight.
+
+    ``lines[z]`` holds the predictions and the means at its corners; ``falling`` are the groups in which larger
+    predictions went with smaller labels, so that everybody is taken for the mean.
+    """
+
+    lines: tuple[tuple[Floats, Floats], ...] = field(repr=False)
+    falling: tuple[int, ...] = ()
+
+    def at(self, z: int, prediction: Floats) -> Floats:
+        """Calibrated predictions of people of a group."""
+        x, y = self.lines[z]
+        inside = np.interp(prediction, x, y)
+        if len(x) == 1:
+            return np.asarray(inside)
+        first, last = (y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2])
+        below, above = np.minimum(prediction - x[0], 0.0), np.maximum(prediction - x[-1], 0.0)
+        return np.asarray(inside + first * below + last * above)
+
+    def of(self, prediction: Floats, codes: Codes) -> Floats:
+        """Calibrated predictions of people of all groups."""
+        calibrated = np.empty(len(prediction))
+        for z in range(len(self.lines)):
+            rows = np.flatnonzero(codes == z)
+            calibrated[rows] = self.at(z, prediction[rows])
+        return calibrated
+
+    def to_json(self) -> list[Any]:
+        """What a file holds of it: the corners of every line."""
+        return [np.column_stack(line).tolist() for line in self.lines]
+
+    @classmethod
+    def from_json(cls, content: Any) -> Calibration:
+        """Read it."""
+        lines = []
+        for line in content:
+            pairs = read_numbers(line, "calibration")
+            if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or (np.diff(pairs, axis=0) < 0).any():
+                raise refused("its calibration is no line that rises")
+            if (np.diff(pairs[:, 0]) == 0).any():
+                raise refused("its calibration says two things of one prediction")
+            lines.append((pairs[:, 0], pairs[:, 1]))
+        return cls(tuple(lines))
+
+
 def check_method(method: str) -> Method:
     """Insist on a method there is."""
     for known in METHODS:
@@ -32,7 +80,7 @@ def check_method(method: str) -> Method:
     raise DataError(f"calibration={method!r}.", f"Choose one of {', '.join(map(repr, METHODS))}.")
 
 
-def calibrate(sums: AmountSums, method: Method, *, sees_group: bool = True) -> Calibration:
+def calibrate(sums: Predicted, method: Method, *, sees_group: bool = True) -> Calibration:
     """Fit the lines; where the group may not be seen, one for all people together."""
     n_groups = len(sums.groups)
     ends = np.column_stack([sums.ends[:, 0], np.maximum(sums.ends[:, 1], sums.ends[:, 0])])

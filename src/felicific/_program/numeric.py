@@ -8,11 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from felicific._amounts.allowed import Allowed
-from felicific._amounts.calibration import Method, check_method
-from felicific._amounts.problem import LinesProblem
-from felicific._amounts.scale import BINS, Scale
-from felicific._amounts.sums import AmountSums
 from felicific._files import (
     AGGREGATES,
     check_distinct,
@@ -27,10 +22,12 @@ from felicific._files import (
     write_whole,
 )
 from felicific._people.roles import Roles
-from felicific._problem.amounts import PARITY
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import Happiness
+from felicific._problem.numeric import PARITY, Allowed, NumericProblem
 from felicific._problem.unions import read_attributes
+from felicific._program.calibration import Method, check_method
+from felicific._program.predicted import BINS, Predicted, Scale
 from felicific._typing import Codes, Floats, GapLike
 from felicific.exceptions import AggregatesError, DataError
 
@@ -55,7 +52,7 @@ class AskedOfAmounts:
     calibration: Method
 
     @classmethod
-    def of(cls, problem: LinesProblem, loss: Any, calibration: Method) -> AskedOfAmounts:
+    def of(cls, problem: NumericProblem, loss: Any, calibration: Method) -> AskedOfAmounts:
         """Of a problem that was read."""
         if not problem.squared or not isinstance(loss, str):
             raise DataError(
@@ -70,11 +67,11 @@ class AskedOfAmounts:
             )
         return cls(problem.happiness, problem.parity, problem.loss.name, problem.allowed, calibration)
 
-    def problem(self, gap: GapLike, constraints: Any) -> LinesProblem:
+    def problem(self, gap: GapLike, constraints: Any) -> NumericProblem:
         """With what is asked now."""
         said: dict[str, Any] = {str(part.name): part for part in self.happiness}
         said |= {self.parity: PARITY} if self.parity else {}
-        return LinesProblem.of_lines(
+        return NumericProblem.finding(
             said, loss=self.loss, gap=gap, constraints=constraints, decisions=self.allowed
         )
 
@@ -87,7 +84,6 @@ class AskedOfAmounts:
             "calibration": self.calibration,
             "decisions": {
                 "bounds": None if self.allowed.bounds is None else list(self.allowed.bounds),
-                "levels": self.allowed.levels,
                 "listed": None if self.allowed.listed is None else list(self.allowed.listed),
             },
         }
@@ -96,18 +92,15 @@ class AskedOfAmounts:
     def from_json(cls, content: dict[str, Any]) -> AskedOfAmounts:
         """Read it."""
         decisions = content["decisions"]
-        if not isinstance(decisions, dict) or set(decisions) != {"bounds", "levels", "listed"}:
+        if not isinstance(decisions, dict) or set(decisions) != {"bounds", "listed"}:
             raise refused("it does not say which amounts there may be")
-        bounds, listed, levels = decisions["bounds"], decisions["listed"], decisions["levels"]
-        if type(levels) is not int:
-            raise refused(f"the number of levels is {levels!r}")
+        bounds, listed = decisions["bounds"], decisions["listed"]
+        allowed = Allowed()
         if listed is not None:
             allowed = Allowed.of(read_numbers(listed, "decisions").tolist())
         elif bounds is not None:
             low, high = check_shape("bounds", read_numbers(bounds, "bounds"), (2,)).tolist()
-            allowed = replace(Allowed.of((low, high)), levels=Allowed.of(levels).levels)
-        else:
-            allowed = Allowed.of(levels)
+            allowed = Allowed.of((low, high))
         if type(content["parity"]) is not str or content["loss_name"] != "squared":
             raise refused("its parity or its loss is none of amounts")
         parts = tuple(_read(part) for part in content["happiness"])
@@ -117,6 +110,7 @@ class AskedOfAmounts:
 
 
 def _written(part: Happiness) -> dict[str, Any]:
+    """A happiness as data."""
     texts = {}
     for name in ("function", "among"):
         value = getattr(part, name)
@@ -134,6 +128,7 @@ def _written(part: Happiness) -> dict[str, Any]:
 
 
 def _read(content: Any) -> Happiness:
+    """A happiness that a document holds."""
     if not isinstance(content, dict) or set(content) != {"function", "among", "name", "unit", "bounds"}:
         raise refused("a happiness lacks a part, or has one too many")
     texts = [content[name] for name in ("function", "name", "unit")]
@@ -154,13 +149,13 @@ class AmountAggregates:
 
     Attributes
     ----------
-    sums : AmountSums
+    sums : Predicted
         By group and fine bin of the prediction.
     asked : AskedOfAmounts
         Happiness, loss and which amounts there may be; the gap is said to :func:`felicific.solve`.
     """
 
-    sums: AmountSums = field(repr=False)
+    sums: Predicted = field(repr=False)
     asked: AskedOfAmounts
 
     @property
@@ -237,7 +232,7 @@ class AmountAggregates:
         arrays = _read_bins(content, len(groups))
         if ((arrays["mass"] > 0).any(axis=1) != (rows > 0)).any():
             raise refused("some group has people but no rows, or rows but no people")
-        sums = AmountSums(
+        sums = Predicted(
             groups=groups,
             scale=Scale(low, high),
             squares=squares,

@@ -13,19 +13,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._amounts.fit import FittedAmounts
-from felicific._amounts.outcome import amounts_given
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import LinesProblem
 from felicific._audit.measure_people import measured_of
 from felicific._audit.measured import Measured
 from felicific._fit.certificate import Certificate, tested
 from felicific._fit.safety import Shown, Trial
 from felicific._people.checks import WeightKind
 from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
-from felicific._problem.amounts import parity_measure
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import FittedAmounts
 from felicific._problem.happiness import written
+from felicific._problem.numeric import NumericProblem, parity_measure
 from felicific._problem.unions import compared_groups
 from felicific._statistics.distributions import Distributions
 from felicific.exceptions import CertificateError, ConstraintError
@@ -37,7 +34,7 @@ AIMS = np.linspace(0.0, 1.0, 13)
 DKW = "the Dvoretzky-Kiefer-Wolfowitz inequality"
 
 
-def check_certifiable(problem: LinesProblem) -> None:
+def check_certifiable(problem: NumericProblem) -> None:
     """Refuse at once what no number of rows could show, and what no test is there for."""
     asked = problem.widths_asked
     if not asked:
@@ -73,7 +70,7 @@ class _Test:
 
 
 def certify_amounts(
-    fitted: FittedAmounts, held: AmountPeople, confidence: float, weight_kind: WeightKind = None
+    fitted: FittedAmounts, held: People, confidence: float, weight_kind: WeightKind = None
 ) -> tuple[FittedAmounts, Certificate]:
     """The loosest of some policies that is shown on people held out to keep the gaps that were asked for.
 
@@ -98,16 +95,17 @@ def certify_amounts(
 
 def _tried(
     candidate: FittedAmounts,
-    problem: LinesProblem,
-    held: AmountPeople,
+    problem: NumericProblem,
+    held: People,
     trial: Trial,
     weight_kind: WeightKind,
 ) -> _Test:
+    """Test a candidate on people held out."""
     persons = _persons(problem, held, candidate.policy, weight_kind)
     shown = trial.shows(persons, candidate.policy.salt)
     if problem.distance is None:
         return _Test(candidate, persons, shown, 0.0, 0.0)
-    amounts = amounts_given(candidate.policy, held)
+    amounts = candidate.policy.given_to(held)
     sampling = weight_kind == "sampling"
     every = Distributions.of(amounts, held.codes, len(held.groups), held.weight, sampling=sampling)
     known = every.only(compared_groups(candidate.policy.left_out, problem.parity, held.groups))
@@ -115,26 +113,15 @@ def _tried(
 
 
 def _persons(
-    problem: LinesProblem, people: AmountPeople, policy: AmountPolicy, weight_kind: WeightKind
+    problem: NumericProblem, people: People, policy: AmountPolicy, weight_kind: WeightKind
 ) -> Measured:
     """What a policy does to everybody."""
-    decided = People.of(
-        people.x if people.x is not None else np.empty((len(people), 0)),
-        problem,
-        group=people.group,
-        decided=amounts_given(policy, people),
-        y=people.y,
-        weight=people.weight,
-        weight_kind=weight_kind,
-        baseline=people.baseline,
-        rows=people.rows,
-        groups=people.groups,
-        attributes=people.attributes,
-    )
+    decided = replace(people.given(policy.given_to(people)), weight_kind=weight_kind)
     return measured_of(replace(decided, left_out=policy.left_out), problem)
 
 
-def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeople) -> Certificate:
+def _certificate(problem: NumericProblem, test: _Test, trial: Trial, held: People) -> Certificate:
+    """What was shown of the one that was chosen."""
     loss, roughly = trial.loss_bound(test.persons, len(AIMS))
     measures = (*([parity_measure(problem.parity)] if problem.parity else []), *problem.measures)
     rough = tuple(problem.measures[part.claim.j].name for part in test.shown if not part.surely) + (
@@ -162,7 +149,7 @@ def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: AmountP
     )
 
 
-def _failure(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeople) -> CertificateError:
+def _failure(problem: NumericProblem, test: _Test, trial: Trial, held: People) -> CertificateError:
     """What could not be shown of the tightest policy."""
     counts = np.bincount(held.codes, held.weights)
     smallest = int(counts.min())

@@ -6,21 +6,20 @@ import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from felicific._policy.amounts import AmountPolicy
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import FittedAmounts, fitted_to_sums
 from felicific._policy.words import loss_title
 from felicific._problem.happiness import written
 from felicific._problem.requirements import check_width
+from felicific._program.numeric import AmountAggregates
 from felicific._shown.drawing import plot
 from felicific._shown.parts import Displayed, Part, Picture, Table, short, spread
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
-
-if TYPE_CHECKING:
-    from felicific._amounts.fit import FittedAmounts
 
 #: Solves at the most, and how near to a straight line two neighbours have to be, as a share of the range of losses.
 SOLVES = 33
@@ -83,6 +82,7 @@ class AmountFrontier(Displayed):
         return {place: policies[place] for place in different.values()}
 
     def _policy(self, place: float) -> AmountPolicy:
+        """The policy at a place, solved once."""
         if place not in self._known:
             gap = {name: place * width for name, width in self.widest.items()}
             self._known[place] = self.fitted.moved(gap).policy
@@ -157,3 +157,10 @@ class AmountFrontier(Displayed):
     def plot(self, **options: Any) -> Any:
         """The trade-off as an Altair chart; see :func:`felicific.plots.amounts_frontier`."""
         return import_module("felicific.plots").amounts_frontier(self, **options)
+
+
+def frontier_of_amounts(sums: AmountAggregates, *, move: Any = None, **settings: Any) -> AmountFrontier:
+    """The least loss for every gap; see :func:`felicific.frontier`."""
+    if move is not None:
+        raise ConstraintError("move= has no use where amounts are predicted.", "Leave move= out.")
+    return AmountFrontier.of(fitted_to_sums(sums, **settings))

@@ -1,28 +1,82 @@
-"""Sums over people who are given amounts: all that calibration and the program need to know of them; they add."""
+"""Predicted: sums over people by group and fine bin of what is predicted of them, which add."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._amounts.people import AmountPeople
-from felicific._amounts.scale import BINS, Scale
-from felicific._capacity import check_room
 from felicific._people.roles import Roles
-from felicific._problem.unions import LeftOutBy
 from felicific._typing import Codes, Floats
-from felicific.exceptions import AggregatesError
+from felicific.exceptions import AggregatesError, DataError
+
+if TYPE_CHECKING:
+    from felicific._people.people import People
+
+#: Into how many steps the range of predictions is divided.
+FINE = 4096
+
+#: What is above an edge by less than this share of a bin is at the edge: two machines may differ in that.
+ROUNDING = 1e-6
+
+#: How many bins there are: what is at the lower end, or below it, has one of its own.
+BINS = FINE + 1
+
+
+@dataclass(frozen=True)
+class Scale:
+    r"""Predictions from ``low`` to ``high``, in the bins :math:`\lceil 4096 (f - low) / (high - low) \rceil`.
+
+    An edge belongs to the bin below it, and so does what is above it by rounding alone.
+    Predictions beyond its ends are counted at the ends.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low <= self.high):
+            raise DataError(
+                f"Predictions are to lie between {self.low!r} and {self.high!r}.",
+                "Give two finite numbers, the smaller one first.",
+            )
+        if not math.isfinite(self.high - self.low):
+            raise DataError(
+                f"Predictions lie between {self.low!r} and {self.high!r}, which are too far apart to be subtracted.",
+                "Use a larger unit (thousands of dollars, say).",
+            )
+
+    @classmethod
+    def of(cls, predictions: Floats) -> Scale:
+        """From the least to the largest of some predictions."""
+        return cls(float(predictions.min()), float(predictions.max()))
+
+    @property
+    def width(self) -> float:
+        """How far its ends are apart."""
+        return self.high - self.low
+
+    def bins(self, predictions: Floats) -> Codes:
+        """The bin of every prediction."""
+        if self.width == 0.0:  # everybody is predicted the same, or lies beyond one of the ends
+            return np.where(predictions > self.high, FINE, 0).astype(np.intp)
+        steps = np.ceil((predictions - self.low) / self.width * FINE - ROUNDING)
+        return np.clip(steps, 0, FINE).astype(np.intp)
+
+    def edge(self, place: Floats | Codes | float) -> Floats:
+        """The prediction at a place among the bins: the upper edge of a bin, or between two."""
+        return np.asarray(self.low + self.width * (np.asarray(place, dtype=np.float64) / FINE))
+
 
 #: People who are added up together.
 BATCH = 131_072
 
 
 @dataclass(frozen=True, eq=False)
-class AmountSums:
+class Predicted:
     """Sums over people, by group and by the fine bin of their prediction.
 
     Attributes
@@ -40,16 +94,7 @@ class AmountSums:
         The least and the largest prediction in every bin; infinite where nobody is.
     rows : array of shape (groups,)
         How many rows there are.
-    baseline : array of shape (groups, 4), or None
-        Weighted amounts of the baseline, their squares, their products with the label, and weighted predictions times
-        them; None where the baseline's amount is the prediction.
-    baseline_mass : array of shape (groups, bins), or None
-        Weight by the bin of the baseline's amount.
-    costs : array of shape (groups, bins, levels), or None
-        Weighted loss of every level, where it is not the squared error.
-    attributes, left_out, roles : as in a policy
-    counted : array of shape (groups, measures), or None
-        How many people each measure counts, where people were compared.
+    attributes, roles : as in a policy
     """
 
     groups: tuple[Any, ...]
@@ -61,12 +106,7 @@ class AmountSums:
     least: Floats
     most: Floats
     rows: Codes
-    baseline: Floats | None = None
-    baseline_mass: Floats | None = None
-    costs: Floats | None = None
     attributes: tuple[Any, ...] = ()
-    left_out: LeftOutBy = field(default_factory=dict)
-    counted: Floats | None = None
     roles: Roles = Roles()  # noqa: RUF009  # nobody changes it
 
     @cached_property
@@ -84,8 +124,8 @@ class AmountSums:
         """Weight of everybody."""
         return float(self.people.sum())
 
-    def __add__(self, other: AmountSums) -> AmountSums:
-        if not isinstance(other, AmountSums):
+    def __add__(self, other: Predicted) -> Predicted:
+        if not isinstance(other, Predicted):
             return NotImplemented
         for what, one, two in (
             ("groups", self.groups, other.groups),
@@ -97,15 +137,10 @@ class AmountSums:
                     f"Sums of other {what} do not add: {one!r} and {two!r}.",
                     "Make them of the same groups and the same bounds: decisions=(low, high).",
                 )
-        both: dict[str, Any] = {}
-        for name in ("labels", "baseline", "baseline_mass", "costs"):
-            one, two = getattr(self, name), getattr(other, name)
-            if (one is None) != (two is None) or (one is not None and one.shape != two.shape):
-                raise AggregatesError(
-                    f"One of the sums knows {name.replace('_', ' ')} that the other does not.",
-                    "Sum up the same of all people.",
-                )
-            both[name] = None if one is None else one + two
+        if (self.labels is None) != (other.labels is None):
+            raise AggregatesError(
+                "One of the sums knows labels that the other does not.", "Sum up the same of all people."
+            )
         return replace(
             self,
             mass=self.mass + other.mass,
@@ -115,31 +150,17 @@ class AmountSums:
             most=np.maximum(self.most, other.most),
             rows=self.rows + other.rows,
             roles=self.roles.shared(other.roles),
-            **both,
+            labels=None if self.labels is None or other.labels is None else self.labels + other.labels,
         )
 
 
-def sum_amounts(
-    people: AmountPeople,
-    scale: Scale,
-    cost: Callable[[slice], Floats] | None = None,
-    n_levels: int = 0,
-) -> AmountSums:
-    """Add people up; ``cost`` gives the loss of every level to some of them, of shape (levels, n)."""
+def sum_predicted(people: People, scale: Scale) -> Predicted:
+    """Add people up."""
     n_groups = len(people.groups)
     size = n_groups * BINS
-    if cost is not None:
-        check_room(
-            2.0 * size * n_levels,
-            "The sums of the loss",
-            f"{n_groups} groups x {BINS:,} bins x {n_levels} levels",
-            "Use fewer levels, decisions=..., or loss='squared', which needs none of these sums.",
-        )
     mass, predicted, labels = np.zeros(size), np.zeros(size), np.zeros(size)
-    baseline_mass, costs = np.zeros(size), np.zeros((n_levels, size))
-    squares, baseline = np.zeros((3, n_groups)), np.zeros((4, n_groups))
+    squares, y = np.zeros((3, n_groups)), people.y
     least, most = np.full(size, np.inf), np.full(size, -np.inf)
-    y, now = people.y, people.baseline
     for start in range(0, len(people), BATCH):
         part = slice(start, min(start + BATCH, len(people)))
         f, group, weight = people.prediction[part], people.codes[part], people.weights[part]
@@ -149,21 +170,12 @@ def sum_amounts(
         np.minimum.at(least, place, f)
         np.maximum.at(most, place, f)
         truth = np.zeros(len(f)) if y is None else y[part]
-        if y is not None:
-            labels += np.bincount(place, weight * truth, size)
+        labels += np.bincount(place, weight * truth, size)
         up, above = f - scale.low, truth - scale.low
         for row, numbers in enumerate((up * up, up * above, above * above)):
             squares[row] += np.bincount(group, weight * numbers, n_groups)
-        if now is not None:
-            amount = now[part]
-            baseline_mass += np.bincount(group * BINS + scale.bins(amount), weight, size)
-            for row, numbers in enumerate((amount, amount * amount, amount * truth, amount * f)):
-                baseline[row] += np.bincount(group, weight * numbers, n_groups)
-        if cost is not None:
-            for level, numbers in enumerate(cost(part)):
-                costs[level] += np.bincount(place, weight * numbers, size)
     shape = (n_groups, BINS)
-    return AmountSums(
+    return Predicted(
         groups=people.groups,
         scale=scale,
         mass=mass.reshape(shape),
@@ -173,9 +185,6 @@ def sum_amounts(
         least=least.reshape(shape),
         most=most.reshape(shape),
         rows=np.bincount(people.codes, minlength=n_groups),
-        baseline=None if now is None else np.ascontiguousarray(baseline.T),
-        baseline_mass=None if now is None else baseline_mass.reshape(shape),
-        costs=None if cost is None else np.moveaxis(costs.reshape(n_levels, *shape), 0, 2),
         roles=people.roles,
         attributes=people.attributes,
     )

@@ -9,20 +9,22 @@ import numpy as np
 
 from felicific._files import check_shape, read_numbers, refused
 from felicific._people.checks import as_amounts, check_group_proba
+from felicific._people.people import People
 from felicific._people.user_functions import Batch
-from felicific._policy.amounts import AmountPolicy
 from felicific._policy.individual import INFERS
-from felicific._policy.lines import AmountWorth, Calibration, worth_of_people
-from felicific._problem.amounts import amount_parts
+from felicific._policy.numeric import AmountPolicy
 from felicific._problem.happiness import (
     Happiness,
     function_from_json,
     function_to_json,
     written,
 )
+from felicific._problem.numeric import amount_parts
+from felicific._program.calibration import Calibration
+from felicific._program.squares import AmountWorth, worth_of_people
 from felicific._tables.groups import names_at
 from felicific._tables.memory import count_rows
-from felicific._typing import Codes, Floats, Table
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
 
 
@@ -31,19 +33,16 @@ class IndividualAmountPolicy(AmountPolicy):
     r"""Amounts by a person's own features; it has no lines.
 
     With m the calibrated prediction, :math:`\beta_j` what one more unit of the amount is worth to the person and
-    :math:`\pi_z` how likely they are of group z (sure, where the group is seen), somebody gets the mean over k, by
-    ``shares[z, k]``, of
+    :math:`\pi_z` how likely they are of group z (sure, where the group is seen), somebody gets
 
-    .. math:: \mathrm{clip}\Big(m + \sum_{zj} w_{kzj} \pi_z \beta_j, \; low, \; high\Big)
+    .. math:: \mathrm{clip}\Big(m + \sum_{zj} w_{zj} \pi_z \beta_j, \; low, \; high\Big)
 
     Nobody randomizes.
 
     Attributes
     ----------
-    weights : array of shape (rules, groups, measures)
-        The w; there is one rule, nearly always.
-    shares : array of shape (groups, rules)
-        How much of each rule's amount a person gets; equal rows where the group is not seen.
+    weights : array of shape (groups, measures)
+        The w.
     calibration : Calibration
         What predictions mean, group by group; the same for all where the group is not seen.
     happiness : tuple of Happiness
@@ -51,7 +50,6 @@ class IndividualAmountPolicy(AmountPolicy):
     """
 
     weights: Floats = field(repr=False)
-    shares: Floats = field(repr=False)
     calibration: Calibration
     happiness: tuple[Happiness, ...] = field(repr=False)
 
@@ -128,13 +126,15 @@ class IndividualAmountPolicy(AmountPolicy):
         worth = worth_of_people(self.happiness, batch, self.bounds, self.groups, chances)
         return self.given_worth(self.calibration.of(prediction, codes), codes, worth)
 
+    def given_to(self, people: People, keys: Array | None = None) -> Floats:
+        """Amounts of people; nobody draws."""
+        return self.decided(
+            people.prediction, people.codes, people.x, people.group_proba, people.decided_baseline
+        )
+
     def given_worth(self, calibrated: Floats, codes: Codes, worth: AmountWorth) -> Floats:
         """Amounts of people of whom it is known what one more unit is worth."""
-        amounts = np.zeros(len(calibrated))
-        for k, weights in enumerate(self.weights):
-            moved = np.clip(calibrated + worth.pushed(weights, codes), *self.bounds)
-            amounts += self.shares[codes, k] * moved
-        return np.clip(amounts, *self.bounds)
+        return np.clip(calibrated + worth.pushed(self.weights, codes), *self.bounds)
 
     def given(self, prediction: Floats, codes: Codes, keys: Any = None) -> Floats:
         """Refused: predictions alone do not tell what people get."""
@@ -171,17 +171,14 @@ class IndividualAmountPolicy(AmountPolicy):
         ends = f"at least {low} and at most {high}"
         for z in range(len(self.groups[:most]) if self.sees_group else 1):
             whom = f"In group {self.groups[z]!r}" if self.sees_group else "In any group"
-            for k in np.flatnonzero(self.shares[z]).tolist():
-                share = self.shares[z, k]
-                part = "" if share == 1.0 else f", {share:.2%} of the amount"
-                moved = self._moved(k, z, min(digits, 6), most) or "as it is"
-                sentences.append(
-                    f"{whom}{part}, a person gets the calibrated prediction ({self._line(z, min(digits, 6))}) {moved}, "
-                    f"{ends}."
-                )
+            moved = self._moved(z, min(digits, 6), most) or "as it is"
+            sentences.append(
+                f"{whom}, a person gets the calibrated prediction ({self._line(z, min(digits, 6))}) {moved}, {ends}."
+            )
         return sentences
 
     def _line(self, z: int, digits: int) -> str:
+        """What predictions stand for in a group."""
         x, y = self.calibration.lines[z]
         pairs = [(x[0], y[0]), (x[-1], y[-1])] if len(x) > 1 else [(x[0], y[0])]
         said = " and ".join(
@@ -189,12 +186,13 @@ class IndividualAmountPolicy(AmountPolicy):
         )
         return f"a prediction of {said}"
 
-    def _moved(self, k: int, z: int, digits: int, most: int | None) -> str:
+    def _moved(self, z: int, digits: int, most: int | None) -> str:
+        """How far people are moved, in words."""
         parts = []
         for y in [z] if self.sees_group else range(len(self.groups[:most])):
             whose = "" if self.sees_group else f", times how likely the person is of group {self.groups[y]!r}"
             for j, measure in enumerate(self.measures):
-                weight = float(self.weights[k, y, j])
+                weight = float(self.weights[y, j])
                 if weight:
                     sign = "plus" if weight > 0 else "less"
                     parts.append(
@@ -210,7 +208,6 @@ class IndividualAmountPolicy(AmountPolicy):
     def _everything(self) -> dict[str, Any]:
         return super()._everything() | {
             "weights": self.weights.tolist(),
-            "shares": self.shares.tolist(),
             "calibration": self.calibration.to_json(),
             "functions": [function_to_json(part) for part in self.happiness],
         }
@@ -224,20 +221,15 @@ class IndividualAmountPolicy(AmountPolicy):
         stored = zip(parts["measures"], content["functions"], strict=True)
         return parts | {
             "weights": read_numbers(content["weights"], "weights"),
-            "shares": read_numbers(content["shares"], "shares"),
             "calibration": Calibration.from_json(content["calibration"]),
             "happiness": tuple(function_from_json(one, text, known) for one, text in stored),
         }
 
     def _check_lines(self) -> None:
-        """Refuse rules that do not fit groups and measures."""
-        shape = (len(self.weights), len(self.groups), len(self.measures))
-        check_shape("weights", self.weights, shape)
-        check_shape("shares", self.shares, (shape[1], shape[0]))
+        """Refuse weights that do not fit groups and measures."""
+        check_shape("weights", self.weights, (len(self.groups), len(self.measures)))
         if self.lines or len(self.calibration.lines) != len(self.groups):
             raise refused("it has not one calibration for every group, or has lines")
-        if (self.shares < 0).any() or not (np.abs(self.shares.sum(axis=1) - 1.0) <= 1e-9).all():
-            raise refused("its shares are negative or do not sum to one")
 
 
 AmountPolicy.kinds[IndividualAmountPolicy.kind] = IndividualAmountPolicy

@@ -1,4 +1,4 @@
-"""Assessment: what a policy of amounts does to people beside the baseline, how sure that is, and the verdict."""
+"""Assessment of amounts: what a policy does to people beside the baseline, how sure that is, and the verdict."""
 
 from __future__ import annotations
 
@@ -6,31 +6,37 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from felicific._amounts.outcome import SAME
-from felicific._amounts.problem import LinesProblem
 from felicific._audit.amounts import change_of_parity, with_parity
 from felicific._audit.comparison import change_of_gap, change_of_loss, change_of_means, paired_persons
 from felicific._audit.facts import Facts, Shift
-from felicific._audit.flags import FEW
+from felicific._audit.flags import FEW, Flag
 from felicific._audit.measure_people import measured_of
 from felicific._audit.measured import Measured
 from felicific._audit.methods import audit_of
-from felicific._audit.names import isolated, labels
-from felicific._audit.quantity import Quantity
+from felicific._audit.names import isolated, labels, listed
+from felicific._audit.quantity import Quantity, counts
+from felicific._audit.requirements import Stated, judged
 from felicific._audit.result import Audit, Interval, MeasureAudit, RequirementAudit
+from felicific._audit.verdict import Verdict, verdict_of
+from felicific._audit.words_of_verdicts import SPELLED, sureness
 from felicific._fit.certificate import Certificate
+from felicific._people.checks import WeightKind
 from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
-from felicific._problem.amounts import MEAN_AMOUNT, is_plain_amount
+from felicific._policy.numeric import AmountPolicy
+from felicific._policy.numeric_fit import FittedAmounts
+from felicific._policy.numeric_outcome import SAME, AmountOutcome, outcome_of_amounts
+from felicific._policy.words import loss_title
 from felicific._problem.happiness import Happiness, Measure
+from felicific._problem.numeric import MEAN_AMOUNT, NumericProblem, is_plain_amount
 from felicific._problem.unions import compared_groups
-from felicific._typing import Codes, Floats
+from felicific._typing import Array, Codes, Floats
 
 
-def measured_problem(problem: LinesProblem, unit: str = "") -> LinesProblem:
+def measured_problem(problem: NumericProblem, unit: str = "") -> NumericProblem:
     """What is measured of amounts: what was asked, and the mean amount, which every reader wants to know."""
     if any(is_plain_amount(part) for part in problem.happiness):
         return problem
@@ -39,7 +45,7 @@ def measured_problem(problem: LinesProblem, unit: str = "") -> LinesProblem:
     return replace(problem, happiness=(*problem.happiness, amount), closed=closed)
 
 
-def audit_amounts(problem: LinesProblem, people: People, confidence: float, together: int = 1) -> Audit:
+def audit_amounts(problem: NumericProblem, people: People, confidence: float, together: int = 1) -> Audit:
     """An audit of what is decided on people; so many gaps hold together with this confidence."""
     found = audit_of(
         measured_of(people, problem),
@@ -59,7 +65,7 @@ class AmountAssessment:
 
     Attributes
     ----------
-    problem : LinesProblem
+    problem : NumericProblem
         What is measured; see :func:`measured_problem`.
     policy : AmountPolicy
         The one that is proposed.
@@ -76,7 +82,7 @@ class AmountAssessment:
         What is promised of it.
     """
 
-    problem: LinesProblem
+    problem: NumericProblem
     policy: AmountPolicy
     before: Audit
     free: Audit
@@ -128,6 +134,7 @@ class AmountAssessment:
 
     @staticmethod
     def _persons(audit: Audit) -> Measured:
+        """The people of an audit."""
         return audit.persons
 
     @cached_property
@@ -168,6 +175,7 @@ class AmountAssessment:
         return self._cost(self.free)
 
     def _cost(self, beside: Audit) -> Interval | None:
+        """Mean loss against that of another audit."""
         return change_of_loss(self._persons(beside), self._persons(self.after), 1.0 - self.confidence)
 
     @cached_property
@@ -312,6 +320,7 @@ class AmountAssessment:
         return bool(tests) and not self.requirements and all(shown)
 
     def _shift(self, j: int) -> Shift:
+        """What becomes of one measure."""
         measure, before, after = self.measures[j], self.before.measures[j], self.after.measures[j]
         assert before.gap is not None, "it has a gap"
         assert after.gap is not None, "it has a gap"
@@ -348,16 +357,161 @@ class AmountAssessment:
 
 
 def _means(part: MeasureAudit) -> Floats:
+    """The means of a measure."""
     return np.array([mean.estimate for mean in part.means.values()])
 
 
 def _of_amount(part: Happiness) -> Measure | None:
+    """The measure of a happiness that is the amount itself."""
     return part.measure if is_plain_amount(part) else None
 
 
 def _quantity_of(
     unit: str, changes: Sequence[Interval | None], others: Sequence[Interval | None]
 ) -> Quantity:
+    """How numbers are written that changes are known of."""
     known = [one for one in changes if one is not None] or [one for one in others if one is not None]
     halves = [(one.high - one.low) / 2.0 for one in known]
     return Quantity.of(unit, halves, [one.estimate for one in known])
+
+
+@dataclass(frozen=True, eq=False)
+class AmountTryout:
+    """People with labels, what the model predicts of them, and what is measured.
+
+    Attributes
+    ----------
+    problem : NumericProblem
+        What was asked, with the mean amount beside it.
+    people : People
+    keys : array of shape (n,)
+        By which the lottery draws.
+    weight_kind, cluster :
+        As for an audit.
+    """
+
+    problem: NumericProblem
+    people: People
+    keys: Array
+    weight_kind: WeightKind = None
+    cluster: Array | None = None
+
+    @classmethod
+    def of(cls, problem: NumericProblem, people: People, unit: str = "", **known: Any) -> AmountTryout:
+        """To try policies of a problem on people; ``unit`` is what amounts are counted in."""
+        return cls(measured_problem(problem, unit), people, **known)
+
+    def amounts(self, policy: AmountPolicy) -> Floats:
+        """What a policy gives them."""
+        return policy.given_to(self.people, self.keys)
+
+    def outcome(self, policy: AmountPolicy) -> AmountOutcome:
+        """What that does to them, without any interval."""
+        return outcome_of_amounts(self.problem, self.people, self.amounts(policy))
+
+    def decided(self, amounts: Floats) -> People:
+        """The people as an audit sees them, with what was decided on each."""
+        return replace(self.people.given(amounts), weight_kind=self.weight_kind, cluster=self.cluster)
+
+    def audit(self, amounts: Floats, confidence: float, together: int = 1) -> Audit:
+        """What amounts do to them, with intervals; so many gaps hold together."""
+        return audit_amounts(self.problem, self.decided(amounts), confidence, together)
+
+    def assessed(
+        self,
+        fitted: FittedAmounts,
+        *,
+        confidence: float = 0.95,
+        in_sample: str = "",
+        certificate: Certificate | None = None,
+    ) -> AmountAssessment:
+        """What a policy that was fitted does to them beside the baseline's amounts."""
+        policy = fitted.policy
+        together = max(1, len(policy.asked))
+        before = self.audit(self.people.decided_baseline, confidence)
+        after = self.audit(self.amounts(policy), confidence, together)
+        lucky = policy.drawing(self.people.prediction, policy.codes_of(self.people))
+        return AmountAssessment(
+            self.problem,
+            policy,
+            before,
+            self.audit(self.amounts(fitted.free), confidence),
+            after,
+            confidence,
+            float(self.people.weights[lucky].sum()),
+            in_sample,
+            judged(after, Stated(policy.groups, policy.measures, {}, fitted.goals), before.persons.means),
+            certificate,
+        )
+
+
+def verdict_on_amounts(made: AmountAssessment) -> Verdict:
+    """What a policy of amounts comes to, with who gets more and who less, and what it costs."""
+    facts = made.facts
+    found = verdict_of(facts)
+    flags = sorted([*found.flags, *_all_one_way(made)], key=lambda flag: -flag.level)
+    numbers = [line for line in found.numbers if line[0] not in ("cost", "people")]
+    more, less, randomized, people = counts([facts.better, facts.worse, facts.randomized, facts.people])
+    who = f"{more} get more than from the baseline, {less} less, {randomized} at random, of {people}"
+    costs = [
+        (title, f"{was} -> {then}   change {change} ({span})")
+        for title, was, then, change, span in _costs(made)
+    ]
+    told = found.sentence
+    if found.reason not in ("same", "in-sample"):
+        told = " ".join([found.sentence, *_who_and_cost(made, found)])
+    return replace(found, sentence=told, flags=tuple(flags), numbers=(*numbers, *costs, ("people", who)))
+
+
+def _costs(made: AmountAssessment) -> list[tuple[str, str, str, str, str]]:
+    """What it costs, of a squared error by its root: what that is called, before, then, its change and limits."""
+    if made.cost is None or made.before.loss is None or made.after.loss is None:
+        return []
+    quantity, change, title = made.cost_quantity, made.cost, loss_title(made.policy.loss_name)
+    ends = [made.before.loss.estimate, made.after.loss.estimate]
+    if made.root_cost is not None:
+        quantity, change, title = made.root_quantity, made.root_cost, "root mean squared error"
+        ends = [math.sqrt(end) for end in ends]
+    span = quantity.change_span(change.low, change.high)
+    return [(title, *quantity.texts(ends), quantity.change(change.estimate), span)]  # type: ignore[list-item]  # two ends
+
+
+def _who_and_cost(made: AmountAssessment, verdict: Verdict) -> list[str]:
+    """How sure it is that gaps change, who gets more on average and who less, and what that costs; in sentences."""
+    found, sure = [], f"with {sureness(made.confidence)} confidence"
+    shown = [] if verdict.reason == "chance" else [j for j in made.closed if made.gap_changes[j] is not None]
+    for j in shown[:1] if len(shown) == 1 else []:
+        change = made.gap_changes[j]
+        assert change is not None, "it is known"
+        span = made.quantities[j].change_span(change.low, change.high)
+        found.append(f"For people like these the change is {span} {sure}.")
+    amount = next((j for j, part in enumerate(made.problem.happiness) if is_plain_amount(part)), None)
+    # Who is taken from is said already.
+    if amount is not None and not (verdict.kind == "levels-down" and amount in made.closed):
+        means = made.mean_changes[amount]
+        order = sorted(range(len(means)), key=lambda z: -abs(means[z].estimate) if means[z].n else 0.0)
+        each = [
+            f"{made.group_names[z]} {made.quantities[amount].change(means[z].estimate)}"
+            for z in sorted(order[:SPELLED])
+        ]
+        left = len(means) - SPELLED
+        rest = [f"{left} more groups" if left > 1 else "one more group"] if left > 0 else []
+        found.append(f"On average beside the baseline: {listed([*each, *rest])}.")
+    for title, was, then, _, span in _costs(made):
+        found.append(f"The {title} goes from {was} to {then}, a change of {span}.")
+    return found
+
+
+def _all_one_way(made: AmountAssessment) -> list[Flag]:
+    """That all groups get less, or more, where nobody said what people want."""
+    amounts = [j for j in range(len(made.measures)) if made.is_amount(j)]
+    for j in amounts:
+        changes = [made.mean_changes[j][z] for z in range(len(made.group_names))]
+        if len(changes) > 1 and all(change.high < 0.0 for change in changes):
+            each = listed(
+                f"{made.group_names[z]} {made.quantities[j].change(change.estimate)}"
+                for z, change in enumerate(changes[:3])
+            )
+            told = f"Mean amounts: {each}. If people want more, this levels all of them down."
+            return [Flag("every-group-less", 2, "Every group gets less", told)]
+    return []

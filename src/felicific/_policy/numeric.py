@@ -20,16 +20,19 @@ from felicific._files import (
     refused,
 )
 from felicific._people.checks import as_amounts
+from felicific._people.people import People
 from felicific._people.roles import Roles
-from felicific._policy.apply_amounts import AmountRoles, amount_expression, give_table
+from felicific._policy.apply import SeenColumns, give_amounts
 from felicific._policy.basis import read_left_out, write_left_out
-from felicific._policy.lines import AmountOutcome, Line
+from felicific._policy.lines import Line
 from felicific._policy.lottery import (
     SaltedPolicy,
     check_keys,
     keys_as_text,
     uniforms,
 )
+from felicific._policy.numeric_outcome import AmountOutcome
+from felicific._policy.sql import amount_expression
 from felicific._policy.words import LANES, LETTERS, achieved, headline, impact, rules
 from felicific._problem.happiness import Measure, read_measure, written
 from felicific._problem.unions import Attribute, LeftOutBy, read_attributes, whom_left_out
@@ -38,7 +41,7 @@ from felicific._shown.parts import GROUPS, Displayed, Lines, Part, Picture, extr
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_entries
-from felicific._typing import Codes, Floats, Table
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 
 
@@ -111,6 +114,11 @@ class AmountPolicy(SaltedPolicy, Displayed):
 
     kind: ClassVar[str] = "amounts"
     sees_x: ClassVar[bool] = False
+    of_amounts: ClassVar[bool] = True
+    needs_proba: ClassVar[bool] = False
+    of_values: ClassVar[bool] = False
+    applied_to: ClassVar[str] = "what the model predicts"
+    labels_seen: ClassVar[list[Any]] = []
     kinds: ClassVar[dict[str, type[AmountPolicy]]] = {}
     _whole: ClassVar[str] = "sentences() says all of it."
 
@@ -206,8 +214,8 @@ class AmountPolicy(SaltedPolicy, Displayed):
 
         Roles that are not named are those that were named when the policy was fitted.
         """
-        roles = AmountRoles.of(self, predicted, sensitive_features, key)
-        return give_table(table, self, roles, column)
+        named = Roles(sensitive_features, predicted=predicted, key=key)
+        return give_amounts(table, self, SeenColumns.of(self, named), column)
 
     def to_sql(
         self,
@@ -234,8 +242,11 @@ class AmountPolicy(SaltedPolicy, Displayed):
 
     def sql_of(self, dialect: Dialect, predicted: Any, sensitive_features: Any, key: Any) -> str:
         """The expression, in a dialect that is known."""
-        roles = AmountRoles.of(self, predicted, sensitive_features, key)
-        return amount_expression(self, dialect, roles.placed(dialect.quote_name))
+        named = Roles(sensitive_features, predicted=predicted, key=key)
+        return amount_expression(self, dialect, SeenColumns.of(self, named).placed(dialect.quote_name))
+
+    def check_group_proba(self, given: Any) -> None:
+        """No policy that is applied to a table looks at how likely groups are."""
 
     def probabilities(self, *said: Any, **more: Any) -> NoReturn:
         """Refused: an amount has no probabilities."""
@@ -254,6 +265,7 @@ class AmountPolicy(SaltedPolicy, Displayed):
         raise not_among_classes("steer(...)")
 
     def _codes(self, group: Any, n: int) -> Codes:
+        """The line of everybody, by the groups as the user gives them."""
         if not self.sees_group:
             return np.zeros(n, dtype=np.intp)
         if group is None:
@@ -279,6 +291,14 @@ class AmountPolicy(SaltedPolicy, Displayed):
                 if len(lucky):
                     amounts[lucky] = atom.drawn(uniforms(self.salt, self._texts(keys, lucky)))
         return amounts
+
+    def given_to(self, people: People, keys: Array | None = None) -> Floats:
+        """Amounts of people; where the lottery draws, by their keys, else by the numbers of their rows."""
+        return self.given(people.prediction, self.codes_of(people), people.rows if keys is None else keys)
+
+    def codes_of(self, people: People) -> Codes:
+        """Which line is whose: that of the group, or the one for all where the group is not seen."""
+        return people.codes if self.sees_group else np.zeros(len(people), dtype=np.intp)
 
     @staticmethod
     def _texts(keys: Any, rows: Codes) -> list[str]:

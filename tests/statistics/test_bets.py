@@ -82,12 +82,6 @@ def test_of_many_values_capital_is_never_overstated(kind, monkeypatch):
         assert refuted or m >= low
 
 
-def test_the_logarithm_is_bounded_from_below():
-    """By its series up to the fourth power, the last of which counts twice."""
-    z = np.linspace(-0.5, 0.5, 10_001)
-    assert (z - z**2 / 2 + z**3 / 3 - z**4 / 2 <= np.log1p(z) + 1e-15).all()
-
-
 @pytest.mark.parametrize("n", [5, 20, 80])
 def test_every_rate_is_covered(n):
     """Samples of two values meet the same order again and again: no rate may be covered less often than stated.

@@ -134,6 +134,7 @@ class AmountAssessment:
 
     @staticmethod
     def _persons(audit: Audit) -> Measured:
+        """The people of an audit."""
         return audit.persons
 
     @cached_property

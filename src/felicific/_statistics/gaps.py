@@ -241,7 +241,7 @@ class LargeSamples(Means):
     sample: Sample
     bounds: tuple[float, float] | None = None
     rate: bool = False
-    words: ClassVar[str] = "t of every pair, widened for skewness (large sample)"
+    words: ClassVar[str] = "Hall's t (large sample)"
     proof: ClassVar[bool] = False
     by_pairs: ClassVar[int] = 200
     all_pairs: ClassVar[int] = 200

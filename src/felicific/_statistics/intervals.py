@@ -23,7 +23,7 @@ Limits = tuple[Floats, Floats]
 METHODS = {
     "exact": "Clopper-Pearson (exact)",
     "bets": "betting (distribution-free)",
-    "large": "t, widened for skewness (large sample)",
+    "large": "Hall's t (large sample)",
     "changed": "t with two changed people added, widened for skewness (large sample)",
     "added": "t with two successes and failures added (large sample)",
 }

@@ -68,9 +68,9 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become at the end of the round where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "src: lines of code": (46_949, 34_000),
-    "src: statements": (33_929, None),
-    "src: files": (220, 150),
+    "src: lines of code": (46_759, 34_000),
+    "src: statements": (33_794, None),
+    "src: files": (217, 150),
     "src: lines of pages": (1_424, None),
     "longest file": (1_281, 600),
     "longest function body": (89, 60),
@@ -86,19 +86,19 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "parameters of any function": (18, 20),
     "commands": (15, 13),
     "fit: modules on the path": (47, 25),
-    "audit: modules on the path": (41, 22),
+    "audit: modules on the path": (40, 22),
     "report: modules on the path": (88, 45),
     "report: calls of check_proba": (1, None),
     "report: calls of check_weights": (1, None),
     "report: calls of encode_groups": (1, None),
     "report: calls of encode_labels": (2, None),
-    "tests: lines": (57_600, 34_000),
+    "tests: lines": (57_456, 34_000),
     "studies: lines of code": (713, None),
     "benchmarks: lines of code": (5_940, None),
     "examples: lines of code": (397, None),
     "docs: lines of code": (580, None),
     ".ci: lines of code": (353, None),
-    "docs: words": (56_808, 42_000),
+    "docs: words": (56_800, 42_000),
 }
 
 #: What no number may fall below.

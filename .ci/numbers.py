@@ -98,7 +98,7 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "examples: lines of code": (397, None),
     "docs: lines of code": (580, None),
     ".ci: lines of code": (353, None),
-    "docs: words": (56_800, 42_000),
+    "docs: words": (56_792, 42_000),
 }
 
 #: What no number may fall below.

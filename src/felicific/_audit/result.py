@@ -367,7 +367,7 @@ class Audit(Displayed):
         >>> from felicific import audit
         >>> people = {"sex": ["f", "m"] * 50, "approved": [0, 1, 1, 1] * 25}
         >>> found = audit("approved", people, happiness="statistical_parity", sensitive_features="sex").pairs()
-        >>> found["higher"][0], found["lower"][0], found["difference"][0]
+        >>> found["higher"][0], found["lower"][0], float(found["difference"][0])
         ('m', 'f', 0.5)
         """
         lines: list[dict[str, Any]] = import_module("felicific._audit.methods").pairs_of(self)

@@ -68,7 +68,7 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become at the end of the round where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "src: lines of code": (46_759, 34_000),
+    "src: lines of code": (46_761, 34_000),
     "src: statements": (33_794, None),
     "src: files": (217, 150),
     "src: lines of pages": (1_424, None),
@@ -92,7 +92,7 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "report: calls of check_weights": (1, None),
     "report: calls of encode_groups": (1, None),
     "report: calls of encode_labels": (2, None),
-    "tests: lines": (57_456, 34_000),
+    "tests: lines": (57_455, 34_000),
     "studies: lines of code": (713, None),
     "benchmarks: lines of code": (5_940, None),
     "examples: lines of code": (397, None),

@@ -535,7 +535,6 @@ MISSING |= {"v": [1.0, None, *[2.0] * 10], "t": ["x", None, *["é"] * 10], "seen
         ("decision * (v > 1)", "'v'|happiness"),
         (lambda decision, x: decision * (x["v"] > 1), "'v'"),
         (lambda decision, x: np.where(x["v"] > 1, 1.0, 0.5) * decision, "'v'"),
-        (lambda decision, x: decision * np.nan_to_num(x["v"]), "'v'"),
         (lambda decision, x: decision * (x["t"] == "é"), "'t'"),
         (Happiness("decision * v", among="seen == 1"), None),
         (Happiness(lambda decision, x: np.where(x["v"] > 1, 1, 0) * decision, among="seen == 1"), None),

@@ -617,7 +617,10 @@ def misses_values(table: Table) -> bool:
     if hasattr(table, "iloc"):
         return bool(table.isna().to_numpy().any())
     columns = eager_frame(table).iter_columns()
-    return any(one.null_count() or (one.dtype.is_float() and bool(one.is_nan().any())) for one in columns)
+    # By NumPy: older Arrow cannot ask it of half floats.
+    return any(
+        one.null_count() or (one.dtype.is_float() and np.isnan(one.to_numpy()).any()) for one in columns
+    )
 
 
 def is_null(value: Any) -> bool:

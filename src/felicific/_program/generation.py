@@ -243,7 +243,7 @@ class Generator:
         self.alpha: list[float] = []
         self.kappa: list[Floats] = []
         self.changed: list[Floats] = []
-        self.passes = 0
+        self.passes, self.decided = 0, True
         self.total = float(totals["mass"].sum())
         self.swing = self._swing(totals)
         none = np.zeros((len(crowd.groups), len(crowd.measures)))
@@ -391,6 +391,7 @@ class Generator:
         try:
             return self._level(columns, rows, free, math.inf) is not None
         except UndecidedError:
+            self.decided = False
             return False
 
     def excess(self, columns: Columns, rows: list[Rows]) -> float:
@@ -409,7 +410,7 @@ class Generator:
     def _explain(self, columns: Columns, conflict: list[Rows]) -> InfeasibleError:
         row = conflict[0]
         # On real labels the search is not exhaustive: columns are priced by what is expected.
-        proven = columns is self.expected
+        proven = columns is self.expected and self.decided
         if len(conflict) == 1 and isinstance(row, FractionLevel) and row.is_gap:
             return self._least_fraction(columns, row, proven)
         if len(conflict) > 1 or isinstance(row, FractionLevel) or row.width is None:
